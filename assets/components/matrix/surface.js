@@ -1,0 +1,212 @@
+// Two surfaces with one vocabulary, a canvas and an SVG document, so that an export is exactly what is drawn.
+// Text goes in through fillText and textContent alone: no label is ever read as markup.
+// Next: paint.js.
+
+const SVG = "http://www.w3.org/2000/svg";
+const CELLS_AS_VECTORS = 20000;
+
+// A panel as a small image, one pixel a cell, or one a device pixel (the strongest of its cells) where cells are smaller.
+function heatImage(panel, theme, wide, high) {
+  const width = Math.min(panel.width, wide);
+  const height = Math.min(panel.height, high);
+  const key = `${theme.key} ${width} ${height}`;
+  if (panel.image?.key === key) return panel.image.canvas;
+  const colours = ramp(theme, panel.role, panel.scale.kind);
+  const pixels = new ImageData(width, height);
+  const words = new Uint32Array(pixels.data.buffer);
+  const table = colours.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
+  const centre = panel.scale.kind === "signed" ? LEVELS / 2 : 0;
+  for (let y = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      let code = MASKED;
+      const lastRow = Math.ceil(((y + 1) * panel.height) / height);
+      const lastCol = Math.ceil(((x + 1) * panel.width) / width);
+      for (let row = Math.floor((y * panel.height) / height); row < lastRow; row += 1) {
+        for (let col = Math.floor((x * panel.width) / width); col < lastCol; col += 1) {
+          const here = codeAt(panel, row * panel.width + col);
+          if (here !== MASKED && (code === MASKED || Math.abs(here - centre) > Math.abs(code - centre))) code = here;
+        }
+      }
+      words[y * width + x] = code === MASKED ? 0 : table[code];
+    }
+  }
+  const canvas = panel.image?.canvas ?? document.createElement("canvas");
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  canvas.getContext("2d").putImageData(pixels, 0, 0);
+  panel.image = { key, canvas };
+  return canvas;
+}
+
+// The part of the image that a zoomed box shows, in the image's pixels.
+function sourceOf(box, image) {
+  const [left, right] = box.view?.x ?? [0, box.panel.width];
+  const [top, bottom] = box.view?.y ?? [0, box.panel.height];
+  const sx = image.width / box.panel.width;
+  const sy = image.height / box.panel.height;
+  return [left * sx, top * sy, (right - left) * sx, (bottom - top) * sy];
+}
+
+const zoomed = (box) => box.view && (box.view.x[1] - box.view.x[0] < box.panel.width || box.view.y[1] - box.view.y[0] < box.panel.height);
+
+class CanvasSurface {
+  constructor(context, theme, ratio) {
+    Object.assign(this, { context, theme, ratio });
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.imageSmoothingEnabled = false;
+  }
+
+  rect(x, y, w, h, { fill, stroke, width = 1, radius = 0, alpha = 1 }) {
+    const { context } = this;
+    context.globalAlpha = alpha;
+    context.beginPath();
+    if (radius) context.roundRect(x, y, w, h, radius);
+    else context.rect(x, y, w, h);
+    if (fill) Object.assign(context, { fillStyle: fill }).fill();
+    if (stroke) Object.assign(context, { strokeStyle: stroke, lineWidth: width }).stroke();
+    context.globalAlpha = 1;
+  }
+
+  text(text, x, y, { size = 12, weight = 400, fill, anchor = "start" }) {
+    const { context } = this;
+    context.font = `${weight} ${size}px ${this.theme.font}`;
+    context.fillStyle = fill;
+    context.textAlign = { start: "left", middle: "center", end: "right" }[anchor];
+    context.direction = "ltr";
+    context.fillText(text, x, y);
+  }
+
+  turned(x, y, degrees, draw) {
+    this.context.save();
+    this.context.translate(x, y);
+    this.context.rotate((degrees * Math.PI) / 180);
+    draw();
+    this.context.restore();
+  }
+
+  within(x, y, w, h, draw) {
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(x, y, w, h);
+    this.context.clip();
+    draw();
+    this.context.restore();
+  }
+
+  hatched(x, y, w, h) {
+    this.tile ??= hatchTile(this.theme, this.ratio);
+    const pattern = this.context.createPattern(this.tile, "repeat");
+    pattern.setTransform(new DOMMatrix().scale(1 / this.ratio));
+    this.context.fillStyle = pattern;
+    this.context.fillRect(x, y, w, h);
+  }
+
+  heat(box) {
+    const device = [Math.max(1, Math.round(box.w * this.ratio)), Math.max(1, Math.round(box.h * this.ratio))];
+    const image = heatImage(box.panel, this.theme, zoomed(box) ? Infinity : device[0], zoomed(box) ? Infinity : device[1]);
+    if (HOLES(box.panel)) this.hatched(box.x, box.y, box.w, box.h); // masked pixels of the image are clear
+    this.context.drawImage(image, ...sourceOf(box, image), box.x, box.y, box.w, box.h);
+  }
+}
+
+function hatchTile(theme, ratio) {
+  const side = Math.round(6 * ratio);
+  const tile = Object.assign(document.createElement("canvas"), { width: side, height: side });
+  const context = tile.getContext("2d");
+  context.fillStyle = css(mix(theme.background, theme.text, 0.06));
+  context.fillRect(0, 0, side, side);
+  context.strokeStyle = css(mix(theme.background, theme.text, 0.24));
+  context.lineWidth = Math.max(1, 0.8 * ratio);
+  context.beginPath();
+  for (const shift of [-side, 0, side]) {
+    context.moveTo(shift, side);
+    context.lineTo(shift + side, 0);
+  }
+  context.stroke();
+  return tile;
+}
+
+class SvgSurface {
+  constructor(width, height, theme) {
+    Object.assign(this, { theme, ratio: 1, clips: 0 });
+    this.root = this.make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": theme.font }, null);
+    this.parent = this.root;
+    this.defs = this.make("defs", {});
+    const pattern = this.make("pattern", { id: "masked", width: 6, height: 6, patternUnits: "userSpaceOnUse" }, this.defs);
+    this.make("rect", { width: 6, height: 6, fill: css(mix(theme.background, theme.text, 0.06)) }, pattern);
+    this.make("path", { d: "M-1,1 l2,-2 M0,6 l6,-6 M5,7 l2,-2", stroke: css(mix(theme.background, theme.text, 0.24)), "stroke-width": 0.8 }, pattern);
+    this.rect(0, 0, width, height, { fill: theme.paper });
+  }
+
+  make(name, attributes, parent = this.parent) {
+    const node = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, typeof value === "number" ? +value.toFixed(3) : value);
+    parent?.append(node);
+    return node;
+  }
+
+  rect(x, y, width, height, { fill, stroke, width: line = 1, radius = 0, alpha = 1 }) {
+    const attributes = { x, y, width, height, fill: fill ?? "none" };
+    if (radius) attributes.rx = radius;
+    if (alpha < 1) attributes.opacity = alpha;
+    if (stroke) Object.assign(attributes, { stroke, "stroke-width": line });
+    this.make("rect", attributes);
+  }
+
+  text(text, x, y, { size = 12, weight = 400, fill, anchor = "start" }) {
+    this.make("text", { x, y, "font-size": size, "font-weight": weight, fill, "text-anchor": anchor }).textContent = text;
+  }
+
+  inside(node, draw) {
+    const { parent } = this;
+    this.parent = node;
+    draw();
+    this.parent = parent;
+  }
+
+  turned(x, y, degrees, draw) {
+    this.inside(this.make("g", { transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${degrees})` }), draw);
+  }
+
+  within(x, y, width, height, draw) {
+    const id = `clip${(this.clips += 1)}`;
+    this.make("rect", { x, y, width, height }, this.make("clipPath", { id }, this.defs));
+    this.inside(this.make("g", { "clip-path": `url(#${id})` }), draw);
+  }
+
+  hatched(x, y, width, height) {
+    this.make("rect", { x, y, width, height, fill: "url(#masked)" });
+  }
+
+  heat(box, cells) {
+    if (HOLES(box.panel)) this.hatched(box.x, box.y, box.w, box.h);
+    if (cells > CELLS_AS_VECTORS) {
+      const image = heatImage({ ...box.panel, image: null }, this.theme, Infinity, Infinity);
+      const [x, y, w, h] = sourceOf(box, image);
+      const frame = this.make("svg", { x: box.x, y: box.y, width: box.w, height: box.h, viewBox: `${x} ${y} ${w} ${h}`, preserveAspectRatio: "none" });
+      const { width, height } = image;
+      this.make("image", { width, height, href: image.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }, frame);
+      return;
+    }
+    this.within(box.x, box.y, box.w, box.h, () => this.cells(box));
+  }
+
+  // One rectangle a cell; a run of equal cells is one rectangle.
+  cells(box) {
+    const { panel } = box;
+    const colours = ramp(this.theme, panel.role, panel.scale.kind);
+    const group = this.make("g", { "shape-rendering": "crispEdges" });
+    const scene = { ratio: 100 };
+    for (let row = 0; row < panel.height; row += 1) {
+      const y = edgeY(scene, box, row);
+      const height = edgeY(scene, box, row + 1) - y;
+      for (let col = 0, end = 0; col < panel.width; col = end) {
+        const code = codeAt(panel, row * panel.width + col);
+        end = col + 1;
+        while (end < panel.width && codeAt(panel, row * panel.width + end) === code) end += 1;
+        if (code === MASKED) continue;
+        const x = edgeX(scene, box, col);
+        this.make("rect", { x, y, width: edgeX(scene, box, end) - x, height, fill: css(colours[code]) }, group);
+      }
+    }
+  }
+}

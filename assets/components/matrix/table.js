@@ -1,0 +1,60 @@
+// Two other forms of the same figure: a real table of the chosen panel, and files (PNG, SVG) of what is drawn.
+// Next: matrix.js.
+
+const TABLE_SIDE = 128;
+
+function buildTable(figure, panel) {
+  const rows = Math.min(panel.height, TABLE_SIDE);
+  const cols = Math.min(panel.width, TABLE_SIDE);
+  const caption = el("caption", "", [panel.fullName || figure.title, fill(figure.strings.axes_note, { rows: panel.rows.name, cols: panel.cols.name })].filter(Boolean).join(" — "));
+  if (rows < panel.height || cols < panel.width) caption.append(` (${fill(figure.strings.table_cut, { count: TABLE_SIDE })})`);
+  const heading = (axis, index, scope) => {
+    const cell = el("th", "", el("bdi", "", visible(axis.labels[index])));
+    cell.scope = scope;
+    return cell;
+  };
+  const top = el("tr", "", el("td"), ...Array.from({ length: cols }, (_, col) => heading(panel.cols, col, "col")));
+  const body = el("tbody");
+  const note = panel.coded ? printed(panel, 0, 0)?.split(" ").slice(1).join(" ") : "";
+  for (let row = 0; row < rows; row += 1) {
+    const line = el("tr", "", heading(panel.rows, row, "row"));
+    for (let col = 0; col < cols; col += 1) {
+      const text = printed(panel, row, col);
+      line.append(el("td", text === null ? "vm-masked" : "", text === null ? figure.strings.masked : text.split(" ")[0]));
+    }
+    body.append(line);
+  }
+  if (note) caption.append(` (${note})`);
+  return el("table", "", caption, el("thead", "", top), body);
+}
+
+function drawOn(context, ratio, scene, figure, marks, theme) {
+  const surface = new CanvasSurface(context, theme, ratio);
+  surface.rect(0, 0, scene.width, scene.height, { fill: theme.paper });
+  paintStill(surface, scene, figure);
+  paintMarks(surface, scene, marks);
+}
+
+function pngOf(scene, figure, marks, theme) {
+  const ratio = Math.max(2, scene.ratio);
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width: Math.round(scene.width * ratio), height: Math.round(scene.height * ratio) });
+  const still = { ...figure, panels: figure.panels };
+  drawOn(canvas.getContext("2d"), ratio, { ...scene, ratio }, still, marks, theme);
+  return new Promise((done) => canvas.toBlob(done, "image/png"));
+}
+
+function svgOf(scene, figure, marks, theme) {
+  const surface = new SvgSurface(scene.width, scene.height, theme);
+  paintStill(surface, scene, figure);
+  paintMarks(surface, scene, marks);
+  return new Blob([new XMLSerializer().serializeToString(surface.root)], { type: "image/svg+xml" });
+}
+
+function download(blob, filename) {
+  const link = el("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = filename.replace(/[^\p{L}\p{N}._ -]+/gu, "-");
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

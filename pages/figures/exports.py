@@ -1,0 +1,60 @@
+"""Figures as files: CSV, .npz and a script that recomputes them.
+
+Read next: architecture.py.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+
+def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
+    """Write a matrix with its labels; numbers are written so that they read back exactly.
+
+    Cells that a spreadsheet would take for a formula get a leading apostrophe.
+
+    Shapes:
+        values: (row, col)
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(["", *map(_inert, cols)])
+    for label, row in zip(rows, values, strict=True):
+        writer.writerow([_inert(label), *(repr(float(value)) for value in row)])
+    return buffer.getvalue()
+
+
+def _inert(label: str) -> str:
+    return f"'{label}" if label[:1] in "=+-@\t\r" and label[:1] else label
+
+
+def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Write named arrays, compressed, in NumPy's own format without pickles."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **dict(arrays))
+    return buffer.getvalue()
+
+
+def attention_script(*, bundle: str, text: str, layer: int, head: int, n_tokens: int) -> str:
+    """Write the Python script that recomputes one head's weights with transformer_core alone.
+
+    Run in the project's folder it prints the tokens and the matrix, and saves the matrix as attention.npy.
+    """
+    return f'''"""Recompute the attention of one head, as Vitrine showed it."""
+
+import numpy as np
+
+from transformer_core.analysis.reading import read
+from transformer_core.checkpoints import load
+
+bundle = load("assets/checkpoints/{bundle}")
+encoding = bundle.tokenizer.encode({text!r}, max_len={n_tokens})
+reading = read(bundle, encoding, sites=("*.self_attention.weights",))
+weights = reading.trace.stack("*.self_attention.weights")[{layer}, 0, {head}]  # (query_pos, key_pos)
+print(" ".join(encoding.labels))
+print(dict(zip(bundle.labels, reading.probabilities)))
+print(weights)
+np.save("attention.npy", weights.cpu().numpy())
+'''

@@ -1,0 +1,30 @@
+"""Home: the loaded model as a diagram with the shapes of the typed sentence, and its verdict; no click needed.
+
+Read next: attention.py.
+"""
+
+import streamlit as st
+
+from pages.ui.architecture import show_architecture
+from pages.ui.header import header
+from pages.ui.language import section, t
+from pages.ui.verdict import show_verdict
+from transformer_core.analysis.reading import read
+
+PARTS = {"attention": "attention.py"}
+
+view = header()
+st.header(t("home.heading"), anchor=False)
+st.markdown(section("home", "look"))
+chosen = show_architecture(view, {part: t(f"nav.{part}") for part in PARTS})
+if chosen in PARTS:
+    st.switch_page(PARTS[chosen], query_params=st.query_params.to_dict())
+st.subheader(t("home.verdict"), anchor=False)
+show_verdict(view.bundle.labels, read(view.bundle, view.encoding, sites=("class_logits",)).probabilities)
+st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
+if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
+    st.switch_page(PARTS["attention"], query_params=st.query_params.to_dict())
+with st.expander(t("story.why"), icon=":material/school:"):
+    st.markdown(section("home", "why"))
+with st.expander(t("home.card"), icon=":material/description:"):
+    st.markdown(view.bundle.card)

@@ -1,0 +1,50 @@
+"""Download buttons for the head on the screen. PNG and SVG are made by the matrix itself, in the browser.
+
+Read next: ../figures/exports.py.
+"""
+
+import streamlit as st
+
+from pages.figures.attention import one_head
+from pages.figures.exports import attention_script, to_csv, to_npz
+from pages.figures.matrix import component_assets, to_html
+from pages.ui.attention import matrix_words
+from pages.ui.header import View
+from pages.ui.language import language, t
+from transformer_core.analysis.heads import HeadSteps
+
+
+def export_head(view: View, layer: int, head: int, steps: HeadSteps) -> None:
+    """Offer the chosen head as CSV, .npz, a page of its own, and the script that recomputes it."""
+    labels = view.encoding.labels
+    stem = f"attention_layer{layer}_head{head}"
+
+    def html() -> str:
+        title = t("attention.title_head", layer=layer, head=head)
+        figure = one_head(
+            vars(steps), steps.divisor, labels, matrix_words(), title=title, step="weights", cell=None, version=stem
+        )
+        js, css = component_assets()
+        return to_html(figure, title=title, js=js, css=css, language=language())
+
+    def npz() -> bytes:
+        arrays = {name: array for name, array in vars(steps).items() if name not in ("divisor", "difference")}
+        return to_npz(arrays | {"token_ids": view.encoding.ids})
+
+    def script() -> str:
+        return attention_script(
+            bundle=view.bundle.name, text=view.encoding.text, layer=layer, head=head, n_tokens=len(labels)
+        )
+
+    files = (
+        ("CSV", "csv", "text/csv", lambda: to_csv(steps.weights, labels, labels)),
+        (".npz", "npz", "application/octet-stream", npz),
+        ("HTML", "html", "text/html", html),
+        ("Python", "py", "text/x-python", script),
+    )
+    with st.popover(t("export.heading"), icon=":material/download:"):
+        st.caption(t("export.note"))
+        for name, ending, mime, make in files:
+            st.download_button(
+                name, make, f"{stem}.{ending}", mime, key=f"export {ending}", on_click="ignore", width="stretch"
+            )

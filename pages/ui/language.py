@@ -1,0 +1,56 @@
+"""The interface's words in English and Chinese, and the prose of each page.
+
+Read next: models.py.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+
+import polib
+import streamlit as st
+
+ASSETS = Path(__file__).parents[2] / "assets"
+LANGUAGES = {"en": "English", "zh": "中文"}
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def words(language: str) -> dict[str, str]:
+    """Return the interface's words of one language, by key."""
+    entries = polib.pofile(str(ASSETS / "locales" / f"{language}.po"))
+    return {entry.msgid: entry.msgstr for entry in entries}
+
+
+@lru_cache(maxsize=64)
+def prose(language: str, page: str) -> dict[str, str]:
+    """Return the sections of one page's prose, by name; a section opens with a line ``<!-- name -->``."""
+    text = (ASSETS / "prose" / language / f"{page}.md").read_text(encoding="utf-8")
+    sections = {}
+    for part in text.split("<!-- ")[1:]:
+        name, _, body = part.partition(" -->")
+        sections[name] = body.strip()
+    return sections
+
+
+def language() -> str:
+    """Return the language chosen: from the control, else from the URL, else the browser's."""
+    chosen = st.session_state.get("lang") or st.query_params.get("lang")
+    if chosen in LANGUAGES:
+        return chosen
+    return "zh" if (st.context.locale or "").lower().startswith("zh") else "en"
+
+
+def t(key: str, **values: object) -> str:
+    """Return the word for a key in the language chosen, with values put in."""
+    word = words(language())[key]
+    return word.format(**values) if values else word
+
+
+def section(page: str, name: str) -> str:
+    """Return a section of a page's prose in the language chosen."""
+    return prose(language(), page)[name]
+
+
+def strings(prefix: str) -> dict[str, str]:
+    """Return all words whose keys start with ``prefix.``, without that prefix."""
+    start = f"{prefix}."
+    return {key.removeprefix(start): word for key, word in words(language()).items() if key.startswith(start)}

@@ -1,0 +1,70 @@
+"""Mount the interactive matrix in a page and hear what was clicked.
+
+Read first: pages/figures/matrix.py, which describes a figure and packs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import streamlit as st
+
+from pages.figures.matrix import MatrixFigure, component_assets
+
+_script, _style = component_assets()
+_mount = st.components.v2.component("vitrine_matrix", js=_script, css=_style)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person last clicked: the panel's id, and the pinned cell as (row, col) of that panel."""
+
+    selected: str | None = None
+    cell: tuple[int, int] | None = None
+
+
+def show_matrix(
+    figure: MatrixFigure,
+    *,
+    key: str,
+    on_select: Callable[[str], None] | None = None,
+    on_cell: Callable[[tuple[int, int] | None], None] | None = None,
+    height: Literal["content", "stretch"] | int = "content",
+) -> Choice:
+    """Show a figure and return what was last clicked in it.
+
+    The highlight moves in the browser before the server answers. The last click stays in the returned choice while
+    other controls move on, so a page that has other ways to choose takes its truth from the callbacks.
+
+    Args:
+        figure: What to show.
+        key: Unique on the page and the same at every run, or the component is mounted anew.
+        on_select: Called with the id of a newly chosen panel, before the page runs.
+        on_cell: Called with the newly pinned cell, None when it was let go, before the page runs.
+        height: As of any Streamlit component.
+    """
+
+    def answer() -> None:
+        raw = _raw(st.session_state.get(key))
+        choice = _choice(raw)
+        changed = raw.get("changed", ())
+        if on_select and "selected" in changed and choice.selected is not None:
+            on_select(choice.selected)
+        if on_cell and "cell" in changed:
+            on_cell(choice.cell)
+
+    result = _mount(key=key, data=figure.to_bytes(), height=height, on_choice_change=answer)
+    return _choice(_raw(result))
+
+
+def _raw(state: object) -> dict:
+    choice = state.get("choice") if hasattr(state, "get") else None
+    return choice if isinstance(choice, dict) else {}
+
+
+def _choice(raw: dict) -> Choice:
+    selected, cell = raw.get("selected"), raw.get("cell")
+    pinned = (int(cell[0]), int(cell[1])) if isinstance(cell, list) and len(cell) == 2 else None
+    return Choice(selected if isinstance(selected, str) else None, pinned)

@@ -1,0 +1,178 @@
+"""Configuration: every size and choice of a model, checked once when it is made.
+
+Names follow Vaswani et al. 2017, section 3 and table 3. Read next: probe.py.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none"]
+NormOrder = Literal["pre", "post"]
+Norm = Literal["layer_norm", "unbiased"]
+Activation = Literal["relu", "gelu", "gelu_tanh"]
+Scoring = Literal["dot_product", "additive"]
+Pooling = Literal["cls", "mean"]
+
+LARGEST = {
+    "vocab_size": 1_000_000,
+    "target_vocab_size": 1_000_000,
+    "d_model": 65_536,
+    "n_heads": 1_024,
+    "d_head": 8_192,
+    "d_ff": 262_144,
+    "n_layers": 256,
+    "max_len": 131_072,
+    "n_segments": 64,
+    "n_classes": 100_000,
+}
+FLAGS = (
+    *("scale_embeddings", "embedding_norm", "residual", "scale_scores", "projections"),
+    *("share_query_key", "share_key_value", "bias", "causal", "tied_output"),
+)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise ValueError unless `value` is one of `choices`, naming the argument and what it may be."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is unknown; it must be one of {', '.join(map(repr, choices))}")
+
+
+def head_size(d_model: int, n_heads: int, d_head: int | None) -> int:
+    """Return d_head, by default d_model // n_heads (Vaswani et al. 2017, section 3.2.2: d_k = d_model / h).
+
+    Raises:
+        ValueError: no d_head is given and d_model is not divisible by n_heads.
+    """
+    if d_head is not None:
+        return d_head
+    if d_model % n_heads:
+        raise ValueError(f"d_model={d_model} must be divisible by n_heads={n_heads}, or d_head must be given")
+    return d_model // n_heads
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Every size and choice that shapes a model.
+
+    Args:
+        vocab_size: entries of the (source) vocabulary; ids run from 0 to vocab_size - 1.
+        target_vocab_size: entries of the target vocabulary of Translation; None means vocab_size.
+        d_model: width of the residual stream.
+        n_heads: attention heads a layer.
+        d_head: width of one head; None means d_model // n_heads, any other width is free.
+        d_ff: width of the feed-forward layer's inside.
+        n_layers: blocks of the encoder, and of the decoder where there is one.
+        max_len: most positions a sentence may have.
+        dropout: probability of dropping an entry in training, in [0, 1).
+        pad_id: id of the padding token, or None where the vocabulary has none.
+        positions: how the model is told positions.
+        scale_embeddings: multiply token embeddings by sqrt(d_model) (section 3.4).
+        n_segments: segment embeddings (BERT has 2); 0 means none.
+        embedding_norm: normalise the summed embeddings, as BERT does.
+        norm_order: "pre" or "post": normalise before a sublayer, or after its residual sum (the paper).
+        norm: "layer_norm" as in torch, or "unbiased" with the unbiased deviation and eps outside the root.
+        norm_eps: the small number that keeps the normalisation from dividing by zero, at most 1.
+        activation: of the feed-forward layer.
+        residual: False removes every residual connection.
+        scoring: "dot_product" (the paper) or "additive" (Bahdanau et al. 2015).
+        scale_scores: divide dot products by sqrt(d_head).
+        projections: False removes query, key, value and output projections.
+        share_query_key, share_key_value: use one projection for both.
+        bias: linear maps have a bias.
+        causal: the decoder's self-attention hides later positions; False lets it cheat.
+        n_classes, pooling: of Classifier: classes, and the sentence's vector from position 0 or from the mean.
+        tied_output: the output matrix is the token embedding's.
+    """
+
+    vocab_size: int
+    target_vocab_size: int | None = None
+    d_model: int = 128
+    n_heads: int = 4
+    d_head: int | None = None
+    d_ff: int = 512
+    n_layers: int = 2
+    max_len: int = 512
+    dropout: float = 0.1
+    pad_id: int | None = 0
+    positions: Positions = "sinusoidal"
+    scale_embeddings: bool = False
+    n_segments: int = 0
+    embedding_norm: bool = False
+    norm_order: NormOrder = "pre"
+    norm: Norm = "layer_norm"
+    norm_eps: float = 1e-5
+    activation: Activation = "gelu"
+    residual: bool = True
+    scoring: Scoring = "dot_product"
+    scale_scores: bool = True
+    projections: bool = True
+    share_query_key: bool = False
+    share_key_value: bool = False
+    bias: bool = True
+    causal: bool = True
+    n_classes: int = 2
+    pooling: Pooling = "cls"
+    tied_output: bool = True
+
+    def __post_init__(self) -> None:
+        self._check_sizes()
+        self._check_choices()
+        d_head = head_size(self.d_model, self.n_heads, self.d_head)
+        self._check_fit(d_head)
+        object.__setattr__(self, "d_head", d_head)
+        object.__setattr__(self, "target_vocab_size", self.target_vocab_size or self.vocab_size)
+
+    def _check_sizes(self) -> None:
+        for name, largest in LARGEST.items():
+            value = getattr(self, name)
+            if value is None and name in ("d_head", "target_vocab_size"):
+                continue
+            smallest = 0 if name == "n_segments" else 1
+            if not (_is_whole(value) and smallest <= value <= largest):
+                raise ValueError(f"{name}={value!r} must be a whole number from {smallest} to {largest}")
+
+    def _check_choices(self) -> None:
+        for name, choices in CHOICES.items():
+            require_choice(name, getattr(self, name), get_args(choices))
+        for name in FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
+        if not (_is_number(self.dropout) and 0.0 <= self.dropout < 1.0):
+            raise ValueError(f"dropout={self.dropout!r} must be a number, at least 0 and less than 1")
+        if not (_is_number(self.norm_eps) and 0.0 < self.norm_eps <= 1.0):
+            raise ValueError(f"norm_eps={self.norm_eps!r} must be a number, more than 0 and at most 1")
+        if self.pad_id is not None and not (_is_whole(self.pad_id) and 0 <= self.pad_id < self.vocab_size):
+            raise ValueError(f"pad_id={self.pad_id!r} must be an id of the vocabulary, 0 to {self.vocab_size - 1}")
+
+    def _check_fit(self, d_head: int) -> None:
+        if self.norm == "unbiased" and self.d_model < 2:
+            raise ValueError(f"d_model={self.d_model} must be at least 2 with norm='unbiased', which divides by d - 1")
+        if self.positions.startswith("sinusoidal") and self.d_model % 2:
+            raise ValueError(
+                f"d_model={self.d_model} must be even with positions={self.positions!r}: "
+                "sines and cosines come in pairs"
+            )
+        if self.positions == "rotary" and d_head % 2:
+            raise ValueError(f"d_head={d_head} must be even with positions='rotary': coordinates turn in pairs")
+        if not self.projections and self.n_heads * d_head != self.d_model:
+            raise ValueError(
+                f"n_heads={self.n_heads} times d_head={d_head} must be d_model={self.d_model} with projections=False"
+            )
+
+
+CHOICES: dict[str, Any] = {
+    "positions": Positions,
+    "norm_order": NormOrder,
+    "norm": Norm,
+    "activation": Activation,
+    "scoring": Scoring,
+    "pooling": Pooling,
+}

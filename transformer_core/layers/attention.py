@@ -1,0 +1,177 @@
+"""Multi-head attention, self or cross, with every step open to the probe.
+
+Vaswani et al. 2017, section 3.2. Read next: blocks.py.
+"""
+
+from typing import Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_core.config import ModelConfig, Scoring, head_size, require_choice
+from transformer_core.layers.linear import Linear
+from transformer_core.layers.masks import additive_mask, causal_mask, check_mask, combined_mask
+from transformer_core.layers.positions import alibi_bias, rotate
+from transformer_core.layers.scoring import AdditiveScores, dot_product_scores, masked_softmax
+from transformer_core.probe import SILENT, Probe
+
+INNER_SITES = ("scores", "masked_scores", "weights")
+
+
+class MultiHeadAttention(nn.Module):
+    """softmax(Q K^T / sqrt(d_head)) V in n_heads subspaces, side by side (eq. 1 and section 3.2.2).
+
+    Args:
+        d_model, n_heads: sizes.
+        d_head: width of a head; by default d_model // n_heads, any other is free.
+        scoring: "dot_product" or "additive".
+        scale: divide dot products by sqrt(d_head).
+        positions: "rotary" turns queries and keys, "alibi" adds a penalty of distance; all others change nothing here.
+        projections: False uses the input itself as query, key and value, and the heads as output.
+        share_query_key, share_key_value: keys use the query's projection; values use the key's.
+        bias: the projections have a bias.
+        dropout: on the weights, in training only; the probe sees the weights before it.
+
+    Raises:
+        ValueError: sizes that do not fit, an unknown scoring.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        d_head: int | None = None,
+        scoring: Scoring = "dot_product",
+        scale: bool = True,
+        positions: str = "none",
+        projections: bool = True,
+        share_query_key: bool = False,
+        share_key_value: bool = False,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        require_choice("scoring", scoring, ("dot_product", "additive"))
+        self.n_heads, self.d_head = n_heads, head_size(d_model, n_heads, d_head)
+        width = n_heads * self.d_head
+        if not projections and width != d_model:
+            raise ValueError(
+                f"n_heads={n_heads} times d_head={self.d_head} must be d_model={d_model} with projections=False"
+            )
+
+        def proj(wanted: bool, inputs: int, outputs: int) -> Linear | None:
+            return Linear(inputs, outputs, bias=bias) if projections and wanted else None
+
+        self.query_proj = proj(True, d_model, width)
+        self.key_proj = proj(not share_query_key, d_model, width)
+        self.value_proj = proj(not share_key_value, d_model, width)
+        self.output_proj = proj(True, width, d_model)
+        self.additive_scores = AdditiveScores(n_heads, self.d_head) if scoring == "additive" else None
+        self.scale, self.positions, self.dropout = scale, positions, dropout
+
+    @classmethod
+    def from_config(cls, config: ModelConfig, *, cross: bool = False) -> Self:
+        """Make the attention that a config describes; cross-attention has no rotary or ALiBi positions."""
+        return cls(
+            config.d_model,
+            config.n_heads,
+            d_head=config.d_head,
+            scoring=config.scoring,
+            scale=config.scale_scores,
+            positions="none" if cross else config.positions,
+            projections=config.projections,
+            share_query_key=config.share_query_key,
+            share_key_value=config.share_key_value,
+            bias=config.bias,
+            dropout=config.dropout,
+        )
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        probe: Probe = SILENT,
+    ) -> Tensor:
+        """Let every position of x attend to x, or to memory where it is given.
+
+        Shapes:
+            x: (batch, query_pos, d_model); memory: (batch, key_pos, d_model)
+            mask: boolean, True = may attend, broadcastable to (batch, head, query_pos, key_pos)
+            returns: (batch, query_pos, d_model)
+
+        Args:
+            causal: hide later positions, besides what mask hides.
+        """
+        query, key, value = self._project(x, x if memory is None else memory, probe)
+        if mask is not None:
+            check_mask(mask, (x.shape[0], self.n_heads, query.shape[2], key.shape[2]))
+            mask = torch.atleast_2d(mask)
+        if self.additive_scores is not None or probe.wants(*INNER_SITES):
+            heads = self._explicit(query, key, value, mask, causal, probe)
+        else:
+            heads = self._fused(query, key, value, mask, causal, probe)
+        heads = probe.tap("heads", heads)  # (batch, head, query_pos, d_head)
+        joined = heads.transpose(1, 2).flatten(2)  # (batch, query_pos, head * d_head)
+        return probe.tap("output", joined if self.output_proj is None else self.output_proj(joined))
+
+    def _project(self, x: Tensor, memory: Tensor, probe: Probe) -> tuple[Tensor, Tensor, Tensor]:
+        query_proj = self.query_proj
+        key_proj = query_proj if self.key_proj is None else self.key_proj
+        value_proj = key_proj if self.value_proj is None else self.value_proj
+        query = probe.tap("query", self._split(x, query_proj))  # (batch, head, query_pos, d_head)
+        key = probe.tap("key", self._split(memory, key_proj))  # (batch, head, key_pos, d_head)
+        value = probe.tap("value", self._split(memory, value_proj))  # (batch, head, key_pos, d_head)
+        if self.positions == "rotary":
+            query = probe.tap("rotated_query", rotate(query))
+            key = probe.tap("rotated_key", rotate(key))
+        return query, key, value
+
+    def _split(self, x: Tensor, proj: Linear | None) -> Tensor:
+        projected = x if proj is None else proj(x)
+        return projected.unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+
+    def _bias(self, query: Tensor, key: Tensor, probe: Probe) -> Tensor | None:
+        if self.positions != "alibi":
+            return None
+        return probe.tap("position_bias", alibi_bias(self.n_heads, query.shape[2], key.shape[2], query.device))
+
+    def _explicit(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, probe: Probe
+    ) -> Tensor:
+        if self.additive_scores is not None:
+            scores = self.additive_scores(query, key)
+        else:
+            scores = dot_product_scores(query, key, scale=self.scale)
+        bias = self._bias(query, key, probe)
+        scores = probe.tap("scores", scores if bias is None else scores + bias)  # (batch, head, query_pos, key_pos)
+        if causal:
+            mask = combined_mask(mask, causal_mask(query.shape[2], key.shape[2], device=query.device))
+        masked_scores = scores if mask is None else scores.masked_fill(~mask, float("-inf"))
+        used = probe.tap("masked_scores", masked_scores)
+        weights = masked_softmax(used, some_hidden=mask is not None or used is not masked_scores)
+        weights = probe.tap("weights", weights)  # (batch, head, query_pos, key_pos)
+        return F.dropout(weights, self.dropout, self.training) @ value
+
+    def _fused(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, probe: Probe
+    ) -> Tensor:
+        bias = self._bias(query, key, probe)
+        native_causal = causal and mask is None and bias is None and query.shape[2] == key.shape[2]
+        if causal and not native_causal:
+            mask = combined_mask(mask, causal_mask(query.shape[2], key.shape[2], device=query.device))
+        if bias is not None:
+            mask = bias if mask is None else bias + additive_mask(mask, bias.dtype)
+        return F.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=native_causal,
+            scale=None if self.scale else 1.0,
+        )

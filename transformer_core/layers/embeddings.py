@@ -1,0 +1,99 @@
+"""From ids to the residual stream: token, segment and position embeddings, summed.
+
+Vaswani et al. 2017, section 3.4; segments and normalisation: Devlin et al. 2019. Read next: normalization.py.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_core.config import ModelConfig
+from transformer_core.layers.normalization import make_norm
+from transformer_core.layers.positions import make_positions
+from transformer_core.probe import SILENT, Probe
+
+
+class Embedding(nn.Module):
+    """A matrix of which ids pick rows, the same as a one-hot vector times the matrix."""
+
+    def __init__(self, rows: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(rows, d_model))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Look up (batch, pos) ids: (batch, pos, d_model)."""
+        return F.embedding(ids, self.weight)
+
+
+def check_ids(name: str, ids: Tensor, rows: int) -> None:
+    """Raise ValueError unless ids is a non-empty (batch, pos) of whole numbers from 0 to rows - 1."""
+    if ids.dim() != 2:
+        raise ValueError(f"{name} has shape {tuple(ids.shape)}; it must be (batch, pos)")
+    if ids.numel() == 0:
+        raise ValueError(f"{name} is empty: shape {tuple(ids.shape)}; it needs a sentence of at least one token")
+    if ids.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"{name} has dtype {ids.dtype}; it must hold whole numbers: torch.int64 or torch.int32")
+    low, high = (int(bound) for bound in ids.aminmax())
+    if low < 0 or high >= rows:
+        outside = low if low < 0 else high
+        raise ValueError(f"{name} holds {outside}, outside the vocabulary: ids run from 0 to {rows - 1}")
+
+
+class InputEmbedding(nn.Module):
+    """Sum of token, position and segment embeddings, where the config has them.
+
+    Raises:
+        ValueError: ids outside the vocabulary, an empty batch, more than max_len positions.
+    """
+
+    def __init__(self, config: ModelConfig, *, vocab_size: int | None = None) -> None:
+        super().__init__()
+        self.vocab_size = vocab_size or config.vocab_size
+        self.token = Embedding(self.vocab_size, config.d_model)
+        self.position = make_positions(config.positions, config.max_len, config.d_model)
+        self.segment = Embedding(config.n_segments, config.d_model) if config.n_segments else None
+        self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if config.embedding_norm else None
+        self.dropout = nn.Dropout(config.dropout)
+        self.scale = math.sqrt(config.d_model) if config.scale_embeddings else None
+        self.max_len = config.max_len
+        self.n_segments = config.n_segments
+
+    def forward(self, token_ids: Tensor, *, segment_ids: Tensor | None = None, probe: Probe = SILENT) -> Tensor:
+        """Embed a batch.
+
+        Shapes:
+            token_ids, segment_ids: (batch, pos)
+            returns: (batch, pos, d_model)
+        """
+        token_ids = probe.tap("token_ids", token_ids)
+        check_ids("token_ids", token_ids, self.vocab_size)
+        if token_ids.shape[1] > self.max_len:
+            raise ValueError(f"token_ids has {token_ids.shape[1]} positions; max_len={self.max_len} is the most")
+        embedded = probe.tap("token_embedding", self.token(token_ids))
+        if self.scale is not None:
+            embedded = probe.tap("scaled_embedding", embedded * self.scale)
+        if self.segment is not None:
+            embedded = embedded + self._segments(token_ids, segment_ids, probe)
+        elif segment_ids is not None:
+            raise ValueError("segment_ids were given, but n_segments=0: this model has no segment embeddings")
+        if self.position is not None:
+            vectors = probe.tap("position_embedding", self.position(token_ids.shape[1], token_ids.device))
+            embedded = embedded + vectors  # (batch, pos, d_model)
+        embedded = probe.tap("residual", embedded)
+        if self.norm is not None:
+            embedded = self.norm(embedded, probe=probe.at("norm"))
+        return self.dropout(embedded)
+
+    def _segments(self, token_ids: Tensor, segment_ids: Tensor | None, probe: Probe) -> Tensor:
+        assert self.segment is not None
+        if segment_ids is None:
+            segment_ids = torch.zeros_like(token_ids)
+        segment_ids = probe.tap("segment_ids", segment_ids)
+        check_ids("segment_ids", segment_ids, self.n_segments)
+        if segment_ids.shape != token_ids.shape:
+            raise ValueError(
+                f"segment_ids has shape {tuple(segment_ids.shape)}; it must be token_ids' {tuple(token_ids.shape)}"
+            )
+        return probe.tap("segment_embedding", self.segment(segment_ids))

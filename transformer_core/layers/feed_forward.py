@@ -1,0 +1,49 @@
+"""The position-wise feed-forward layer and its activations.
+
+Vaswani et al. 2017, eq. 2; GELU: Hendrycks and Gimpel 2016. Read next: attention.py.
+"""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_core.config import Activation, require_choice
+from transformer_core.layers.linear import Linear
+from transformer_core.probe import SILENT, Probe
+
+
+def relu(x: Tensor) -> Tensor:
+    """max(0, x)."""
+    return F.relu(x)
+
+
+def gelu(x: Tensor) -> Tensor:
+    """x Phi(x), with the exact normal distribution function."""
+    return F.gelu(x)
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the approximation that GPT-2 uses."""
+    return F.gelu(x, approximate="tanh")
+
+
+ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh}
+
+
+class FeedForward(nn.Module):
+    """phi(x W_1 + b_1) W_2 + b_2, the same at every position (Vaswani et al. 2017, eq. 2)."""
+
+    def __init__(
+        self, d_model: int, d_ff: int, *, activation: Activation = "relu", dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__()
+        require_choice("activation", activation, tuple(ACTIVATIONS))
+        self.inner_proj = Linear(d_model, d_ff, bias=bias)
+        self.outer_proj = Linear(d_ff, d_model, bias=bias)
+        self.dropout = nn.Dropout(dropout)
+        self.activation = activation
+
+    def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Map (batch, pos, d_model) to (batch, pos, d_model)."""
+        pre_activation = probe.tap("pre_activation", self.inner_proj(x))  # (batch, pos, d_ff)
+        activation = probe.tap("activation", ACTIVATIONS[self.activation](pre_activation))  # (batch, pos, d_ff)
+        return probe.tap("output", self.outer_proj(self.dropout(activation)))

@@ -1,0 +1,39 @@
+"""How weights start: small embeddings, Glorot's uniform for linear maps.
+
+Glorot and Bengio 2010, eq. 16. With embeddings from N(0, 1), torch's own default, training on real reviews loses
+several points (DECISIONS.md). Read next: blocks.py.
+"""
+
+import torch
+from torch import nn
+
+from transformer_core.layers.embeddings import Embedding, InputEmbedding
+from transformer_core.layers.linear import Linear
+from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
+from transformer_core.layers.positions import LearnedPositions
+from transformer_core.layers.scoring import AdditiveScores
+
+EMBEDDING_DEVIATION = 0.02
+
+
+@torch.no_grad()
+def initialize(model: nn.Module, generator: torch.Generator | None = None) -> None:
+    """Fill every parameter of a model with its starting value; the same generator seed gives the same values.
+
+    Token embeddings start with deviation 0.02, or d_model^-0.5 where they are scaled by sqrt(d_model), also where an
+    output matrix is tied to them.
+    """
+    for module in model.modules():
+        if isinstance(module, Linear):
+            nn.init.xavier_uniform_(module.weight, generator=generator)
+            if module.bias is not None:
+                module.bias.zero_()
+        elif isinstance(module, LayerNorm | UnbiasedNorm):
+            module.weight.fill_(1.0)
+            module.bias.zero_()
+    for module in model.modules():
+        if isinstance(module, Embedding | LearnedPositions | AdditiveScores):
+            module.weight.normal_(0.0, EMBEDDING_DEVIATION, generator=generator)
+    for module in model.modules():
+        if isinstance(module, InputEmbedding) and module.scale is not None:
+            module.token.weight.mul_(1 / (module.scale * EMBEDDING_DEVIATION))

@@ -1,0 +1,71 @@
+"""Masks: which position may attend to which. True = may attend, as in scaled_dot_product_attention.
+
+Vaswani et al. 2017, section 3.2.3. torch.nn.MultiheadAttention's boolean masks are the opposite.
+Read next: attention.py.
+"""
+
+import torch
+from torch import Tensor
+
+
+def padding_mask(token_ids: Tensor, pad_id: int | None) -> Tensor | None:
+    """Hide padding from every query.
+
+    Shapes:
+        token_ids: (batch, key_pos)
+        returns: (batch, 1, 1, key_pos), or None where there is no padding to hide
+    """
+    if pad_id is None:
+        return None
+    real = token_ids != pad_id
+    return None if bool(real.all()) else real[:, None, None, :]
+
+
+def causal_mask(query_pos: int, key_pos: int | None = None, *, device: torch.device | str = "cpu") -> Tensor:
+    """Hide what comes later: position i attends to 0 ... i.
+
+    With more keys than queries (a cache), the queries are the last positions.
+
+    Shapes:
+        returns: (query_pos, key_pos)
+    """
+    key_pos = query_pos if key_pos is None else key_pos
+    return torch.ones(query_pos, key_pos, dtype=torch.bool, device=device).tril(key_pos - query_pos)
+
+
+def combined_mask(*masks: Tensor | None) -> Tensor | None:
+    """Attend only where every mask allows it; None allows everything.
+
+    Shapes:
+        masks: each broadcastable to (batch, head, query_pos, key_pos)
+        returns: their broadcast, or None where all are None
+    """
+    combined = None
+    for mask in masks:
+        if mask is not None:
+            combined = mask if combined is None else combined & mask
+    return combined
+
+
+def additive_mask(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Write a boolean mask in the form that is added to scores: 0 where it may attend, minus infinity elsewhere.
+
+    Shapes:
+        mask: any; returns: the same
+    """
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, float("-inf"))
+
+
+def check_mask(mask: Tensor, scores_shape: tuple[int, int, int, int]) -> None:
+    """Raise ValueError unless the mask is boolean and broadcasts to (batch, head, query_pos, key_pos)."""
+    if mask.dtype != torch.bool:
+        raise ValueError(f"mask has dtype {mask.dtype}; it must be torch.bool, True where a query may attend")
+    try:
+        fits = torch.broadcast_shapes(mask.shape, scores_shape) == torch.Size(scores_shape)
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask has shape {tuple(mask.shape)}; "
+            f"it must broadcast to (batch, head, query_pos, key_pos) = {tuple(scores_shape)}"
+        )

@@ -1,0 +1,60 @@
+"""Layer normalisation: as torch has it, and the variant that tutorials often print.
+
+Ba et al. 2016, eq. 4. Read next: feed_forward.py.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_core.config import Norm, require_choice
+from transformer_core.probe import SILENT, Probe
+
+
+class LayerNorm(nn.Module):
+    """g * (x - mean) / sqrt(variance + eps) + b over the last axis, with the biased variance."""
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.eps = eps
+
+    def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Normalise (batch, pos, d_model) to the same shape."""
+        normalized, mean, inverse_deviation = torch.native_layer_norm(
+            x, self.weight.shape, self.weight, self.bias, self.eps
+        )
+        used_mean = probe.tap("mean", mean)  # (batch, pos, one)
+        used_inverse = probe.tap("inverse_deviation", inverse_deviation)  # (batch, pos, one)
+        if used_mean is not mean or used_inverse is not inverse_deviation:
+            normalized = (x - used_mean) * used_inverse * self.weight + self.bias
+        return probe.tap("normalized", normalized)
+
+
+class UnbiasedNorm(nn.Module):
+    """alpha * (x - mean) / (deviation + eps) + bias: unbiased deviation (d - 1), eps outside the root.
+
+    This departs from Ba et al. 2016, eq. 4; it is the common variant that a page lays beside it.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.eps = eps
+
+    def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Normalise (batch, pos, d_model) to the same shape."""
+        mean = probe.tap("mean", x.mean(-1, keepdim=True))  # (batch, pos, one)
+        inverse_deviation = probe.tap("inverse_deviation", 1 / (x.std(-1, keepdim=True) + self.eps))
+        return probe.tap("normalized", self.weight * (x - mean) * inverse_deviation + self.bias)
+
+
+def make_norm(norm: Norm, d_model: int, *, eps: float) -> LayerNorm | UnbiasedNorm:
+    """Return the normalisation that a config names.
+
+    Raises:
+        ValueError: the norm is unknown.
+    """
+    require_choice("norm", norm, ("layer_norm", "unbiased"))
+    return LayerNorm(d_model, eps=eps) if norm == "layer_norm" else UnbiasedNorm(d_model, eps=eps)

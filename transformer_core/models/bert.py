@@ -1,0 +1,93 @@
+"""BERT: an encoder that guesses masked words and tells whether two sentences belong together.
+
+Devlin et al. 2019. Read next: gpt.py.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from transformer_core.config import ModelConfig
+from transformer_core.layers.feed_forward import gelu
+from transformer_core.layers.initialization import initialize
+from transformer_core.layers.linear import Linear
+from transformer_core.layers.normalization import make_norm
+from transformer_core.models.encoder import Encoder
+from transformer_core.models.output import WordScores
+from transformer_core.probe import SILENT, Probe
+
+
+class BertOutput(NamedTuple):
+    """What Bert returns.
+
+    Shapes:
+        mlm_logits: (batch, pos, vocab); nsp_logits: (batch, 2), class 0 = the second sentence follows the first;
+        pooled: (batch, d_model)
+    """
+
+    mlm_logits: Tensor
+    nsp_logits: Tensor
+    pooled: Tensor
+
+
+class MlmHead(nn.Module):
+    """norm(gelu(x W + b)) times the token embedding's matrix, plus a bias a word (Devlin et al. 2019, section 3.1)."""
+
+    def __init__(self, config: ModelConfig, encoder: Encoder) -> None:
+        super().__init__()
+        self.transform_proj = Linear(config.d_model, config.d_model)
+        self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps)
+        self.output = WordScores(encoder.embedding.token, tied=config.tied_output, bias=True)
+
+    def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Score (batch, pos, d_model): (batch, pos, vocab)."""
+        transformed = probe.tap("transformed", self.norm(gelu(self.transform_proj(x)), probe=probe.at("norm")))
+        return self.output(transformed, probe=probe)
+
+
+class NspHead(nn.Module):
+    """Two classes from the pooled vector."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.class_proj = Linear(config.d_model, 2)
+
+    def forward(self, pooled: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Score (batch, d_model): (batch, 2)."""
+        return probe.tap("class_logits", self.class_proj(pooled))
+
+
+class Bert(nn.Module):
+    """Token, segment and position embeddings, an encoder, and both of BERT's pre-training heads."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config)
+        self.pooler_proj = Linear(config.d_model, config.d_model)
+        self.mlm_head = MlmHead(config, self.encoder)
+        self.nsp_head = NspHead(config)
+        initialize(self)
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        *,
+        segment_ids: Tensor | None = None,
+        mask: Tensor | None = None,
+        probe: Probe = SILENT,
+    ) -> BertOutput:
+        """Read a batch.
+
+        Shapes:
+            token_ids, segment_ids: (batch, pos); mask: as in Encoder
+
+        Raises:
+            ValueError: as Encoder.
+        """
+        x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, probe=probe.at("encoder"))
+        cls_embedding = probe.tap("cls_embedding", x[:, 0])  # (batch, d_model)
+        pooled = probe.tap("pooled", torch.tanh(self.pooler_proj(cls_embedding)))  # (batch, d_model)
+        mlm_logits = self.mlm_head(x, probe=probe.at("mlm_head"))
+        return BertOutput(mlm_logits, self.nsp_head(pooled, probe=probe.at("nsp_head")), pooled)

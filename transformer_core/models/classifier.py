@@ -1,0 +1,60 @@
+"""A sentence's class from its [CLS] vector, or from the mean of its real tokens.
+
+Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, section 3. Read next: output.py.
+"""
+
+from torch import Tensor, nn
+
+from transformer_core.config import ModelConfig
+from transformer_core.layers.initialization import initialize
+from transformer_core.layers.linear import Linear
+from transformer_core.models.encoder import Encoder
+from transformer_core.probe import SILENT, Probe
+
+
+def mean_over_real_tokens(x: Tensor, token_ids: Tensor, pad_id: int | None) -> Tensor:
+    """Average over positions that are not padding; a sentence of padding alone gives 0.
+
+    Shapes:
+        x: (batch, pos, d_model); token_ids: (batch, pos); returns: (batch, d_model)
+    """
+    if pad_id is None:
+        return x.mean(1)
+    real = (token_ids != pad_id).to(x.dtype)[..., None]  # (batch, pos, 1)
+    return (x * real).sum(1) / real.sum(1).clamp(min=1.0)
+
+
+class Classifier(nn.Module):
+    """An encoder and one linear map from the sentence's vector to the classes."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.class_proj = Linear(config.d_model, config.n_classes)
+        initialize(self)
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        *,
+        segment_ids: Tensor | None = None,
+        mask: Tensor | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
+        """Classify a batch.
+
+        Shapes:
+            token_ids, segment_ids: (batch, pos); mask: as in Encoder
+            returns: logits (batch, class)
+
+        Raises:
+            ValueError: as Encoder.
+        """
+        x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, probe=probe.at("encoder"))
+        if self.config.pooling == "cls":
+            pooled = probe.tap("cls_embedding", x[:, 0])  # (batch, d_model)
+        else:
+            pooled = probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, self.config.pad_id))
+        return probe.tap("class_logits", self.class_proj(self.dropout(pooled)))

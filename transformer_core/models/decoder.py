@@ -1,0 +1,80 @@
+"""Decoders: a position sees only itself and what came before; with cross-attention, or without.
+
+Vaswani et al. 2017, section 3.1; without cross-attention: Radford et al. 2018. Read next: classifier.py.
+"""
+
+from torch import Tensor, nn
+
+from transformer_core.config import ModelConfig
+from transformer_core.layers.blocks import DecoderBlock, EncoderBlock, Stack
+from transformer_core.layers.embeddings import InputEmbedding
+from transformer_core.layers.initialization import initialize
+from transformer_core.layers.masks import padding_mask
+from transformer_core.probe import SILENT, Probe
+
+
+class Decoder(nn.Module):
+    """Target ids and an encoder's memory to one vector a target position."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = InputEmbedding(config, vocab_size=config.target_vocab_size)
+        self.stack = Stack(config, DecoderBlock)
+        initialize(self)
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        memory: Tensor,
+        *,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
+        """Decode a batch.
+
+        Shapes:
+            token_ids: (batch, query_pos); memory: (batch, key_pos, d_model)
+            mask, memory_mask: boolean, True = may attend, broadcastable to (batch, head, query_pos, key_pos); a mask
+                that is given takes the place of padding and causal mask together
+            returns: (batch, query_pos, d_model)
+
+        Raises:
+            ValueError: as Encoder; memory of another batch size.
+        """
+        x = self.embedding(token_ids, probe=probe.at("embedding"))
+        if memory.shape[0] != token_ids.shape[0]:
+            raise ValueError(f"memory has a batch of {memory.shape[0]}; token_ids has {token_ids.shape[0]}")
+        causal = self.config.causal and mask is None
+        if mask is None:
+            mask = padding_mask(token_ids, self.config.pad_id)
+        return self.stack(x, memory, mask=mask, memory_mask=memory_mask, causal=causal, probe=probe)
+
+
+class MaskedDecoder(nn.Module):
+    """Token ids to one vector a position that knows nothing of later positions; no cross-attention."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = InputEmbedding(config)
+        self.stack = Stack(config, EncoderBlock)
+        initialize(self)
+
+    def forward(self, token_ids: Tensor, *, mask: Tensor | None = None, probe: Probe = SILENT) -> Tensor:
+        """Decode a batch.
+
+        Shapes:
+            token_ids: (batch, pos)
+            mask: as in Decoder
+            returns: (batch, pos, d_model)
+
+        Raises:
+            ValueError: as Encoder.
+        """
+        x = self.embedding(token_ids, probe=probe.at("embedding"))
+        causal = self.config.causal and mask is None
+        if mask is None:
+            mask = padding_mask(token_ids, self.config.pad_id)
+        return self.stack(x, mask=mask, causal=causal, probe=probe)

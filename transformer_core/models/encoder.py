@@ -1,0 +1,48 @@
+"""The encoder: every position sees every other.
+
+Vaswani et al. 2017, section 3.1. Read next: decoder.py.
+"""
+
+from torch import Tensor, nn
+
+from transformer_core.config import ModelConfig
+from transformer_core.layers.blocks import EncoderBlock, Stack
+from transformer_core.layers.embeddings import InputEmbedding
+from transformer_core.layers.initialization import initialize
+from transformer_core.layers.masks import padding_mask
+from transformer_core.probe import SILENT, Probe
+
+
+class Encoder(nn.Module):
+    """Token ids to one contextual vector a position."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = InputEmbedding(config)
+        self.stack = Stack(config, EncoderBlock)
+        initialize(self)
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        *,
+        segment_ids: Tensor | None = None,
+        mask: Tensor | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
+        """Encode a batch.
+
+        Shapes:
+            token_ids, segment_ids: (batch, pos)
+            mask: boolean, True = may attend, broadcastable to (batch, head, query_pos, key_pos); it takes the place
+                of the padding mask, which is made from pad_id where none is given
+            returns: (batch, pos, d_model)
+
+        Raises:
+            ValueError: ids outside the vocabulary, an empty batch, too many positions, a mask that does not fit.
+        """
+        x = self.embedding(token_ids, segment_ids=segment_ids, probe=probe.at("embedding"))
+        if mask is None:
+            mask = padding_mask(token_ids, self.config.pad_id)
+        return self.stack(x, mask=mask, probe=probe)

@@ -1,0 +1,70 @@
+"""Encoder and decoder together: a source sentence in, scores for each next target word out.
+
+Vaswani et al. 2017, figure 1. Read next: bert.py.
+"""
+
+from torch import Tensor, nn
+
+from transformer_core.config import ModelConfig
+from transformer_core.layers.initialization import initialize
+from transformer_core.layers.masks import padding_mask
+from transformer_core.models.decoder import Decoder
+from transformer_core.models.encoder import Encoder
+from transformer_core.models.output import WordScores
+from transformer_core.probe import SILENT, Probe
+
+
+class Translation(nn.Module):
+    """The whole Transformer of the paper."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.output = WordScores(self.decoder.embedding.token, tied=config.tied_output, bias=False)
+        initialize(self)
+
+    def encode(
+        self, source_ids: Tensor, *, mask: Tensor | None = None, probe: Probe = SILENT
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the memory (batch, source_pos, d_model) and the mask that hides its padding."""
+        memory = self.encoder(source_ids, mask=mask, probe=probe.at("encoder"))
+        return probe.tap("memory", memory), padding_mask(source_ids, self.config.pad_id)
+
+    def decode(
+        self,
+        target_ids: Tensor,
+        memory: Tensor,
+        *,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
+        """Return the logits (batch, target_pos, target_vocab) of the word after each target position."""
+        x = self.decoder(target_ids, memory, mask=mask, memory_mask=memory_mask, probe=probe.at("decoder"))
+        return self.output(x, probe=probe)
+
+    def forward(
+        self,
+        source_ids: Tensor,
+        target_ids: Tensor,
+        *,
+        source_mask: Tensor | None = None,
+        target_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
+        """Score a batch of sentence pairs.
+
+        Shapes:
+            source_ids: (batch, source_pos); target_ids: (batch, target_pos)
+            source_mask, target_mask, memory_mask: as in Encoder and Decoder
+            returns: (batch, target_pos, target_vocab)
+
+        Raises:
+            ValueError: as Encoder and Decoder.
+        """
+        memory, real = self.encode(source_ids, mask=source_mask, probe=probe)
+        memory_mask = real if memory_mask is None else memory_mask
+        return self.decode(target_ids, memory, mask=target_mask, memory_mask=memory_mask, probe=probe)

@@ -1,0 +1,227 @@
+"""The probe: how a forward pass shows its insides, and lets a caller change them.
+
+One mechanism for heatmaps, ablation, painted masks and patching; no hooks, no state on the model.
+Read next: sites.py, the table of every observable tensor.
+"""
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_core.sites import Site, site_of
+
+Edit = Callable[[Tensor], Tensor]
+DEFAULT_MAX_BYTES = 1 << 30
+
+
+class TraceTooLarge(ValueError):
+    """A capture would keep more bytes than its bound allows."""
+
+
+@lru_cache(maxsize=65_536)
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(re.match(fnmatch.translate(pattern), name) for pattern in patterns)
+
+
+class Trace(Mapping[str, Tensor]):
+    """The tensors that one forward pass recorded, by their full names, in the order they were computed."""
+
+    def __init__(self, tensors: Mapping[str, Tensor] | None = None) -> None:
+        self._tensors: dict[str, Tensor] = dict(tensors or {})
+
+    def __getitem__(self, name: str) -> Tensor:
+        try:
+            return self._tensors[name]
+        except KeyError:
+            raise KeyError(f"{name!r} was not recorded; recorded: {', '.join(self._tensors) or 'nothing'}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes of all recorded tensors."""
+        return sum(tensor.nbytes for tensor in self._tensors.values())
+
+    def select(self, pattern: str) -> "Trace":
+        """Return the part whose names match a glob pattern, such as ``*.weights``."""
+        return Trace({name: tensor for name, tensor in self._tensors.items() if _matches(name, (pattern,))})
+
+    def stack(self, pattern: str) -> Tensor:
+        """Stack one site over layers.
+
+        Shapes:
+            returns: (layer, *axes of the site)
+
+        Raises:
+            ValueError: nothing recorded matches the pattern, or what matches is not of one shape.
+        """
+        found = self.select(pattern)
+        if not found:
+            raise ValueError(f"pattern={pattern!r} matches nothing recorded; recorded: {', '.join(self._tensors)}")
+        shapes = {tuple(tensor.shape): name for name, tensor in found.items()}
+        if len(shapes) > 1:
+            kinds = ", ".join(f"{name} {shape}" for shape, name in shapes.items())
+            raise ValueError(f"pattern={pattern!r} matches tensors of several shapes: {kinds}; name one site")
+        return torch.stack(list(found.values()))
+
+    def site(self, name: str) -> Site:
+        """Return the row of SITES that describes a recorded tensor."""
+        return site_of(name)
+
+
+class Probe:
+    """Record and edit the tensors of one forward pass.
+
+    A probe belongs to one call in one thread; the model it is handed to may be shared by many.
+
+    Args:
+        sites: glob patterns of the full names to record, such as ``("encoder.layer0.*", "*.weights")``.
+        edits: by glob pattern, functions from a tensor to the tensor that the model shall use in its place
+            (same shape). What is recorded is what the model used: the edited tensor. A function gets a copy, which it
+            may change in place.
+        max_bytes: bound on the recorded bytes.
+
+    Raises:
+        TraceTooLarge: at the first tensor that would exceed max_bytes.
+        ValueError: an edit returns another shape.
+    """
+
+    def __init__(
+        self,
+        sites: tuple[str, ...] = ("*",),
+        *,
+        edits: Mapping[str, Edit] | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        if isinstance(sites, str):
+            raise ValueError(f"sites={sites!r} must be a tuple of patterns, such as ({sites!r},)")
+        self.trace = Trace()
+        self._sites = tuple(sites)
+        self._edits = dict(edits or {})
+        self._edit_patterns = tuple(self._edits)
+        self._max_bytes = max_bytes
+        self._bytes = [0]
+        self.applied: set[str] = set()
+        self._scope = ""
+        self._parent: Probe | None = None
+
+    def at(self, scope: str) -> "Probe":
+        """Return this probe one scope deeper, to hand down or to enter with ``with``."""
+        child = object.__new__(Probe)
+        child.__dict__.update(self.__dict__)
+        child._scope = f"{self._scope}{scope}."
+        child._parent = self
+        return child
+
+    def __enter__(self) -> "Probe":
+        assert self._parent is not None
+        self._outer, self._parent._scope = self._parent._scope, self._scope
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._parent is not None
+        self._parent._scope = self._outer
+
+    def wants(self, *leaves: str) -> bool:
+        """Tell whether any of these sites, in the present scope, is recorded or edited."""
+        return any(
+            _matches(self._scope + leaf, self._sites) or _matches(self._scope + leaf, self._edit_patterns)
+            for leaf in leaves
+        )
+
+    def tap(self, leaf: str, tensor: Tensor) -> Tensor:
+        """Record a tensor under its site and return it, edited where the caller asked for an edit."""
+        name = self._scope + leaf
+        if self._edit_patterns and _matches(name, self._edit_patterns):
+            tensor = self._edited(name, tensor)
+        if _matches(name, self._sites):
+            self._record(name, tensor)
+        return tensor
+
+    def _edited(self, name: str, tensor: Tensor) -> Tensor:
+        for pattern, edit in self._edits.items():
+            if _matches(name, (pattern,)):
+                edited = edit(tensor.clone())
+                if edited.shape != tensor.shape:
+                    raise ValueError(
+                        f"edits[{pattern!r}] returned shape {tuple(edited.shape)} at {name}; "
+                        f"it must keep {tuple(tensor.shape)}"
+                    )
+                tensor = edited.to(tensor.dtype)
+                self.applied.add(pattern)
+        return tensor
+
+    def _record(self, name: str, tensor: Tensor) -> None:
+        replaced = self.trace.get(name)
+        self._bytes[0] += tensor.nbytes - (0 if replaced is None else replaced.nbytes)
+        if self._bytes[0] > self._max_bytes:
+            raise TraceTooLarge(
+                f"sites={self._sites} keep more than max_bytes={self._max_bytes}: {name} {tuple(tensor.shape)} "
+                f"brings them to {self._bytes[0]}; name fewer sites or layers, or give a shorter text"
+            )
+        # A parameter, a cached table or the caller's ids outlive the pass; no reader of the trace shall reach them.
+        outlives = torch.is_inference_mode_enabled() and not tensor.is_inference()
+        self.trace._tensors[name] = tensor.clone() if outlives else tensor.detach()
+
+
+class Silent(Probe):
+    """The probe that records and edits nothing, at next to no cost."""
+
+    def at(self, scope: str) -> Probe:
+        """Return itself: nobody listens at any scope."""
+        return self
+
+    def __enter__(self) -> Probe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def wants(self, *leaves: str) -> bool:
+        """Return False: nothing is wanted."""
+        return False
+
+    def tap(self, leaf: str, tensor: Tensor) -> Tensor:
+        """Return the tensor as it came."""
+        return tensor
+
+
+SILENT: Probe = Silent(())
+
+
+@torch.inference_mode()
+def capture(
+    model: nn.Module,
+    *inputs: Any,
+    sites: tuple[str, ...] = ("*",),
+    edits: Mapping[str, Edit] | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    **options: Any,
+) -> tuple[Any, Trace]:
+    """Run one forward pass without gradients and return its output with what the probe recorded.
+
+    Args:
+        model: any model of this package; it is neither changed nor put in another mode.
+        inputs, options: handed to the model as they are.
+        sites, edits, max_bytes: see Probe.
+
+    Raises:
+        ValueError: a pattern in sites or edits matches no tensor of this forward pass, or an error of Probe.
+    """
+    probe = Probe(sites, edits=edits, max_bytes=max_bytes)
+    output = model(*inputs, probe=probe, **options)
+    for pattern in sites:
+        if not any(_matches(name, (pattern,)) for name in probe.trace):
+            raise ValueError(f"sites={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")
+    for pattern in set(edits or ()) - probe.applied:
+        raise ValueError(f"edits={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")
+    return output, probe.trace

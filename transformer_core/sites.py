@@ -1,0 +1,169 @@
+"""SITES: the one table of every observable tensor: axes, formula with its source, meaning, scale.
+
+Captions, axis labels and colour scales come from here, so that what a page says cannot drift from what the
+model computes. Read next: layers/, leaves to root.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+ScaleType = Literal["probability", "signed", "count", "id"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """One kind of observable tensor.
+
+    Args:
+        axes: the name of each axis, in order.
+        formula: LaTeX.
+        source: paper and equation or section of the formula.
+        meaning: one line.
+        scale: how a page may colour it.
+        lens_name: the name TransformerLens gives the same tensor, or "" where it has none.
+    """
+
+    axes: tuple[str, ...]
+    formula: str
+    source: str
+    meaning: str
+    scale: ScaleType = "signed"
+    lens_name: str = ""
+
+
+STREAM = ("batch", "pos", "d_model")
+QUERY_HEADS = ("batch", "head", "query_pos", "d_head")
+KEY_HEADS = ("batch", "head", "key_pos", "d_head")
+PAIRS = ("batch", "head", "query_pos", "key_pos")
+
+VASWANI = "Vaswani et al. 2017"
+BERT = "Devlin et al. 2019"
+BA = "Ba et al. 2016, eq. 4"
+
+SITES: dict[str, Site] = {
+    "token_ids": Site(("batch", "pos"), r"t_i", f"{VASWANI}, section 3.4", "the vocabulary ids read", "id"),
+    "segment_ids": Site(("batch", "pos"), r"s_i", f"{BERT}, section 3.2", "which sentence a token belongs to", "id"),
+    "token_embedding": Site(
+        STREAM, r"E_{t_i}", f"{VASWANI}, section 3.4", "the row of the embedding matrix of each token"
+    ),
+    "scaled_embedding": Site(
+        STREAM, r"\sqrt{d_{model}}\,E_{t_i}", f"{VASWANI}, section 3.4",
+        "the row, scaled so that positions do not drown it",
+    ),
+    "segment_embedding": Site(
+        STREAM, r"S_{s_i}", f"{BERT}, section 3.2", "the row of the segment matrix of each token"
+    ),
+    "position_embedding": Site(
+        ("pos", "d_model"),
+        r"PE_{(pos,2i)}=\sin\frac{pos}{10000^{2i/d_{model}}},\; PE_{(pos,2i+1)}=\cos\frac{pos}{10000^{2i/d_{model}}}",
+        f"{VASWANI}, section 3.5",
+        "the vector of each position, computed or learned",
+        lens_name="hook_pos_embed",
+    ),
+    "residual": Site(
+        STREAM,
+        r"x + \mathrm{Sublayer}(x)",
+        f"{VASWANI}, section 3.1",
+        "the residual stream after the part that names it",
+        lens_name="blocks.{layer}.hook_resid_post",
+    ),
+    "mean": Site(("batch", "pos", "one"), r"\mu=\tfrac1d\sum_k x_k", BA, "the mean that a normalisation takes away"),
+    "inverse_deviation": Site(
+        ("batch", "pos", "one"),
+        r"1/\sqrt{\sigma^2+\epsilon}",
+        BA,
+        "what a normalisation multiplies by",
+    ),
+    "normalized": Site(
+        STREAM, r"g\odot\frac{x-\mu}{\sqrt{\sigma^2+\epsilon}}+b", BA, "the stream after normalisation",
+        lens_name="blocks.{layer}.ln1.hook_normalized",
+    ),
+    "query": Site(
+        QUERY_HEADS, r"Q=XW^Q", f"{VASWANI}, section 3.2.2", "what each position looks for",
+        lens_name="blocks.{layer}.attn.hook_q",
+    ),
+    "key": Site(
+        KEY_HEADS, r"K=XW^K", f"{VASWANI}, section 3.2.2", "what each position offers to be found by",
+        lens_name="blocks.{layer}.attn.hook_k",
+    ),
+    "value": Site(
+        KEY_HEADS, r"V=XW^V", f"{VASWANI}, section 3.2.2", "what each position hands over when attended to",
+        lens_name="blocks.{layer}.attn.hook_v",
+    ),
+    "rotated_query": Site(
+        QUERY_HEADS, r"R_{pos}\,q", "Su et al. 2021, eq. 14", "the query turned by its position's angles",
+        lens_name="blocks.{layer}.attn.hook_rot_q",
+    ),
+    "rotated_key": Site(
+        KEY_HEADS, r"R_{pos}\,k", "Su et al. 2021, eq. 14", "the key turned by its position's angles",
+        lens_name="blocks.{layer}.attn.hook_rot_k",
+    ),
+    "position_bias": Site(
+        ("head", "query_pos", "key_pos"), r"-m_h\,|i-j|", "Press et al. 2022, section 3",
+        "the penalty of distance added to the scores",
+    ),
+    "scores": Site(
+        PAIRS, r"\frac{QK^\top}{\sqrt{d_k}}", f"{VASWANI}, eq. 1", "how well each query fits each key, before the mask",
+    ),
+    "masked_scores": Site(
+        PAIRS, r"S_{ij}\ \mathrm{where}\ M_{ij},\ \mathrm{else}\ -\infty", f"{VASWANI}, section 3.2.3",
+        "the scores with hidden pairs at minus infinity", lens_name="blocks.{layer}.attn.hook_attn_scores",
+    ),
+    "weights": Site(
+        PAIRS, r"\mathrm{softmax}_j(S_{ij})", f"{VASWANI}, eq. 1",
+        "the share of each key in a query's mixture; a wholly masked row is 0", "probability",
+        "blocks.{layer}.attn.hook_pattern",
+    ),
+    "heads": Site(
+        QUERY_HEADS, r"AV", f"{VASWANI}, eq. 1", "each head's mixture of values",
+        lens_name="blocks.{layer}.attn.hook_z",
+    ),
+    "output": Site(
+        STREAM, r"\mathrm{Sublayer}(x)", f"{VASWANI}, sections 3.2.2 and 3.3",
+        "what a sublayer adds to the residual stream",
+        lens_name="blocks.{layer}.hook_attn_out, blocks.{layer}.hook_mlp_out",
+    ),
+    "pre_activation": Site(
+        ("batch", "pos", "d_ff"), r"xW_1+b_1", f"{VASWANI}, eq. 2",
+        "the feed-forward layer's inside before its activation", lens_name="blocks.{layer}.mlp.hook_pre",
+    ),
+    "activation": Site(
+        ("batch", "pos", "d_ff"), r"\phi(xW_1+b_1)", f"{VASWANI}, eq. 2",
+        "the feed-forward layer's inside after its activation", lens_name="blocks.{layer}.mlp.hook_post",
+    ),
+    "memory": Site(STREAM, r"\mathrm{Encoder}(x)", f"{VASWANI}, section 3.1", "what the encoder hands to the decoder"),
+    "cls_embedding": Site(
+        ("batch", "d_model"), r"x_0", f"{BERT}, section 3", "the vector of [CLS] that stands for the sentence"
+    ),
+    "mean_embedding": Site(
+        ("batch", "d_model"), r"\frac{\sum_i m_i x_i}{\sum_i m_i}", "Reimers and Gurevych 2019, section 3",
+        "the mean over real tokens that stands for the sentence",
+    ),
+    "pooled": Site(
+        ("batch", "d_model"), r"\tanh(x_0W+b)", f"{BERT}, appendix A",
+        "the sentence vector that the pair verdict rests on",
+    ),
+    "transformed": Site(
+        STREAM, r"\mathrm{LayerNorm}(\mathrm{GELU}(xW+b))", f"{BERT}, section 3.1",
+        "the stream made ready for the masked-word matrix",
+    ),
+    "logits": Site(
+        ("batch", "pos", "vocab"), r"xE^\top+b", f"{VASWANI}, section 3.4", "a score for every word of the vocabulary",
+        lens_name="unembed.hook_out",
+    ),
+    "class_logits": Site(
+        ("batch", "class"), r"x_{CLS}W^\top+b", f"{BERT}, section 4.1", "a score for every class"
+    ),
+}
+
+
+def site_of(name: str) -> Site:
+    """Return the row of SITES for a full name such as ``encoder.layer0.self_attention.weights``.
+
+    Raises:
+        KeyError: no such leaf.
+    """
+    leaf = name.rpartition(".")[2]
+    if leaf not in SITES:
+        raise KeyError(f"{name!r} ends in {leaf!r}, which is not in SITES: {', '.join(SITES)}")
+    return SITES[leaf]

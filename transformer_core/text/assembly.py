@@ -1,0 +1,115 @@
+"""Assembly: from what the `tokenizers` package returns to an Encoding that is labelled and no longer than asked for.
+Source: Devlin et al. 2019, appendix A.2 (a packed pair is cut to fit); which of the two gives way is our choice.
+Read next: tokenizer.py."""
+
+from collections.abc import Set
+
+import tokenizers
+
+from transformer_core.text.encoding import Encoding
+from transformer_core.text.lexicon import Lexicon
+from transformer_core.text.visible import visible
+
+
+def room_for_text(max_len: int, n_special: int, n_texts: int) -> int:
+    """Return how many tokens of text fit beside the special tokens.
+
+    Args:
+        max_len: Number of tokens allowed in all.
+        n_special: Number of tokens that the template adds.
+        n_texts: 1, or 2 for a pair.
+
+    Returns:
+        max_len - n_special.
+
+    Raises:
+        ValueError: That is less than one token a text.
+    """
+    if max_len < n_special + n_texts:
+        raise ValueError(
+            f"max_len={max_len} must be at least {n_special + n_texts}: {n_special} special and {n_texts} others"
+        )
+    return max_len - n_special
+
+
+def shares(room: int, n_first: int, n_second: int) -> tuple[int, int]:
+    """Divide the room between two texts so that the longer gives way first.
+
+    Args:
+        room: Number of tokens that fit.
+        n_first: Tokens of the first text.
+        n_second: Tokens of the second text.
+
+    Returns:
+        How many tokens of each to keep.
+    """
+    if n_first + n_second <= room:
+        return n_first, n_second
+    if n_first < n_second:
+        first = min(n_first, room // 2)
+        return first, room - first
+    second = min(n_second, room // 2)
+    return room - second, second
+
+
+def assemble(
+    raw: tokenizers.Encoding,
+    text: str,
+    pair: str | None,
+    *,
+    room: int | None,
+    lexicon: Lexicon,
+    special_ids: Set[int],
+    unk_id: int | None,
+) -> Encoding:
+    """Describe one encoding of the `tokenizers` package.
+
+    Args:
+        raw: What the package returned for text and pair, not truncated.
+        text: The source text.
+        pair: The second source text, or None.
+        room: Number of tokens of text to keep, or None for all.
+        lexicon: The vocabulary's labels.
+        special_ids: Ids of the special tokens.
+        unk_id: Id of the unknown token, or None.
+
+    Returns:
+        The encoding. Special tokens of the template are always in it.
+    """
+    ids, tokens = raw.ids, raw.tokens
+    added = [mark == 1 for mark in raw.special_tokens_mask]
+    offsets = [(0, 0) if extra else span for extra, span in zip(added, raw.offsets, strict=True)]
+    segments = [0] * len(ids) if pair is None else _segments(raw)
+    labels = lexicon.labels_of(ids)
+    special = [extra or id_ in special_ids for extra, id_ in zip(added, ids, strict=True)]
+    unknown = [False] * len(ids)
+    for position in [place for place, id_ in enumerate(ids) if id_ == unk_id and not added[place]]:
+        start, end = offsets[position]
+        surface = (text if pair is None or segments[position] == 0 else pair)[start:end]
+        if surface != tokens[position]:  # "[UNK]" spelled out in the text is the special token itself
+            labels[position], special[position], unknown[position] = visible(surface), False, True
+    kept = _kept(raw, added, room)
+    columns = (ids, tokens, labels, offsets, segments, special, unknown)
+    if len(kept) < len(ids):
+        columns = tuple([column[position] for position in kept] for column in columns)
+    return Encoding(*map(tuple, columns), text=text, pair=pair, truncated=len(ids) - len(kept))
+
+
+def _segments(raw: tokenizers.Encoding) -> list[int]:
+    """Departure from RoBERTa: a pair's tokens are in segment 1 even where its template puts everything in segment 0."""
+    return [
+        min(type_id, 1) if sequence is None else sequence
+        for type_id, sequence in zip(raw.type_ids, raw.sequence_ids, strict=True)
+    ]
+
+
+def _kept(raw: tokenizers.Encoding, added: list[bool], room: int | None) -> list[int]:
+    if room is None or len(raw.ids) - sum(added) <= room:
+        return list(range(len(raw.ids)))
+    places: tuple[list[int], list[int]] = ([], [])
+    for position, sequence in enumerate(raw.sequence_ids):
+        if not added[position]:
+            places[sequence].append(position)
+    first, second = shares(room, len(places[0]), len(places[1]))
+    dropped = {*places[0][first:], *places[1][second:]}
+    return [position for position in range(len(raw.ids)) if position not in dropped]

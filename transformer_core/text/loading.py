@@ -1,0 +1,143 @@
+"""Loading a tokenizer: a tokenizer.json from anywhere is checked before anything is encoded with it.
+Source: the file format of the `tokenizers` package.
+Read next: assembly.py."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import tokenizers
+
+from transformer_core.text.learning import ONE_CHARACTER
+from transformer_core.text.lexicon import Spelling
+
+MAX_BYTES = 32 * 2**20
+MAX_ID = 2**20 - 1  # four times the largest vocabulary in common use; an embedding needs a row for every id below it
+KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "WordLevel": "word"}
+
+
+class TokenizerError(ValueError):
+    """A tokenizer file cannot be used, or a loaded tokenizer failed on a text."""
+
+
+@contextmanager
+def failing_clearly(action: str) -> Iterator[None]:
+    """Turn whatever the Rust code raises into a TokenizerError; a panic there is not even an Exception.
+
+    Args:
+        action: What was being done, for the message: "cannot ...".
+
+    Raises:
+        TokenizerError: The body failed.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise TokenizerError(f"{action}: {error!s:.300}") from error
+        raise
+
+
+def read_bounded(path: Path) -> str:
+    """Read a text file of at most MAX_BYTES.
+
+    Args:
+        path: A regular file in UTF-8.
+
+    Returns:
+        Its text.
+
+    Raises:
+        TokenizerError: It is no regular file, too large, or not UTF-8.
+        FileNotFoundError: There is no such file.
+    """
+    size = path.stat().st_size
+    if not path.is_file():
+        raise TokenizerError(f"path={str(path)!r} must be a regular file")
+    if size > MAX_BYTES:
+        raise TokenizerError(f"path={str(path)!r} has {size} bytes, must have at most {MAX_BYTES}")
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TokenizerError(f"path={str(path)!r} must be UTF-8: byte {error.start} is not") from None
+
+
+def parse(text: str) -> tokenizers.Tokenizer:
+    """Build a pipeline from the text of a tokenizer.json and try it out.
+
+    Truncation, padding and BPE dropout that the file asks for are switched off: they belong to a call, not to a
+    tokenizer that many threads share.
+
+    Args:
+        text: JSON of at most MAX_BYTES in UTF-8.
+
+    Returns:
+        The pipeline.
+
+    Raises:
+        TokenizerError: The text is too long, truncated, not JSON, no tokenizer, or a tokenizer that cannot encode.
+    """
+    if not isinstance(text, str):
+        raise TokenizerError(f"text={text!r:.80} must be a str")
+    if len(text) > MAX_BYTES:
+        raise TokenizerError(f"text has {len(text)} characters, must have at most {MAX_BYTES}")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TokenizerError(f"text must be complete JSON: {error!s:.200}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("model"), dict):
+        raise TokenizerError("text is JSON but no tokenizer: must be an object with a 'model' object in it")
+    with failing_clearly("text is JSON but no tokenizer that can be loaded"):
+        pipeline = tokenizers.Tokenizer.from_str(text)
+        pipeline.no_truncation()
+        pipeline.no_padding()
+        if isinstance(pipeline.model, tokenizers.models.BPE):
+            pipeline.model.dropout = None
+    _try_out(pipeline)
+    return pipeline
+
+
+def describe(pipeline: tokenizers.Tokenizer) -> tuple[str, Spelling, str | None]:
+    """Infer how a pipeline cuts and writes its tokens.
+
+    Args:
+        pipeline: Any pipeline of the `tokenizers` package.
+
+    Returns:
+        Its kind, the spelling of its entries, and its unknown token if the model names one.
+
+    Raises:
+        TokenizerError: The model is of no kind that is supported.
+    """
+    data = json.loads(pipeline.to_str())
+    model = data["model"]
+    if model["type"] not in KIND_OF_MODEL:
+        raise TokenizerError(f"model type {model['type']!r} is not supported, must be one of {tuple(KIND_OF_MODEL)}")
+    kind = KIND_OF_MODEL[model["type"]]
+    cutter = data["pre_tokenizer"] or {}
+    if kind == "word" and cutter.get("pattern") in ({"Regex": ONE_CHARACTER}, {"String": ""}):
+        kind = "character"
+    stages = json.dumps([data["normalizer"], data["pre_tokenizer"], data["decoder"]], ensure_ascii=False)
+    spelling = Spelling(
+        byte_level='"ByteLevel"' in stages,
+        byte_fallback=bool(model.get("byte_fallback")),
+        metaspace="▁" in stages,
+        continuation=model.get("continuing_subword_prefix") or "",
+        word_end=model.get("end_of_word_suffix") or "",
+    )
+    return kind, spelling, model.get("unk_token")
+
+
+def _try_out(pipeline: tokenizers.Tokenizer) -> None:
+    vocabulary = pipeline.get_vocab()
+    if not vocabulary:
+        raise TokenizerError("the tokenizer has no vocabulary, must have at least one entry")
+    highest = max(vocabulary.values())
+    if highest > MAX_ID:
+        raise TokenizerError(f"the highest token id={highest} must be at most {MAX_ID}")
+    with failing_clearly("the tokenizer cannot encode a short text"):
+        ids = {*pipeline.encode("a").ids, *pipeline.encode("a", "你").ids}
+    for id_ in sorted(ids):
+        if pipeline.id_to_token(id_) is None:
+            raise TokenizerError(f"the tokenizer's template uses id={id_}, must be an id of its vocabulary")

@@ -1,0 +1,210 @@
+"""Tokenizer: strings to ids and back, in four kinds that share one interface and one description of their result.
+Source: Sennrich et al. 2016 (BPE), Schuster and Nakajima 2012 (WordPiece); the `tokenizers` package does the work.
+Read next: batch.py."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import tokenizers
+
+from transformer_core.text.assembly import assemble, room_for_text
+from transformer_core.text.checks import check_text, check_texts
+from transformer_core.text.encoding import Encoding
+from transformer_core.text.learning import KINDS, learn
+from transformer_core.text.lexicon import build_lexicon
+from transformer_core.text.loading import describe, failing_clearly, parse, read_bounded
+from transformer_core.text.special import BOS, CLS, EOS, MASK, NAMES_ELSEWHERE, PAD, SEP, UNK
+
+__all__ = ["KINDS", "Tokenizer"]
+
+
+class Tokenizer:
+    """A trained tokenizer. It never changes after construction, so threads may share it.
+
+    A special token that the text spells out ("a [MASK] b") is taken for that token. Ids of special tokens that the
+    vocabulary lacks are None.
+
+    Args:
+        pipeline: The trained pipeline, which nobody else may change from here on.
+
+    Raises:
+        TokenizerError: The pipeline's model is of no kind that is supported.
+    """
+
+    def __init__(self, pipeline: tokenizers.Tokenizer) -> None:
+        self._pipeline = pipeline
+        self.kind, spelling, unknown_token = describe(pipeline)
+        added = pipeline.get_added_tokens_decoder()
+        self._lexicon = build_lexicon(pipeline.get_vocab(), added, spelling)
+        self._special_ids = frozenset(id_ for id_, token in added.items() if token.special)
+        self.pad_id, self.cls_id, self.sep_id = map(self._id_of_special, (PAD, CLS, SEP))
+        self.mask_id, self.bos_id, self.eos_id = map(self._id_of_special, (MASK, BOS, EOS))
+        self.unk_id = self.id_of(unknown_token) if unknown_token else self._id_of_special(UNK)
+
+    @classmethod
+    def train(
+        cls,
+        kind: str,
+        texts: Iterable[str],
+        *,
+        vocab_size: int = 8000,
+        lowercase: bool = False,
+        min_frequency: int = 2,
+        template: str = "cls",
+    ) -> "Tokenizer":
+        """Learn a vocabulary from texts; the same texts give the same vocabulary.
+
+        Args:
+            kind: "bpe" (of bytes, knows every text), "wordpiece", "word", or "character" (blanks included).
+            texts: The texts to learn from.
+            vocab_size: Largest number of entries, the seven special tokens included.
+            lowercase: Whether to lower the case of what is looked up; the source text stays as it is.
+            min_frequency: How often a token, or the pair to merge, must occur in the texts.
+            template: "cls" for [CLS] a [SEP] b [SEP], "bos_eos" for [BOS] a [EOS] b [EOS], "none" for a b.
+
+        Returns:
+            The tokenizer.
+
+        Raises:
+            ValueError: An argument is out of its range, or the texts leave nothing to learn.
+        """
+        options = {"vocab_size": vocab_size, "lowercase": lowercase, "min_frequency": min_frequency}
+        return cls(learn(kind, texts, template=template, **options))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Tokenizer":
+        """Rebuild a tokenizer from the text of a tokenizer.json; `parse` says what is refused."""
+        return cls(parse(text))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Tokenizer":
+        """Read a tokenizer.json; `read_bounded` and `parse` say what is refused."""
+        return cls.from_json(read_bounded(Path(path)))
+
+    def to_json(self) -> str:
+        """Return the tokenizer as the text of a tokenizer.json."""
+        return self._pipeline.to_str()
+
+    def save(self, path: str | Path) -> None:
+        """Write the tokenizer to a tokenizer.json."""
+        Path(path).write_text(self.to_json(), encoding="utf-8")
+
+    @property
+    def vocab_size(self) -> int:
+        """Highest id plus one: the number of rows that an embedding needs."""
+        return len(self._lexicon.tokens)
+
+    def encode(self, text: str, pair: str | None = None, *, max_len: int | None = None) -> Encoding:
+        """Cut a text, or a pair of texts, into tokens.
+
+        Args:
+            text: The text.
+            pair: A second text.
+            max_len: Largest number of tokens, special tokens included; the longer text gives way first, from its end.
+
+        Returns:
+            The encoding.
+
+        Raises:
+            ValueError: A text is not valid Unicode, or max_len leaves no room for a token of each text.
+            TokenizerError: A tokenizer trained elsewhere cannot encode this text.
+        """
+        check_text(text, "text")
+        if pair is not None:
+            check_text(pair, "pair")
+        room = self._room(max_len, paired=pair is not None)
+        with failing_clearly(f"cannot encode text={text[:60]!r}"):
+            raw = self._pipeline.encode(text, pair)
+        return self._assemble(raw, text, pair, room)
+
+    def encode_batch(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, max_len: int | None = None
+    ) -> list[Encoding]:
+        """Cut many texts, or pairs of texts, into tokens at once; each comes out as `encode` would have it.
+
+        Args:
+            texts: The texts.
+            pairs: As many second texts, or None.
+            max_len: As in `encode`.
+
+        Returns:
+            One encoding a text.
+
+        Raises:
+            ValueError: As in `encode`, or the texts are one str, or there are not as many pairs as texts.
+            TokenizerError: As in `encode`.
+        """
+        texts = check_texts(texts, "texts")
+        seconds = [None] * len(texts) if pairs is None else check_texts(pairs, "pairs")
+        if len(seconds) != len(texts):
+            raise ValueError(f"len(pairs)={len(seconds)} must equal len(texts)={len(texts)}")
+        room = self._room(max_len, paired=pairs is not None)
+        with failing_clearly(f"cannot encode one of {len(texts)} texts"):
+            raws = self._pipeline.encode_batch(texts if pairs is None else list(zip(texts, seconds, strict=True)))
+        return [self._assemble(raw, text, pair, room) for raw, text, pair in zip(raws, texts, seconds, strict=True)]
+
+    def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
+        """Return the text that token ids stand for; for bytes that make no whole character, U+FFFD.
+
+        Args:
+            ids: Token ids; a tensor of one axis will do.
+            skip_special: Whether to leave out special tokens, [UNK] and [MASK] among them.
+
+        Returns:
+            The text.
+
+        Raises:
+            ValueError: An id is out of range.
+        """
+        ids = self._checked_ids(ids)
+        with failing_clearly("cannot decode these ids"):
+            return self._pipeline.decode(ids, skip_special_tokens=skip_special)
+
+    def id_of(self, token: str) -> int | None:
+        """Return the id of an entry as the vocabulary writes it, or None where there is no such entry."""
+        return self._pipeline.token_to_id(token)
+
+    def token_of(self, id_: int) -> str:
+        """Return an entry as the vocabulary writes it; ValueError where there is no such id."""
+        self._check_id(id_, "id_")
+        token = self._lexicon.tokens[id_]
+        if token is None:
+            raise ValueError(f"id_={id_} must be an id in use: this vocabulary has a gap there")
+        return token
+
+    def label_of(self, id_: int) -> str:
+        """Return an entry made readable, bytes that make no character as `<E4 BD>`; ValueError for no such id."""
+        self._check_id(id_, "id_")
+        return self._lexicon.labels[id_]
+
+    def labels_of(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return the labels of one sequence of tokens, such as a generated one; shared characters become `你 1/3`."""
+        return tuple(self._lexicon.labels_of(self._checked_ids(ids)))
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """Return every entry's label, by id."""
+        return self._lexicon.labels
+
+    def _id_of_special(self, name: str) -> int | None:
+        ids = (self.id_of(alias) for alias in (name, *NAMES_ELSEWHERE[name]))
+        return next((id_ for id_ in ids if id_ is not None), None)
+
+    def _check_id(self, id_: int, name: str) -> None:
+        if not 0 <= id_ < self.vocab_size:
+            raise ValueError(f"{name}={id_} must be in [0, {self.vocab_size})")
+
+    def _checked_ids(self, ids: Iterable[int]) -> list[int]:
+        ids = [int(id_) for id_ in ids]
+        for place, id_ in enumerate(ids):
+            self._check_id(id_, f"ids[{place}]")
+        return ids
+
+    def _room(self, max_len: int | None, *, paired: bool) -> int | None:
+        if max_len is None:
+            return None
+        return room_for_text(max_len, self._pipeline.num_special_tokens_to_add(paired), n_texts=1 + paired)
+
+    def _assemble(self, raw: tokenizers.Encoding, text: str, pair: str | None, room: int | None) -> Encoding:
+        return assemble(
+            raw, text, pair, room=room, lexicon=self._lexicon, special_ids=self._special_ids, unk_id=self.unk_id
+        )
