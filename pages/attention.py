@@ -12,7 +12,7 @@ from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
 from pages.ui.language import section, t
 from pages.ui.matrix import show_matrix
-from pages.ui.url import cell_from_url, choose, remember
+from pages.ui.url import cell_from_url, choose, remember, set_choice
 from pages.ui.verdict import show_verdict
 
 
@@ -21,11 +21,11 @@ def choose_head(view: View) -> tuple[int, int]:
     layers, heads = st.columns([1, 2])
     with layers:
         layer = choose(
-            t("attention.layer"), {str(i): str(i) for i in range(view.bundle.config.n_layers)}, key="layer", default="0"
+            t("attention.layer"), {str(i): str(i) for i in range(view.bundle.config.n_layers)}, name="layer", default="0"
         )
     with heads:
         head = choose(
-            t("attention.head"), {str(i): str(i) for i in range(view.bundle.config.n_heads)}, key="head", default="0"
+            t("attention.head"), {str(i): str(i) for i in range(view.bundle.config.n_heads)}, name="head", default="0"
         )
     return int(layer), int(head)
 
@@ -33,7 +33,8 @@ def choose_head(view: View) -> tuple[int, int]:
 def on_select(panel: str) -> None:
     """Take over a click on the grid."""
     layer, head = layer_and_head(panel)
-    st.session_state.layer, st.session_state.head = str(layer), str(head)
+    set_choice("layer", str(layer))
+    set_choice("head", str(head))
 
 
 def on_cell(cell: tuple[int, int] | None) -> None:
@@ -48,7 +49,7 @@ def explore(view: View, words: Words) -> None:
     with head_place:
         layer, head = choose_head(view)
         step = choose(
-            t("attention.step"), {name: words.steps[name] for name in STEP_NAMES}, key="step", default="weights"
+            t("attention.step"), {name: words.steps[name] for name in STEP_NAMES}, name="step", default="weights"
         )
     reading, weights, steps = read_heads(view, layer, head)
     labels, text = view.encoding.labels, view.encoding.text

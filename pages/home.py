@@ -8,22 +8,23 @@ import streamlit as st
 from pages.ui.architecture import show_architecture
 from pages.ui.header import header
 from pages.ui.language import section, t
+from pages.ui.navigation import open_page
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.reading import read
 
-PARTS = {"attention": "attention.py"}
+PAGE_OF_PART = {"attention": "attention"}
 
 view = header()
 st.header(t("home.heading"), anchor=False)
 st.markdown(section("home", "look"))
-chosen = show_architecture(view, {part: t(f"nav.{part}") for part in PARTS})
-if chosen in PARTS:
-    st.switch_page(PARTS[chosen], query_params=st.query_params.to_dict())
+chosen = show_architecture(view, {part: t(f"nav.{page}") for part, page in PAGE_OF_PART.items()})
+if chosen in PAGE_OF_PART:
+    open_page(PAGE_OF_PART[chosen])
 st.subheader(t("home.verdict"), anchor=False)
 show_verdict(view.bundle.labels, read(view.bundle, view.encoding, sites=("class_logits",)).probabilities)
 st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
 if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
-    st.switch_page(PARTS["attention"], query_params=st.query_params.to_dict())
+    open_page("attention")
 with st.expander(t("story.why"), icon=":material/school:"):
     st.markdown(section("home", "why"))
 with st.expander(t("home.card"), icon=":material/description:"):

@@ -53,7 +53,7 @@ def architecture_svg(model: Architecture, words: Mapping[str, str], pages: Mappi
     draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{model.vocab_size:,} × {model.d_model}")
     if model.positions not in ("rotary", "alibi", "none"):
         draw.box("positions", 198, BRANCH_Y, 128, words["positions"], f"({model.n_tokens}, {model.d_model})")
-        draw.line(198, BRANCH_Y + 30, 198, STREAM_Y - 30, "positions")
+        draw.line(198, BRANCH_Y + 30, 198, STREAM_Y - 30, "positions", arrow=True)
     draw.arrow(262, 376, STREAM_Y, stream)
     _layer(draw, model)
     draw.arrow(886, 1010, STREAM_Y, stream)
@@ -71,8 +71,13 @@ def _layer(draw: "_Drawing", model: Architecture) -> None:
     draw.text(396, STREAM_Y + 24, words["residual"], "small", anchor="start")
     heads = words["heads"].format(count=model.n_heads, width=model.d_head)
     widths = f"{model.d_model} → {model.d_ff:,} → {model.d_model}"
-    branches = (("attention", 416, 516, 616, heads), ("feed_forward", 660, 755, 848, widths))
-    for part, up, middle, down, detail in branches:
+    pairs = f"(1, {model.n_heads}, {model.n_tokens}, {model.n_tokens})"
+    branches = (
+        ("attention", 416, 516, 616, heads, pairs),
+        ("feed_forward", 660, 755, 848, widths, f"(1, {model.n_tokens}, {model.d_ff})"),
+    )
+    for part, up, middle, down, detail, inside in branches:
+        draw.text(middle, BRANCH_Y - 38, inside, "shape")
         draw.line(up, STREAM_Y, up, BRANCH_Y, "branch")
         draw.line(up, BRANCH_Y, down, BRANCH_Y, "branch")
         draw.line(down, BRANCH_Y, down, STREAM_Y - 11, "branch", arrow=True)

@@ -48,7 +48,13 @@ def layer_and_head(panel: str) -> tuple[int, int]:
 
 
 def heads_grid(
-    weights: list[np.ndarray], labels: tuple[str, ...], words: Words, *, layer: int, head: int, version: str,
+    weights: list[np.ndarray],
+    labels: tuple[str, ...],
+    words: Words,
+    *,
+    layer: int,
+    head: int,
+    version: str,
     same_scale: bool = True,
 ) -> MatrixFigure:
     """Draw every head of every layer.
@@ -86,8 +92,15 @@ def heads_grid(
 
 
 def one_head(
-    steps: Mapping[str, np.ndarray], divisor: float, labels: tuple[str, ...], words: Words, *, title: str, step: str,
-    cell: tuple[int, int] | None, version: str,
+    steps: Mapping[str, np.ndarray],
+    divisor: float,
+    labels: tuple[str, ...],
+    words: Words,
+    *,
+    title: str,
+    step: str,
+    cell: tuple[int, int] | None,
+    version: str,
 ) -> MatrixFigure:
     """Draw one step of one head, with the arithmetic of every cell.
 
@@ -98,9 +111,7 @@ def one_head(
         cell: the pinned (query_pos, key_pos).
     """  # fmt: skip
     values = steps[step]
-    explain = Explain(
-        steps["query"], steps["key"], steps["scores"], steps["masked_scores"], steps["weights"], divisor
-    )
+    explain = Explain(steps["query"], steps["key"], steps["scores"], steps["masked_scores"], steps["weights"], divisor)
     across = Axis(words.dimension, tuple(map(str, range(values.shape[1])))) if step == "mixture" else None
     return MatrixFigure(
         (Panel(id=step, title=words.steps[step], values=values, scale=_scale(step, values), cols=across),),

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ ENGLISH: Mapping[str, str] = {
     "canvas_label": "{title}. Arrow keys move between cells, Page Up and Page Down between maps, Enter chooses.",
     "announce": "{panel}: {rows} {row}, {cols} {col}: {value}",
     "hint_grid": "Point at a cell to read it in every map; click a map to choose it.",
-    "hint_single": "Point at a cell to see where its number comes from; click to pin it.",
+    "hint_single": "Point at a cell to read it; click to pin it.",
+    "hint_explain": "Point at a cell to see where its number comes from; click to pin it.",
     "strongest": "greatest at this cell: {value} in {panel}",
     "position": "position {index}",
     "masked": "masked",
@@ -336,8 +338,9 @@ def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def component_assets() -> tuple[str, str]:
-    """Return the component's script and style: the files of `SCRIPTS` share one module, in reading order."""
-    script = "\n".join((ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    """Return the component's script, its modules joined into one, and its style."""
+    modules = ((ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    script = "\n".join(re.sub(r"^export (?!default)|^import .*\n", "", text, flags=re.MULTILINE) for text in modules)
     return script, (ASSETS / "matrix.css").read_text(encoding="utf-8")
 
 
@@ -371,7 +374,7 @@ PAGE_STYLE = """
 body {
   margin: 2rem auto; padding: 0 1.5rem; max-width: 1500px;
   background: var(--st-background-color); color: var(--st-text-color);
-  font-family: "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", system-ui, "Segoe UI", sans-serif;
+  font-family: system-ui, "Segoe UI", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif;
 }
 h1 { font-size: 1.25rem; font-weight: 600; }
 """

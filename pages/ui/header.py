@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui.language import LANGUAGES, language, t
+from pages.ui.language import LANGUAGES, t
 from pages.ui.models import bundle_names, open_bundle
-from pages.ui.url import choose, warn_of_unknown
+from pages.ui.url import choose, choose_from_list, write
 from transformer_core.checkpoints import Bundle, BundleError
 from transformer_core.text import Encoding
 
@@ -29,17 +29,13 @@ class View:
 def header() -> View:
     """Show the controls and return what they chose; where nothing can be read, say why and end the page."""
     text_place, model_place, language_place = st.columns([6, 1.6, 1.4], vertical_alignment="bottom")
-    names = bundle_names()
-    warn_of_unknown("model", names)
     with language_place:
-        choose(t("header.language"), LANGUAGES, key="lang", default="en", collapsed=True)
+        choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True)
     with text_place:
-        text = st.text_input(
-            t("header.text"), DEFAULT_TEXT, key="text", bind="query-params", live="0ms", max_chars=MOST_CHARACTERS
-        )
+        text = write(t("header.text"), name="text", default=DEFAULT_TEXT)
     with model_place:
-        name = st.selectbox(t("header.model"), names, key="model", bind="query-params")
-    return View(*_read(name, text))
+        model = choose_from_list(t("header.model"), bundle_names(), name="model")
+    return View(*_read(model, text))
 
 
 def _read(name: str | None, text: str) -> tuple[Bundle, Encoding]:

@@ -32,8 +32,9 @@ def prose(language: str, page: str) -> dict[str, str]:
 
 
 def language() -> str:
-    """Return the language chosen: from the control, else from the URL, else the browser's."""
-    chosen = st.session_state.get("lang") or st.query_params.get("lang")
+    """Return the language chosen: by the control, else before on another page, else in the URL, else the browser's."""
+    state = st.session_state
+    chosen = state.get(f"lang@{state.get('page')}") or state.get("kept", {}).get("lang") or st.query_params.get("lang")
     if chosen in LANGUAGES:
         return chosen
     return "zh" if (st.context.locale or "").lower().startswith("zh") else "en"

@@ -5,16 +5,46 @@ Read first: pages/figures/matrix.py, which describes a figure and packs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
+from streamlit.components.v2 import component
 
-from pages.figures.matrix import MatrixFigure, component_assets
+from pages.figures.matrix import ASSETS, MatrixFigure, component_assets
 
+try:
+    from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
+    from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
+except ImportError:  # not documented, so it may go; the script then travels with every message
+    get_bidi_component_manager = None
+
+if TYPE_CHECKING:
+    from streamlit.components.v2.types import ComponentRenderer
+
+_NAME = "vitrine.matrix"
 _script, _style = component_assets()
-_mount = st.components.v2.component("vitrine_matrix", js=_script, css=_style)
+_style = re.sub(r"\s+", " ", _style).replace("} ", "}\n")  # line ends tell Streamlit that this is no path
+_lock = threading.Lock()
+_mounts: dict[int, ComponentRenderer] = {}
+
+
+def _mount() -> ComponentRenderer:
+    """Return the component, registered once with the running server, from which browsers fetch its modules once."""
+    if get_bidi_component_manager is None:
+        return _mounts.setdefault(0, component(_NAME, js=_script, css=_style))
+    manager = get_bidi_component_manager()
+    with _lock:
+        if manager.get_component_asset_root(_NAME) is None:
+            package, _, folder = _NAME.partition(".")
+            manager.register_from_manifest(
+                ComponentManifest(package, "1", [ComponentConfig(folder, folder)]), ASSETS.parent
+            )
+            _mounts[0] = component(_NAME, js="matrix.js", css=_style)
+    return _mounts[0]
 
 
 @dataclass(frozen=True)
@@ -55,16 +85,16 @@ def show_matrix(
         if on_cell and "cell" in changed:
             on_cell(choice.cell)
 
-    result = _mount(key=key, data=figure.to_bytes(), height=height, on_choice_change=answer)
+    result = _mount()(key=key, data=figure.to_bytes(), height=height, on_choice_change=answer)
     return _choice(_raw(result))
 
 
-def _raw(state: object) -> dict:
-    choice = state.get("choice") if hasattr(state, "get") else None
+def _raw(state: Any) -> dict[str, Any]:
+    choice = state.get("choice") if isinstance(state, Mapping) else None
     return choice if isinstance(choice, dict) else {}
 
 
-def _choice(raw: dict) -> Choice:
+def _choice(raw: dict[str, Any]) -> Choice:
     selected, cell = raw.get("selected"), raw.get("cell")
     pinned = (int(cell[0]), int(cell[1])) if isinstance(cell, list) and len(cell) == 2 else None
     return Choice(selected if isinstance(selected, str) else None, pinned)

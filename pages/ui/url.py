@@ -1,52 +1,54 @@
-"""What a person set is in the URL, so that a link rebuilds the screen in any language.
+"""What a person set follows them from page to page and is in the URL, so that a link rebuilds the screen.
 
-Read next: header.py.
+Streamlit drops a widget's value when the page changes, and its own binding writes translated labels (and texts of any
+length) to the URL; so the session keeps each choice by name, and a page's widget starts from it. Read next: header.py.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
 from pages.ui.language import t
 
-
-def warn_of_unknown(name: str, options: Sequence[str]) -> None:
-    """Say so where the URL asks for a choice that is not there; the control then takes its default."""
-    asked = st.query_params.get(name)
-    if asked is not None and asked not in options:
-        shown = ", ".join(options) if len(options) <= 12 else f"{options[0]} … {options[-1]}"
-        message = t("url.unknown", name=name, asked=asked[:80], options=shown)
-        st.toast(message, icon=":material/link_off:", duration="infinite")
+MOST_IN_URL = 2_000
 
 
-def choose(label: str, options: Mapping[str, str], *, key: str, default: str, collapsed: bool = False) -> str:
-    """Show a segmented control whose option, not its translated label, stands in the URL.
+def _kept() -> dict[str, Any]:
+    return st.session_state.setdefault("kept", {})
 
-    Streamlit's own binding writes the label, so that a link would break in another language.
 
-    Args:
-        options: labels by option.
-        key: the name in the URL and in the session.
-        default: the option that the URL leaves out.
-        collapsed: hide the label, which screen readers still get.
+def start_in(language: str) -> None:
+    """Keep a language to begin with; what a person chooses later stays."""
+    _kept().setdefault("lang", language)
+
+
+def widget_key(name: str) -> str:
+    """Return the key of a choice's widget on the page that is shown."""
+    return f"{name}@{st.session_state.get('page', '')}"
+
+
+def recall(name: str, default: str) -> str:
+    """Give this page's widget its value where it has none: the one kept, else the URL's, else the default.
+
+    Returns:
+        The widget's key.
     """
+    key = widget_key(name)
     if key not in st.session_state:
-        warn_of_unknown(key, list(options))
-        asked = st.query_params.get(key)
-        st.session_state[key] = asked if asked in options else default
-    elif st.session_state[key] not in options:
-        st.session_state[key] = default
-    chosen = st.segmented_control(
-        label,
-        list(options),
-        format_func=options.__getitem__,
-        required=True,
-        key=key,
-        persist_state="session",
-        label_visibility="collapsed" if collapsed else "visible",
-    )
-    remember(key, chosen if chosen != default else None)
-    return chosen or default
+        st.session_state[key] = _kept().get(name, st.query_params.get(name, default))
+    return key
+
+
+def keep(name: str, value: str, default: str) -> None:
+    """Keep a choice for other pages, and in the URL where it is not the default and not too long for one."""
+    _kept()[name] = value
+    remember(name, value if value != default and len(value) <= MOST_IN_URL else None)
+
+
+def set_choice(name: str, value: str) -> None:
+    """Make a choice in place of its widget; only before that widget is shown, as in a callback."""
+    st.session_state[widget_key(name)] = value
 
 
 def remember(name: str, value: str | None) -> None:
@@ -55,6 +57,53 @@ def remember(name: str, value: str | None) -> None:
         st.query_params.pop(name, None)
     elif st.query_params.get(name) != value:
         st.query_params[name] = value
+
+
+def _allow(key: str, name: str, options: Sequence[str], default: str) -> None:
+    """Put the default in place of a choice that is not there, and say so."""
+    asked = st.session_state[key]
+    if asked not in options:
+        shown = ", ".join(options) if len(options) <= 12 else f"{options[0]} … {options[-1]}"
+        message = t("url.unknown", name=name, asked=str(asked)[:80], options=shown)
+        st.toast(message, icon=":material/link_off:", duration="infinite")
+        st.session_state[key] = default
+
+
+def choose(label: str, options: Mapping[str, str], *, name: str, default: str, collapsed: bool = False) -> str:
+    """Show a segmented control.
+
+    Args:
+        options: labels by option.
+        name: the choice's name in the URL and from page to page.
+        default: the option that the URL leaves out.
+        collapsed: hide the label, which screen readers still get.
+    """
+    key = recall(name, default)
+    _allow(key, name, list(options), default)
+    visibility = "collapsed" if collapsed else "visible"
+    chosen = st.segmented_control(
+        label, list(options), format_func=options.__getitem__, required=True, key=key, label_visibility=visibility
+    )
+    keep(name, chosen or default, default)
+    return chosen or default
+
+
+def choose_from_list(label: str, options: Sequence[str], *, name: str) -> str | None:
+    """Show a list to select from; None where there is nothing in it."""
+    if not options:
+        return None
+    key = recall(name, options[0])
+    _allow(key, name, options, options[0])
+    chosen = st.selectbox(label, options, key=key)
+    keep(name, chosen, options[0])
+    return chosen
+
+
+def write(label: str, *, name: str, default: str) -> str:
+    """Show a line of text that is read at every key."""
+    text = st.text_input(label, key=recall(name, default), live="0ms")
+    keep(name, text, default)
+    return text
 
 
 def cell_from_url(size: int) -> tuple[int, int] | None:

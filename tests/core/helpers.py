@@ -1,5 +1,6 @@
 """Tiny models with lively weights, and inputs with padding in them."""
 
+import re
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from transformer_core.models import Bert, BertOutput, Classifier, Decoder, Encod
 
 MODELS: tuple[type[nn.Module], ...] = (Encoder, Decoder, MaskedDecoder, Classifier, Translation, Bert, Gpt)
 ATOL = 1e-5
+Inputs = tuple[Tensor, ...]
 
 
 def tiny(**changes: Any) -> ModelConfig:
@@ -41,7 +43,7 @@ def padded_ids(batch: int, length: int, vocab_size: int = 13, seed: int = 0) -> 
     return ids
 
 
-def inputs(kind: type[nn.Module], seed: int = 0, *, batch: int = 3, source: int = 6, target: int = 5) -> tuple[Tensor, ...]:
+def inputs(kind: type[nn.Module], seed: int = 0, *, batch: int = 3, source: int = 6, target: int = 5) -> Inputs:
     """Return a batch with padding for any model; source and target differ in length."""
     if kind is Decoder:
         memory = torch.randn(batch, source, 16, generator=torch.Generator().manual_seed(seed))
@@ -59,3 +61,8 @@ def first_of(output: Tensor | BertOutput) -> Tensor:
 def close(ours: Tensor, theirs: Tensor, atol: float = ATOL) -> None:
     """Assert equal to within `atol`, NaN nowhere."""
     torch.testing.assert_close(ours, theirs, atol=atol, rtol=0.0, equal_nan=False)
+
+
+def exactly(message: str) -> str:
+    """Return the pattern for pytest.raises that a whole message must match, to the last value in it."""
+    return f"(?s)^{re.escape(message)}$"

@@ -2,13 +2,16 @@
 Source: Devlin et al. 2019, appendix A.2 (a packed pair is cut to fit); which of the two gives way is our choice.
 Read next: tokenizer.py."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from typing import TypeVar
 
 import tokenizers
 
 from transformer_core.text.encoding import Encoding
 from transformer_core.text.lexicon import Lexicon
 from transformer_core.text.visible import visible
+
+T = TypeVar("T")
 
 
 def room_for_text(max_len: int, n_special: int, n_texts: int) -> int:
@@ -87,12 +90,24 @@ def assemble(
         start, end = offsets[position]
         surface = (text if pair is None or segments[position] == 0 else pair)[start:end]
         if surface != tokens[position]:  # "[UNK]" spelled out in the text is the special token itself
-            labels[position], special[position], unknown[position] = visible(surface), False, True
+            labels[position], special[position], unknown[position] = visible(surface or tokens[position]), False, True
     kept = _kept(raw, added, room)
-    columns = (ids, tokens, labels, offsets, segments, special, unknown)
-    if len(kept) < len(ids):
-        columns = tuple([column[position] for position in kept] for column in columns)
-    return Encoding(*map(tuple, columns), text=text, pair=pair, truncated=len(ids) - len(kept))
+    return Encoding(
+        ids=_at(ids, kept),
+        tokens=_at(tokens, kept),
+        labels=_at(labels, kept),
+        offsets=_at(offsets, kept),
+        segment_ids=_at(segments, kept),
+        special=_at(special, kept),
+        unknown=_at(unknown, kept),
+        text=text,
+        pair=pair,
+        truncated=len(ids) - len(kept),
+    )
+
+
+def _at(column: Sequence[T], positions: Sequence[int]) -> tuple[T, ...]:
+    return tuple([column[position] for position in positions])
 
 
 def _segments(raw: tokenizers.Encoding) -> list[int]:
@@ -106,10 +121,9 @@ def _segments(raw: tokenizers.Encoding) -> list[int]:
 def _kept(raw: tokenizers.Encoding, added: list[bool], room: int | None) -> list[int]:
     if room is None or len(raw.ids) - sum(added) <= room:
         return list(range(len(raw.ids)))
-    places: tuple[list[int], list[int]] = ([], [])
-    for position, sequence in enumerate(raw.sequence_ids):
-        if not added[position]:
-            places[sequence].append(position)
-    first, second = shares(room, len(places[0]), len(places[1]))
-    dropped = {*places[0][first:], *places[1][second:]}
+    content = [(place, sequence) for place, sequence in enumerate(raw.sequence_ids) if not added[place]]
+    firsts = [place for place, sequence in content if sequence == 0]
+    seconds = [place for place, sequence in content if sequence == 1]
+    n_first, n_second = shares(room, len(firsts), len(seconds))
+    dropped = {*firsts[n_first:], *seconds[n_second:]}
     return [position for position in range(len(raw.ids)) if position not in dropped]

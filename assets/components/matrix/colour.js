@@ -2,6 +2,8 @@
 // Signed values run from brown through the background to teal, which deuteranopes, protanopes and tritanopes tell apart.
 // Next: geometry.js.
 
+import { LEVELS } from "./unpack.js";
+
 const HUES = {
   weights: [305, 0.2],
   query: [255, 0.17],
@@ -17,7 +19,7 @@ const toLinear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4
 const toGamma = (c) => (c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055);
 
 // Björn Ottosson's OKLab, 2020.
-function toLab(rgb) {
+export function toLab(rgb) {
   const [r, g, b] = rgb.map((c) => toLinear(c / 255));
   const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
   const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
@@ -45,7 +47,7 @@ function toRgb([L, a, b]) {
   let keep = 1;
   let rgb = toLinearRgb([L, a, b]);
   while (keep > 0 && rgb.some((c) => c < -1e-4 || c > 1.0001)) {
-    keep -= 0.04;
+    keep -= 0.01;
     rgb = toLinearRgb([L, a * keep, b * keep]);
   }
   return rgb.map((c) => Math.round(255 * toGamma(Math.max(0, Math.min(1, c)))));
@@ -56,7 +58,7 @@ function shade(theme, [hue, chroma], t) {
   if (t <= 0) return theme.background;
   const [L, a, b] = toLab(theme.background);
   const end = theme.dark ? 0.93 : 0.3;
-  const strength = chroma * Math.min(1, 1.9 * t) ** 0.9 * (1 - 0.55 * Math.max(0, (t - 0.6) / 0.4));
+  const strength = chroma * Math.sin(0.82 * Math.PI * t ** 0.8); // rises fast, so that small values keep their hue
   const angle = (hue * Math.PI) / 180;
   return toRgb([L + (end - L) * t, a * (1 - t) + strength * Math.cos(angle), b * (1 - t) + strength * Math.sin(angle)]);
 }
@@ -76,38 +78,43 @@ export function ramp(theme, role, kind) {
   return theme.ramps.get(key);
 }
 
-const css = ([r, g, b], alpha = 1) => (alpha === 1 ? `rgb(${r},${g},${b})` : `rgba(${r},${g},${b},${alpha})`);
-const mix = (a, b, t) => a.map((c, i) => Math.round(c + (b[i] - c) * t));
-const accent = (theme, role) => css(shade(theme, HUES[role] ?? HUES.weights, theme.dark ? 0.7 : 0.62));
+export const css = ([r, g, b], alpha = 1) => (alpha === 1 ? `rgb(${r},${g},${b})` : `rgba(${r},${g},${b},${alpha})`);
+export const mix = (a, b, t) => a.map((c, i) => Math.round(c + (b[i] - c) * t));
+export const accent = (theme, role) => css(shade(theme, HUES[role] ?? HUES.weights, theme.dark ? 0.7 : 0.62));
 
-const FONTS = '"Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", system-ui, "Segoe UI", "Noto Color Emoji", sans-serif';
+const FONTS = 'system-ui, "Segoe UI", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", "Noto Color Emoji", sans-serif';
+
+const themes = new Map(); // by the words of the variables: reading a colour through a canvas costs a millisecond
 
 // What the page says of itself through Streamlit's --st-* variables (or the stand-alone page's, of the same names).
-function readTheme(element) {
+export function readTheme(element) {
   const style = getComputedStyle(element);
-  const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const said = ["--st-background-color", "--st-text-color", "--st-primary-color", "--st-font"].map((name) => style.getPropertyValue(name).trim());
+  const key = said.join("; ");
+  if (!themes.has(key)) themes.set(key, { key, ...makeTheme(...said) });
+  return themes.get(key);
+}
+
+function makeTheme(background, text, primary, fonts) {
+  const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const colour = (name, fallback) => {
-    probe.fillStyle = fallback;
-    probe.fillStyle = style.getPropertyValue(name).trim() || fallback;
-    probe.clearRect(0, 0, 1, 1);
-    probe.fillRect(0, 0, 1, 1);
-    return [...probe.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+    pixel.fillStyle = fallback;
+    if (name) pixel.fillStyle = name;
+    pixel.fillRect(0, 0, 1, 1);
+    return [...pixel.getImageData(0, 0, 1, 1).data.slice(0, 3)];
   };
-  const background = colour("--st-background-color", "#ffffff");
-  const text = colour("--st-text-color", "#31333f");
-  const named = style.getPropertyValue("--st-font").split(",").map((name) => name.trim());
-  const font = [...named.filter((name) => name && !/^(sans-serif|serif|system-ui)$/.test(name)), FONTS].join(", ");
-  const primary = colour("--st-primary-color", "#ff4b4b");
+  const paper = colour(background, "#ffffff");
+  const ink = colour(text, "#31333f");
+  const named = fonts.split(",").map((name) => name.trim());
   return {
-    key: `${background} ${text} ${primary} ${font}`,
-    background,
-    text,
-    primary: css(primary),
-    dark: toLab(background)[0] < 0.5,
-    ink: css(text),
-    paper: css(background),
-    muted: css(mix(background, text, 0.68)),
-    line: css(mix(background, text, 0.22)),
-    font,
+    background: paper,
+    text: ink,
+    primary: css(colour(primary, "#6d3fc0")),
+    dark: toLab(paper)[0] < 0.5,
+    ink: css(ink),
+    paper: css(paper),
+    muted: css(mix(paper, ink, 0.68)),
+    line: css(mix(paper, ink, 0.22)),
+    font: [...named.filter((name) => name && !/^(sans-serif|serif|system-ui)$/.test(name)), FONTS].join(", "),
   };
 }

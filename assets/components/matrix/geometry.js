@@ -2,12 +2,18 @@
 // A grid is small multiples without token labels; a single line has labelled axes and may be zoomed.
 // Next: surface.js.
 
-const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+import { MASKED, fill, number, visible } from "./unpack.js";
 
-const HOLES = (panel) => panel.masked ??= panel.coded ? panel.data.includes(MASKED) : panel.data.some((v) => !Number.isFinite(v));
+export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+
+// Whether any cell of a panel is masked; asked once.
+export function hasHoles(panel) {
+  panel.masked ??= panel.coded ? panel.data.includes(MASKED) : panel.data.some((value) => !Number.isFinite(value));
+  return panel.masked;
+}
 
 // Text widths, remembered, and shortened to what fits.
-class Ruler {
+export class Ruler {
   constructor(font) {
     this.font = font;
     this.context = document.createElement("canvas").getContext("2d");
@@ -54,7 +60,7 @@ function sideOf(count, room, ratio) {
 const sameScale = (panels) =>
   panels.every(({ scale }) => scale.low === panels[0].scale.low && scale.high === panels[0].scale.high && scale.kind === panels[0].scale.kind);
 
-function layoutGrid(figure, width, tall, ratio, ruler) {
+export function layoutGrid(figure, width, tall, ratio, ruler) {
   const { panels } = figure;
   const edge = 5; // room for the outline of a chosen panel
   const headings = [...new Set(panels.map((panel) => panel.heading))].filter(Boolean);
@@ -128,7 +134,7 @@ function layoutLegend(figure, x, y, room, own, pooled, ruler) {
   const lowWidth = ruler.width(low, 11.5);
   const bar = place(lowWidth + 6 + 150 + 6 + ruler.width(high, 11.5) + 20);
   if (low) items.push({ text: low, x: bar.x, y: bar.y }, { text: high, x: bar.x + lowWidth + 162, y: bar.y });
-  if (panels.some(HOLES)) {
+  if (panels.some(hasHoles)) {
     const swatch = place(22 + ruler.width(strings.masked, 11.5) + 18);
     items.push({ hatch: true, x: swatch.x, y: swatch.y }, { text: strings.masked, x: swatch.x + 22, y: swatch.y });
   }
@@ -147,8 +153,8 @@ const labelSize = (pitch) => clamp(pitch * 0.95, 10, 12);
 const everyOther = (pitch, size) => Math.max(1, Math.ceil((size + 0.4) / pitch));
 
 // Chinese, Japanese and Korean labels are never turned: they stand upright, one sign above the other.
-const upright = (label) => /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uffef]+$/u.test(label);
-const PILE = 1.12; // line height of an upright label
+export const upright = (label) => /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uffef]+$/u.test(label);
+export const PILE = 1.12; // line height of an upright label
 
 // How the labels across are drawn at a cell width: level if they fit, else turned just as far as they must be.
 function acrossLabels(axis, cw, room, ruler) {
@@ -166,7 +172,7 @@ function acrossLabels(axis, cw, room, ruler) {
   return { angle, every: everyOther(cw * Math.sin(radians), size), height: shown * Math.sin(radians) + 12, reach: Math.max(0, reach), room: shown, size };
 }
 
-function layoutSingle(figure, width, tall, ratio, ruler, views) {
+export function layoutSingle(figure, width, tall, ratio, ruler, views) {
   const asked = Math.min(figure.columns, figure.panels.length);
   for (let columns = asked; columns > 1; columns -= 1) {
     const scene = layoutLines(figure, columns, width, tall, ratio, ruler, views);
@@ -270,7 +276,7 @@ function layoutBar(figure, panel, x, y, room, ruler) {
   }
   items.push({ text: low, x, y: line }, { text: high, x: x + lowWidth + w + 12, y: line });
   const bar = { x: x + lowWidth + 6, y: line - 9, w, h: 10, role: panel.role, kind: panel.scale.kind };
-  if (HOLES(panel)) {
+  if (hasHoles(panel)) {
     const width = 22 + ruler.width(figure.strings.masked, 11.5);
     const after = x + lowWidth + w + 12 + highWidth + 20;
     const beside = after + width <= x + room;
@@ -281,17 +287,17 @@ function layoutBar(figure, panel, x, y, room, ruler) {
 }
 
 // The edge before cell k, on a whole device pixel.
-const edgeX = (scene, box, k) => {
+export const edgeX = (scene, box, k) => {
   const [from, to] = box.view?.x ?? [0, box.panel.width];
   return Math.round((box.x + ((k - from) / (to - from)) * box.w) * scene.ratio) / scene.ratio;
 };
-const edgeY = (scene, box, k) => {
+export const edgeY = (scene, box, k) => {
   const [from, to] = box.view?.y ?? [0, box.panel.height];
   return Math.round((box.y + ((k - from) / (to - from)) * box.h) * scene.ratio) / scene.ratio;
 };
 
 // Which cell of which panel lies under a point, or null.
-function cellUnder(scene, x, y) {
+export function cellUnder(scene, x, y) {
   const box = scene.boxes.find((b) => x >= b.x && x < b.x + b.w && y >= b.y && y < b.y + b.h);
   if (!box) return null;
   const [left, right] = box.view?.x ?? [0, box.panel.width];

@@ -1,6 +1,14 @@
 // The component: its elements, what a pointer and the keyboard do, and when what is drawn again.
 // It runs as a Streamlit component (the default export) and in a stand-alone page (standalone).
 
+import { fill, placeIn, placeOf, unpack } from "./unpack.js";
+import { accent, readTheme } from "./colour.js";
+import { Ruler, cellUnder, clamp, layoutGrid, layoutSingle } from "./geometry.js";
+import { paintMarks, paintStill } from "./paint.js";
+import { announcement, el, gridReadout, singleReadout, tipLines } from "./readout.js";
+import { CanvasSurface, zoomed } from "./surface.js";
+import { buildTable, download, pngOf, svgOf } from "./table.js";
+
 const HOVER = "vitrine:hover";
 let made = 0;
 
@@ -78,6 +86,7 @@ class Matrix {
   // ---- data in
 
   receive(data, send) {
+    const begun = performance.now();
     this.calls += 1;
     this.send = send;
     if (data !== this.data) {
@@ -85,6 +94,8 @@ class Matrix {
       this.adopt(unpack(data));
     }
     this.refresh();
+    performance.clearMarks("vitrine-matrix-received");
+    performance.mark("vitrine-matrix-received", { detail: { version: this.figure.version, ms: performance.now() - begun } });
     return this.calls;
   }
 
@@ -93,10 +104,11 @@ class Matrix {
     const shape = JSON.stringify(figure.panels.map((panel) => [panel.height, panel.width, panel.rows.key, panel.cols.key]));
     const before = this.figure;
     const fresh = shape !== this.shape || before.layout !== figure.layout;
+    figure.panels.forEach((panel, i) => (panel.image = { canvas: before?.panels[i]?.image?.canvas })); // drawn over
     this.figure = figure;
     this.shape = shape;
     this.rows = new Map();
-    this.tableFor = null;
+    this.tableOf = null;
     if (fresh) {
       this.views.clear();
       this.current = null;
@@ -135,6 +147,7 @@ class Matrix {
     this.still();
     this.point();
     this.say();
+    this.refreshTable();
     this.root.dataset.painted = this.figure.version;
     performance.clearMarks("vitrine-matrix-painted");
     performance.mark("vitrine-matrix-painted", { detail: { version: this.figure.version } });
@@ -241,13 +254,20 @@ class Matrix {
   onLinked({ link, from, place }) {
     if (!this.figure?.link || link !== this.figure.link || from === this.name) return;
     this.guest = place;
-    if (place) [this.current, this.over] = [null, false];
-    else if (this.figure.layout === "single") this.current = this.pinned;
+    this.over = false;
+    if (this.figure.layout === "grid") this.current = null;
+    else this.current = this.cellAt(place) ?? this.pinned ?? this.current;
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
       this.point();
-      if (!place) this.say();
+      this.say();
     });
+  }
+
+  // The cell of the first panel that has both axes of a place.
+  cellAt(place) {
+    const cells = this.figure.panels.map((panel) => ({ panel: panel.index, ...placeIn(panel, place) }));
+    return cells.find(({ row, col }) => row !== undefined && col !== undefined) ?? null;
   }
 
   // ---- pointer
@@ -346,10 +366,17 @@ class Matrix {
       changed.push("cell");
     }
     this.selected = id;
-    this.sent = { selected: id, at: performance.now() };
+    this.tell(changed);
+  }
+
+  // Shows a choice at once and sends it.
+  tell(changed) {
+    const { selected, pinned } = this;
+    this.sent = { selected, at: performance.now() };
     this.point();
     this.say();
-    this.send?.({ selected: id, cell: this.pinned ? [this.pinned.row, this.pinned.col] : null, changed });
+    this.refreshTable();
+    this.send?.({ selected, cell: pinned && [pinned.row, pinned.col], changed });
   }
 
   // ---- zoom
@@ -366,8 +393,13 @@ class Matrix {
     return this.scene.boxes.reduce((best, box) => (off(box) < off(best) ? box : best));
   }
 
-  // Zooms about a point of a box (its centre if none is given); factor 0 shows all.
-  zoom(factor, box = this.scene.boxes[this.current?.panel ?? 0], x = box.x + box.w / 2, y = box.y + box.h / 2) {
+  // Zooms about a point (the current cell, else the centre, if none is given); factor 0 shows all.
+  zoom(factor, box = this.scene.boxes[this.current?.panel ?? 0], x = null, y = null) {
+    if (x === null) {
+      const middle = (view, k) => (k === undefined ? 0.5 : clamp((k + 0.5 - view[0]) / (view[1] - view[0]), 0, 1));
+      x = box.x + middle(box.view.x, this.current?.col) * box.w;
+      y = box.y + middle(box.view.y, this.current?.row) * box.h;
+    }
     if (factor === 0) this.views.clear();
     else {
       this.narrow(box.panel.cols.key, box.panel.width, box.view.x, clamp((x - box.x) / box.w, 0, 1), factor);
@@ -452,16 +484,18 @@ class Matrix {
     this.go(cell, true);
     if (this.figure.layout === "single") this.reveal(cell);
     this.live.textContent = announcement(this.figure, cell);
-    if (other) this.prepareTable();
+    if (other) this.refreshTable();
   }
 
   onEscape() {
-    if (this.pinned) this.choose(this.pinned);
+    const had = this.pinned;
+    this.pinned = null;
     this.go(null, false);
+    if (had) this.tell(["cell"]);
   }
 
   onFocus() {
-    this.prepareTable();
+    this.refreshTable();
     if (!this.canvas.matches(":focus-visible") || this.current) return;
     const chosen = this.figure.panels.findIndex(({ id }) => id === this.selected);
     this.go(this.pinned ?? { panel: Math.max(0, chosen), row: 0, col: 0 }, true);
@@ -470,18 +504,19 @@ class Matrix {
   // ---- table and files
 
   // The table is built when somebody may read it: when it is shown, or when the canvas has the focus and time is free.
-  prepareTable() {
-    const idle = window.requestIdleCallback ?? ((action) => setTimeout(action, 200));
+  refreshTable() {
+    const focused = this.root.getRootNode().activeElement === this.canvas;
+    if (this.table.classList.contains("vm-unseen") && !focused) return;
+    const idle = window.requestIdleCallback ?? ((action) => setTimeout(action, 100));
     idle(() => this.fillTable());
   }
 
   fillTable() {
-    const panel = this.figure.panels.find(({ id }) => id === this.selected) ?? this.figure.panels[0];
-    const shown = this.figure.layout === "single" || !this.current ? panel : this.figure.panels[this.current.panel];
-    const key = this.current && document.activeElement ? shown : panel;
-    if (this.tableFor === key) return;
-    this.tableFor = key;
-    this.table.replaceChildren(buildTable(this.figure, key));
+    const { panels } = this.figure;
+    const panel = panels[this.current?.panel] ?? panels.find(({ id }) => id === this.selected) ?? panels[0];
+    if (this.tableOf === panel) return;
+    this.tableOf = panel;
+    this.table.replaceChildren(buildTable(this.figure, panel));
   }
 
   toggleTable() {

@@ -2,9 +2,14 @@
 // Only the marks are drawn again while a pointer moves.
 // Next: arithmetic.js.
 
+import { LEVELS, MASKED, codesOf, number, placeIn, valueAt, visible } from "./unpack.js";
+import { accent, css, ramp, toLab } from "./colour.js";
+import { PILE, edgeX, edgeY, upright } from "./geometry.js";
+import { zoomed } from "./surface.js";
+
 const tone = (theme, name) => ({ ink: theme.ink, muted: theme.muted })[name];
 
-function paintStill(surface, scene, figure) {
+export function paintStill(surface, scene, figure) {
   const { theme } = surface;
   const cells = scene.boxes.reduce((sum, { panel }) => sum + panel.width * panel.height, 0);
   for (const box of scene.boxes) {
@@ -67,25 +72,25 @@ function paintAxes(surface, scene, box) {
 }
 
 // A label across, above its column: level, turned, or upright signs in a pile. `outline` draws the pill around it.
-function acrossText(surface, ruler, box, x, label, style, outline = () => {}) {
+function acrossText(surface, ruler, box, x, label, style, outline = null) {
   const { angle, room } = box.across;
   const { size, weight = 400 } = style;
   if (angle && upright(label)) {
     const most = Math.max(1, Math.floor((room + 2) / (size * PILE)));
     const signs = [...label].length > most ? [...[...label].slice(0, most - 1), "⋮"] : [...label];
-    outline(x - size / 2 - 3, box.y - 5 - signs.length * size * PILE - 3, size + 6, signs.length * size * PILE + 6);
+    outline?.(x - size / 2 - 3, box.y - 5 - signs.length * size * PILE - 3, size + 6, signs.length * size * PILE + 6);
     signs.reverse().forEach((sign, i) => surface.text(sign, x, box.y - 7 - i * size * PILE, { ...style, anchor: "middle" }));
     return;
   }
-  const text = ruler.fit(label, Math.max(room, outline.length ? 60 : 0), size, weight);
+  const text = ruler.fit(label, Math.max(room, outline ? 60 : 0), size, weight);
   const width = ruler.width(text, size, weight);
   if (!angle) {
-    outline(x - width / 2 - 5, box.y - 19.5, width + 10, 17);
+    outline?.(x - width / 2 - 5, box.y - 19.5, width + 10, 17);
     surface.text(text, x, box.y - 7, { ...style, anchor: "middle" });
     return;
   }
   surface.turned(x - (angle < 90 ? 2 : 0), box.y - 7, -angle, () => {
-    outline(-5, -8.5, width + 10, 17);
+    outline?.(-5, -8.5, width + 10, 17);
     surface.text(text, 0, size * 0.34, style);
   });
 }
@@ -101,7 +106,7 @@ function paintNumbers(surface, scene, box) {
   surface.within(box.x, box.y, box.w, box.h, () => {
     for (let row = Math.floor(view.y[0]); row < Math.min(panel.height, view.y[1]); row += 1) {
       for (let col = Math.floor(view.x[0]); col < Math.min(panel.width, view.x[1]); col += 1) {
-        const code = codeAt(panel, row * panel.width + col);
+        const code = codesOf(panel)[row * panel.width + col];
         if (code === MASKED) continue;
         const text = short(valueAt(panel, row, col)).replace("-", "−");
         if (scene.ruler.width(text, 10.5) > cw - 4) continue;
@@ -126,7 +131,7 @@ function paintWindow(surface, box) {
 }
 
 // marks: selected (panel id), current (cell), pinned and pointed (places, see placeIn), live (a pointer is over it).
-function paintMarks(surface, scene, marks) {
+export function paintMarks(surface, scene, marks) {
   const { theme } = surface;
   for (const box of scene.boxes) {
     const { panel } = box;
@@ -157,8 +162,10 @@ function paintCell(surface, scene, box, { row, col }, colour) {
   if (x + w <= box.x || x >= box.x + box.w || y + h <= box.y || y >= box.y + box.h) return;
   if (w < 5) [x, w] = [x + w / 2 - 2.5, 5];
   if (h < 5) [y, h] = [y + h / 2 - 2.5, 5];
-  surface.rect(x - 1, y - 1, w + 2, h + 2, { stroke: surface.theme.paper, width: 3.5, radius: 1.5 });
-  surface.rect(x - 1, y - 1, w + 2, h + 2, { stroke: colour, width: 1.6, radius: 1.5 });
+  surface.within(box.x - 3, box.y - 3, box.w + 6, box.h + 6, () => {
+    surface.rect(x - 1, y - 1, w + 2, h + 2, { stroke: surface.theme.paper, width: 3.5, radius: 1.5 });
+    surface.rect(x - 1, y - 1, w + 2, h + 2, { stroke: colour, width: 1.6, radius: 1.5 });
+  });
 }
 
 // The row and the column of the place, as pairs of hairlines (one where cells are too small for two).

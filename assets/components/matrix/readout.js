@@ -2,7 +2,11 @@
 // All words come from figure.strings; all text goes in as text.
 // Next: table.js.
 
-function el(name, className = "", ...children) {
+import { fill, number, placeIn, placeOf, printed, valueAt, visible } from "./unpack.js";
+import { clamp } from "./geometry.js";
+import { largest, recompute } from "./arithmetic.js";
+
+export function el(name, className = "", ...children) {
   const node = document.createElement(name);
   if (className) node.className = className;
   node.append(...children.filter((child) => child !== null && child !== undefined));
@@ -25,7 +29,7 @@ function valueLine(figure, panel, { row, col }) {
 }
 
 // The strip above a grid: the cell, and where among all panels it is strongest.
-function gridReadout(figure, cell) {
+export function gridReadout(figure, cell) {
   if (!cell) return [el("span", "vm-hint", figure.strings.hint_grid)];
   const panel = figure.panels[cell.panel];
   const place = placeOf(panel, cell);
@@ -45,15 +49,15 @@ const passage = (panel, { row, col }) => [
   el("span", "vm-passage", token(panel.rows, row), el("span", "vm-arrow", "→"), token(panel.cols, col)),
 ];
 
-const tipLines = (figure, cell) => {
+export const tipLines = (figure, cell) => {
   const panel = figure.panels[cell.panel];
   return [el("div", "vm-where", panel.fullName), ...passage(panel, cell), el("div", "", valueLine(figure, panel, cell))];
 };
 
 // The panel beside a single matrix.
-function singleReadout(figure, cell, pinned, rows) {
+export function singleReadout(figure, cell, pinned, rows) {
   const { strings } = figure;
-  if (!cell) return [el("p", "vm-hint", strings.hint_single)];
+  if (!cell) return [el("p", "vm-hint", figure.explain ? strings.hint_explain : strings.hint_single)];
   const panel = figure.panels[cell.panel];
   const named = (axis, index) => el("div", "vm-place", el("span", "vm-axis", axis.name), token(axis, index));
   const parts = [
@@ -138,7 +142,7 @@ function listsBlock(figure, panel, { row, col }, explained) {
 const isolate = (text) => `\u2068${text}\u2069`;
 
 // The same for a screen reader, as one sentence.
-const announcement = (figure, cell) => {
+export const announcement = (figure, cell) => {
   const panel = figure.panels[cell.panel];
   return fill(figure.strings.announce, {
     panel: panel.fullName || figure.title,

@@ -2,8 +2,33 @@
 // Text goes in through fillText and textContent alone: no label is ever read as markup.
 // Next: paint.js.
 
+import { LEVELS, MASKED, codesOf } from "./unpack.js";
+import { css, mix, ramp } from "./colour.js";
+import { edgeX, edgeY, hasHoles } from "./geometry.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const CELLS_AS_VECTORS = 20000;
+
+// Hands every pixel of a smaller image the code, among its cells, that lies farthest from zero.
+function strongest(panel, codes, width, height, take) {
+  const centre = panel.scale.kind === "signed" ? LEVELS / 2 : 0;
+  for (let y = 0; y < height; y += 1) {
+    const firstRow = Math.floor((y * panel.height) / height);
+    const lastRow = Math.ceil(((y + 1) * panel.height) / height);
+    for (let x = 0; x < width; x += 1) {
+      const firstCol = Math.floor((x * panel.width) / width);
+      const lastCol = Math.ceil(((x + 1) * panel.width) / width);
+      let best = MASKED;
+      for (let row = firstRow; row < lastRow; row += 1) {
+        for (let i = row * panel.width + firstCol; i < row * panel.width + lastCol; i += 1) {
+          const code = codes[i];
+          if (code !== MASKED && (best === MASKED || Math.abs(code - centre) > Math.abs(best - centre))) best = code;
+        }
+      }
+      take(y * width + x, best);
+    }
+  }
+}
 
 // A panel as a small image, one pixel a cell, or one a device pixel (the strongest of its cells) where cells are smaller.
 function heatImage(panel, theme, wide, high) {
@@ -15,21 +40,10 @@ function heatImage(panel, theme, wide, high) {
   const pixels = new ImageData(width, height);
   const words = new Uint32Array(pixels.data.buffer);
   const table = colours.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
-  const centre = panel.scale.kind === "signed" ? LEVELS / 2 : 0;
-  for (let y = 0; y < height; y += 1) {
-    for (let x = 0; x < width; x += 1) {
-      let code = MASKED;
-      const lastRow = Math.ceil(((y + 1) * panel.height) / height);
-      const lastCol = Math.ceil(((x + 1) * panel.width) / width);
-      for (let row = Math.floor((y * panel.height) / height); row < lastRow; row += 1) {
-        for (let col = Math.floor((x * panel.width) / width); col < lastCol; col += 1) {
-          const here = codeAt(panel, row * panel.width + col);
-          if (here !== MASKED && (code === MASKED || Math.abs(here - centre) > Math.abs(code - centre))) code = here;
-        }
-      }
-      words[y * width + x] = code === MASKED ? 0 : table[code];
-    }
-  }
+  table[MASKED] = 0;
+  const codes = codesOf(panel);
+  if (width === panel.width && height === panel.height) for (let i = 0; i < codes.length; i += 1) words[i] = table[codes[i]];
+  else strongest(panel, codes, width, height, (i, code) => (words[i] = table[code]));
   const canvas = panel.image?.canvas ?? document.createElement("canvas");
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   canvas.getContext("2d").putImageData(pixels, 0, 0);
@@ -46,9 +60,9 @@ function sourceOf(box, image) {
   return [left * sx, top * sy, (right - left) * sx, (bottom - top) * sy];
 }
 
-const zoomed = (box) => box.view && (box.view.x[1] - box.view.x[0] < box.panel.width || box.view.y[1] - box.view.y[0] < box.panel.height);
+export const zoomed = (box) => box.view && (box.view.x[1] - box.view.x[0] < box.panel.width || box.view.y[1] - box.view.y[0] < box.panel.height);
 
-class CanvasSurface {
+export class CanvasSurface {
   constructor(context, theme, ratio) {
     Object.assign(this, { context, theme, ratio });
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -103,7 +117,7 @@ class CanvasSurface {
   heat(box) {
     const device = [Math.max(1, Math.round(box.w * this.ratio)), Math.max(1, Math.round(box.h * this.ratio))];
     const image = heatImage(box.panel, this.theme, zoomed(box) ? Infinity : device[0], zoomed(box) ? Infinity : device[1]);
-    if (HOLES(box.panel)) this.hatched(box.x, box.y, box.w, box.h); // masked pixels of the image are clear
+    if (hasHoles(box.panel)) this.hatched(box.x, box.y, box.w, box.h); // masked pixels of the image are clear
     this.context.drawImage(image, ...sourceOf(box, image), box.x, box.y, box.w, box.h);
   }
 }
@@ -125,9 +139,9 @@ function hatchTile(theme, ratio) {
   return tile;
 }
 
-class SvgSurface {
-  constructor(width, height, theme) {
-    Object.assign(this, { theme, ratio: 1, clips: 0 });
+export class SvgSurface {
+  constructor(width, height, theme, ruler) {
+    Object.assign(this, { theme, ruler, ratio: 1, clips: 0 });
     this.root = this.make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": theme.font }, null);
     this.parent = this.root;
     this.defs = this.make("defs", {});
@@ -153,7 +167,9 @@ class SvgSurface {
   }
 
   text(text, x, y, { size = 12, weight = 400, fill, anchor = "start" }) {
-    this.make("text", { x, y, "font-size": size, "font-weight": weight, fill, "text-anchor": anchor }).textContent = text;
+    const textLength = this.ruler.width(text, size, weight); // other fonts than ours must not run into their neighbours
+    const attributes = { x, y, "font-size": size, "font-weight": weight, fill, "text-anchor": anchor };
+    this.make("text", { ...attributes, textLength, lengthAdjust: "spacingAndGlyphs" }).textContent = text;
   }
 
   inside(node, draw) {
@@ -178,7 +194,7 @@ class SvgSurface {
   }
 
   heat(box, cells) {
-    if (HOLES(box.panel)) this.hatched(box.x, box.y, box.w, box.h);
+    if (hasHoles(box.panel)) this.hatched(box.x, box.y, box.w, box.h);
     if (cells > CELLS_AS_VECTORS) {
       const image = heatImage({ ...box.panel, image: null }, this.theme, Infinity, Infinity);
       const [x, y, w, h] = sourceOf(box, image);
@@ -193,6 +209,7 @@ class SvgSurface {
   // One rectangle a cell; a run of equal cells is one rectangle.
   cells(box) {
     const { panel } = box;
+    const codes = codesOf(panel);
     const colours = ramp(this.theme, panel.role, panel.scale.kind);
     const group = this.make("g", { "shape-rendering": "crispEdges" });
     const scene = { ratio: 100 };
@@ -200,9 +217,9 @@ class SvgSurface {
       const y = edgeY(scene, box, row);
       const height = edgeY(scene, box, row + 1) - y;
       for (let col = 0, end = 0; col < panel.width; col = end) {
-        const code = codeAt(panel, row * panel.width + col);
+        const code = codes[row * panel.width + col];
         end = col + 1;
-        while (end < panel.width && codeAt(panel, row * panel.width + end) === code) end += 1;
+        while (end < panel.width && codes[row * panel.width + end] === code) end += 1;
         if (code === MASKED) continue;
         const x = edgeX(scene, box, col);
         this.make("rect", { x, y, width: edgeX(scene, box, end) - x, height, fill: css(colours[code]) }, group);

@@ -1,9 +1,14 @@
 // Two other forms of the same figure: a real table of the chosen panel, and files (PNG, SVG) of what is drawn.
 // Next: matrix.js.
 
+import { fill, printed, visible } from "./unpack.js";
+import { paintMarks, paintStill } from "./paint.js";
+import { el } from "./readout.js";
+import { CanvasSurface, SvgSurface } from "./surface.js";
+
 const TABLE_SIDE = 128;
 
-function buildTable(figure, panel) {
+export function buildTable(figure, panel) {
   const rows = Math.min(panel.height, TABLE_SIDE);
   const cols = Math.min(panel.width, TABLE_SIDE);
   const caption = el("caption", "", [panel.fullName || figure.title, fill(figure.strings.axes_note, { rows: panel.rows.name, cols: panel.cols.name })].filter(Boolean).join(" — "));
@@ -35,23 +40,22 @@ function drawOn(context, ratio, scene, figure, marks, theme) {
   paintMarks(surface, scene, marks);
 }
 
-function pngOf(scene, figure, marks, theme) {
+export function pngOf(scene, figure, marks, theme) {
   const ratio = Math.max(2, scene.ratio);
   const canvas = document.createElement("canvas");
   Object.assign(canvas, { width: Math.round(scene.width * ratio), height: Math.round(scene.height * ratio) });
-  const still = { ...figure, panels: figure.panels };
-  drawOn(canvas.getContext("2d"), ratio, { ...scene, ratio }, still, marks, theme);
+  drawOn(canvas.getContext("2d"), ratio, { ...scene, ratio }, figure, marks, theme);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-function svgOf(scene, figure, marks, theme) {
-  const surface = new SvgSurface(scene.width, scene.height, theme);
+export function svgOf(scene, figure, marks, theme) {
+  const surface = new SvgSurface(scene.width, scene.height, theme, scene.ruler);
   paintStill(surface, scene, figure);
   paintMarks(surface, scene, marks);
   return new Blob([new XMLSerializer().serializeToString(surface.root)], { type: "image/svg+xml" });
 }
 
-function download(blob, filename) {
+export function download(blob, filename) {
   const link = el("a");
   link.href = URL.createObjectURL(blob);
   link.download = filename.replace(/[^\p{L}\p{N}._ -]+/gu, "-");

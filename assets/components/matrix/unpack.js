@@ -2,14 +2,14 @@
 // The order of the bytes is defined in pages/figures/matrix.py.
 // Next: colour.js.
 
-const LEVELS = 254; // codes 0..254 are values from low to high
-const MASKED = 255;
+export const LEVELS = 254; // codes 0..254 are values from low to high
+export const MASKED = 255;
 
 export function unpack(bytes) {
   const source = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
   const length = new DataView(source.buffer, source.byteOffset).getUint32(0, true);
   const figure = JSON.parse(new TextDecoder().decode(source.subarray(4, 4 + length)));
-  const data = source.slice(Math.ceil((4 + length) / 8) * 8).buffer; // a copy starts at an aligned address
+  const data = new Uint8Array(source.subarray(Math.ceil((4 + length) / 8) * 8)).buffer; // a copy begins at an aligned address
   const array = ({ at, shape, type }) => {
     const size = shape.reduce((product, side) => product * side, 1);
     return type === "u1" ? new Uint8Array(data, at, size) : new Float32Array(data, at, size);
@@ -44,19 +44,19 @@ export function valueAt(panel, row, col) {
   return raw === MASKED ? NaN : panel.scale.low + (raw / LEVELS) * (panel.scale.high - panel.scale.low);
 }
 
-// The colour code of a cell: 0..254 along the scale, 255 where it is masked.
-function codeAt(panel, index) {
-  const raw = panel.data[index];
-  if (panel.coded) return raw;
-  if (!Number.isFinite(raw)) return MASKED;
+// The colour codes of a panel's cells: 0..254 along the scale, 255 where masked. Found once.
+export function codesOf(panel) {
+  if (panel.coded) return panel.data;
   const { low, high } = panel.scale;
-  return Math.max(0, Math.min(LEVELS, Math.round(((raw - low) / (high - low)) * LEVELS)));
+  const code = (value) => Math.max(0, Math.min(LEVELS, Math.round(((value - low) / (high - low)) * LEVELS)));
+  panel.codes ??= Uint8Array.from(panel.data, (value) => (Number.isFinite(value) ? code(value) : MASKED));
+  return panel.codes;
 }
 
 const SUPERSCRIPTS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 const halfStep = (panel) => (panel.scale.high - panel.scale.low) / LEVELS / 2;
 
-function number(value, digits = 4) {
+export function number(value, digits = 4) {
   const size = Math.abs(value);
   if (value === 0) return "0";
   if (size < 1e5 && size >= 1e-4) return String(+value.toPrecision(digits) === value ? value : value.toPrecision(digits)).replace("-", "−");
@@ -75,20 +75,20 @@ export function printed(panel, row, col) {
 }
 
 // A place on two axes, by their keys: what linked panels and matrices share.
-const placeOf = (panel, { row, col }) => ({ rowKey: panel.rows.key, row, colKey: panel.cols.key, col });
+export const placeOf = (panel, { row, col }) => ({ rowKey: panel.rows.key, row, colKey: panel.cols.key, col });
 
 // Where a place lies in a panel: {row, col}, either undefined where the panel lacks that axis.
-function placeIn(panel, place) {
+export function placeIn(panel, place) {
   const along = (key, first, second) => (key === place?.[`${first}Key`] ? place[first] : key === place?.[`${second}Key`] ? place[second] : undefined);
   const row = along(panel.rows.key, "row", "col");
   const col = along(panel.cols.key, "col", "row");
   return { row: row < panel.height ? row : undefined, col: col < panel.width ? col : undefined };
 }
 
-const fill = (template, parts) => template.replace(/\{(\w+)\}/g, (whole, name) => parts[name] ?? whole);
+export const fill = (template, parts) => template.replace(/\{(\w+)\}/g, (whole, name) => parts[name] ?? whole);
 
 // A label that can be seen: blanks and line ends get a sign of their own.
-function visible(label) {
+export function visible(label) {
   const text = label.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replace(/[\u0000-\u001f\u202a-\u202e\u2066-\u2069]/g, "");
   return text.trim() === "" ? "␣" : text;
 }

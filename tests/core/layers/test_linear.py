@@ -14,10 +14,10 @@ from transformer_core.layers.linear import Linear
 from transformer_core.models import Gpt
 
 OPTIMIZERS = {
-    "SGD": lambda p: torch.optim.SGD(p, lr=0.5, momentum=0.9),
-    "AdamW": lambda p: torch.optim.AdamW(p, lr=0.5),
-    "foreach": lambda p: torch.optim.AdamW(p, lr=0.5, foreach=True),
-    "fused": lambda p: torch.optim.AdamW(p, lr=0.5, fused=True),
+    "SGD": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
+    "AdamW": lambda p: torch.optim.AdamW(p, lr=0.05),
+    "foreach": lambda p: torch.optim.AdamW(p, lr=0.05, foreach=True),
+    "fused": lambda p: torch.optim.AdamW(p, lr=0.05, fused=True),
 }
 
 

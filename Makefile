@@ -1,0 +1,25 @@
+VENV ?= .venv
+PYTHON ?= python3.11
+BIN := $(VENV)/bin
+
+.PHONY: setup run test lint bench
+
+setup: ## install everything that running and testing needs
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -r requirements-dev.txt
+
+run: ## start the app
+	$(BIN)/streamlit run app.py
+
+test: ## pass the tests
+	$(BIN)/python -m pytest
+
+lint: ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: ## print the speed tables: the engine against its peers, and the page in a browser
+	$(BIN)/pip install -q "transformer-lens==3.9.0"
+	$(BIN)/python -m tests.benchmarks.engine
+	$(BIN)/python -m tests.benchmarks.keystroke

@@ -1,0 +1,132 @@
+"""A config is checked once, when it is made, and every message names the values."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.helpers import exactly
+from transformer_core.config import FLAGS, LARGEST, ModelConfig
+
+ERRORS = {
+    "heads do not divide": (
+        {"d_model": 10, "n_heads": 4},
+        "d_model=10 must be divisible by n_heads=4, or d_head must be given",
+    ),
+    "odd sinusoidal": (
+        {"d_model": 9, "n_heads": 3},
+        "d_model=9 must be even with positions='sinusoidal': sines and cosines come in pairs",
+    ),
+    "odd doubled": (
+        {"d_model": 9, "n_heads": 3, "positions": "sinusoidal_doubled"},
+        "d_model=9 must be even with positions='sinusoidal_doubled': sines and cosines come in pairs",
+    ),
+    "odd rotary": (
+        {"d_model": 12, "n_heads": 4, "positions": "rotary"},
+        "d_head=3 must be even with positions='rotary': coordinates turn in pairs",
+    ),
+    "odd rotary given": (
+        {"d_head": 5, "positions": "rotary"},
+        "d_head=5 must be even with positions='rotary': coordinates turn in pairs",
+    ),
+    "heads without projections": (
+        {"d_model": 8, "n_heads": 2, "d_head": 3, "projections": False},
+        "n_heads=2 times d_head=3 must be d_model=8 with projections=False",
+    ),
+    "unbiased deviation of one number": (
+        {"d_model": 1, "n_heads": 1, "positions": "none", "norm": "unbiased"},
+        "d_model=1 must be at least 2 with norm='unbiased', which divides by d - 1",
+    ),
+    "dropout of everything": ({"dropout": 1.0}, "dropout=1.0 must be a number, at least 0 and less than 1"),
+    "dropout below": ({"dropout": -0.1}, "dropout=-0.1 must be a number, at least 0 and less than 1"),
+    "dropout nan": ({"dropout": float("nan")}, "dropout=nan must be a number, at least 0 and less than 1"),
+    "dropout text": ({"dropout": "0.1"}, "dropout='0.1' must be a number, at least 0 and less than 1"),
+    "dropout bool": ({"dropout": False}, "dropout=False must be a number, at least 0 and less than 1"),
+    "norm_eps zero": ({"norm_eps": 0.0}, "norm_eps=0.0 must be a number, more than 0 and at most 1"),
+    "norm_eps inf": ({"norm_eps": float("inf")}, "norm_eps=inf must be a number, more than 0 and at most 1"),
+    "norm_eps huge": ({"norm_eps": 10**400}, f"norm_eps={10**400} must be a number, more than 0 and at most 1"),
+    "pad above": ({"pad_id": 13}, "pad_id=13 must be an id of the vocabulary, 0 to 12"),
+    "pad below": ({"pad_id": -1}, "pad_id=-1 must be an id of the vocabulary, 0 to 12"),
+    "pad fraction": ({"pad_id": 0.5}, "pad_id=0.5 must be an id of the vocabulary, 0 to 12"),
+    "pad text": ({"pad_id": "0"}, "pad_id='0' must be an id of the vocabulary, 0 to 12"),
+    "activation": (
+        {"activation": "swish"},
+        "activation='swish' is unknown; it must be one of 'relu', 'gelu', 'gelu_tanh'",
+    ),
+    "positions": (
+        {"positions": "cosine"},
+        "positions='cosine' is unknown; it must be one of "
+        "'sinusoidal', 'sinusoidal_doubled', 'learned', 'rotary', 'alibi', 'none'",
+    ),
+    "norm": ({"norm": "batch"}, "norm='batch' is unknown; it must be one of 'layer_norm', 'unbiased'"),
+    "norm_order": ({"norm_order": "mid"}, "norm_order='mid' is unknown; it must be one of 'pre', 'post'"),
+    "scoring": ({"scoring": "cosine"}, "scoring='cosine' is unknown; it must be one of 'dot_product', 'additive'"),
+    "pooling": ({"pooling": "max"}, "pooling='max' is unknown; it must be one of 'cls', 'mean'"),
+    "choice of another type": ({"pooling": ["cls"]}, "pooling=['cls'] is unknown; it must be one of 'cls', 'mean'"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), ERRORS.values(), ids=ERRORS)
+def test_every_error_names_the_values(changes, message):
+    with pytest.raises(ValueError, match=exactly(message)):
+        ModelConfig(**({"vocab_size": 13} | changes))
+
+
+@pytest.mark.parametrize("name", LARGEST)
+@pytest.mark.parametrize("value", [-1, 2.0, True, False, "8", 10**12, float("nan")])
+def test_sizes_are_whole_numbers_within_bounds(name, value):
+    smallest = 0 if name == "n_segments" else 1
+    message = f"{name}={value!r} must be a whole number from {smallest} to {LARGEST[name]}"
+    with pytest.raises(ValueError, match=exactly(message)):
+        ModelConfig(**({"vocab_size": 13} | {name: value}))
+
+
+@pytest.mark.parametrize("name", sorted(set(LARGEST) - {"n_segments"}))
+def test_no_size_is_zero(name):
+    with pytest.raises(ValueError, match=exactly(f"{name}=0 must be a whole number from 1 to {LARGEST[name]}")):
+        ModelConfig(**({"vocab_size": 13} | {name: 0}))
+
+
+@pytest.mark.parametrize("name", sorted(set(LARGEST) - {"d_head", "target_vocab_size"}))
+def test_no_size_but_two_may_be_left_open(name):
+    with pytest.raises(ValueError, match=rf"^{name}=None must be a whole number"):
+        ModelConfig(**({"vocab_size": 13} | {name: None}))
+
+
+@pytest.mark.parametrize("name", FLAGS)
+@pytest.mark.parametrize("value", ["no", 1, None])
+def test_flags_are_true_or_false(name, value):
+    with pytest.raises(ValueError, match=exactly(f"{name}={value!r} must be True or False")):
+        ModelConfig(vocab_size=13, **{name: value})
+
+
+def test_flags_are_all_the_booleans_there_are():
+    assert set(FLAGS) == {field.name for field in dataclasses.fields(ModelConfig) if isinstance(field.default, bool)}
+    whole = {field.name for field in dataclasses.fields(ModelConfig) if type(field.default) is int}
+    assert whole - {"pad_id"} <= set(LARGEST)
+
+
+@given(st.integers(1, 64), st.integers(1, 16), st.none() | st.integers(1, 64))
+def test_d_head_is_given_or_the_quotient(d_model, n_heads, d_head):
+    sizes = {"vocab_size": 13, "d_model": d_model, "n_heads": n_heads, "d_head": d_head, "positions": "learned"}
+    if d_head is None and d_model % n_heads:
+        with pytest.raises(ValueError, match=rf"^d_model={d_model} must be divisible by n_heads={n_heads}, "):
+            ModelConfig(**sizes)
+    else:
+        assert ModelConfig(**sizes).d_head == (d_head or d_model // n_heads)
+
+
+def test_the_target_vocabulary_is_the_sources_unless_given():
+    assert ModelConfig(vocab_size=13).target_vocab_size == 13
+    assert ModelConfig(vocab_size=13, target_vocab_size=7).target_vocab_size == 7
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ModelConfig(vocab_size=13).d_model = 8  # type: ignore[misc]
+
+
+def test_a_config_survives_being_written_out():
+    config = ModelConfig(vocab_size=13, d_head=5, positions="alibi", pad_id=None)
+    assert ModelConfig(**dataclasses.asdict(config)) == config

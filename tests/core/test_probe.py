@@ -1,0 +1,195 @@
+"""The probe records what was asked, edits what was asked, and leaves everything else as it was."""
+
+import pytest
+import torch
+
+from tests.core.helpers import close, exactly, inputs, made, padded_ids
+from transformer_core.models import Classifier, Gpt, Translation
+from transformer_core.probe import SILENT, Probe, TraceTooLarge, capture
+
+IDS = padded_ids(3, 5)
+
+
+def zero_first_head(tensor: torch.Tensor) -> torch.Tensor:
+    tensor[:, 0] = 0.0
+    return tensor
+
+
+def test_patterns_choose_what_is_recorded():
+    model, given = made(Translation), inputs(Translation)
+    for sites, expected in (
+        (("*.weights",), 6),
+        (("encoder.*.weights",), 2),
+        (("decoder.layer[0].*_attention.weights", "logits"), 3),
+        (("memory",), 1),
+    ):
+        assert len(capture(model, *given, sites=sites)[1]) == expected
+
+
+def test_scopes_nest_by_with_and_handed_down():
+    probe, x = Probe(), torch.ones(2)
+    probe.at("encoder").at("layer0").tap("scores", x)
+    with probe.at("decoder"), probe.at("layer1"):
+        probe.tap("scores", x)
+        with probe.at("self_attention"):
+            probe.tap("scores", x)
+        probe.at("cross_attention").tap("scores", x)
+    with probe.at("decoder") as decoder:
+        decoder.at("layer2").tap("scores", x)
+    probe.tap("scores", x)
+    assert list(probe.trace) == [
+        "encoder.layer0.scores",
+        "decoder.layer1.scores",
+        "decoder.layer1.self_attention.scores",
+        "decoder.layer1.cross_attention.scores",
+        "decoder.layer2.scores",
+        "scores",
+    ]
+
+
+def test_a_scope_ends_when_an_error_leaves_it():
+    probe = Probe()
+    with pytest.raises(RuntimeError, match="inside"), probe.at("encoder"):
+        raise RuntimeError("inside")
+    probe.tap("scores", torch.ones(1))
+    assert list(probe.trace) == ["scores"]
+
+
+def test_an_edit_is_used_by_the_model_and_recorded():
+    model = made(Gpt)
+    plain, before = capture(model, IDS)
+    edited, after = capture(model, IDS, edits={"decoder.layer0.self_attention.heads": zero_first_head})
+    name = "decoder.layer0.self_attention.heads"
+    assert before[name][:, 0].any()
+    assert not after[name][:, 0].any()
+    assert torch.equal(after[name][:, 1], before[name][:, 1])
+    assert not torch.allclose(edited, plain, atol=1e-2)
+    joined = after[name].transpose(1, 2).flatten(2)
+    with torch.no_grad():
+        output = model.decoder.stack.layers[0].self_attention.output_proj(joined)
+    close(after["decoder.layer0.self_attention.output"], output)
+
+
+@pytest.mark.parametrize("leaf", ["weights", "scores", "masked_scores", "query", "key", "mean", "output"])
+@pytest.mark.parametrize("sites", [("*",), ("logits",)])
+def test_an_edit_takes_effect_whether_or_not_it_is_recorded(leaf, sites):
+    model = made(Gpt)
+    plain, _ = capture(model, IDS)
+    edited, _ = capture(model, IDS, sites=sites, edits={f"*.{leaf}": lambda tensor: tensor * 0.5 + 0.3})
+    assert not torch.allclose(edited, plain, atol=1e-2)
+
+
+def test_edited_weights_mix_the_values():
+    model, name = made(Classifier), "encoder.layer1.self_attention.weights"
+    _, trace = capture(model, IDS, edits={name: lambda weights: torch.eye(5).expand_as(weights)})
+    close(trace["encoder.layer1.self_attention.heads"], trace["encoder.layer1.self_attention.value"])
+
+
+def test_several_edits_of_one_site_follow_one_another():
+    edits = {"*.scores": lambda scores: scores + 1, "encoder.layer0.*scores": lambda scores: scores * 2}
+    probe = Probe(("*",), edits=edits)
+    result = probe.at("encoder").at("layer0").at("self_attention").tap("scores", torch.ones(2))
+    assert result.tolist() == [4.0, 4.0]
+
+
+def test_an_edit_in_place_reaches_neither_model_nor_caller():
+    model, ids = made(Gpt, positions="learned"), IDS.clone()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    for leaf in ("token_ids", "position_embedding", "token_embedding", "query", "logits"):
+        capture(model, ids, edits={f"*{leaf}": lambda tensor: tensor.zero_()})
+    assert torch.equal(ids, IDS)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal", "alibi"])
+def test_a_reader_of_a_trace_reaches_neither_model_nor_caller(positions):
+    model, ids = made(Gpt, positions=positions), IDS.clone()
+    before, _ = capture(model, ids)
+    _, trace = capture(model, ids)
+    for tensor in trace.values():
+        tensor.numpy()[...] = 0
+    assert torch.equal(ids, IDS)
+    assert torch.equal(capture(model, ids)[0], before)
+
+
+def test_capture_leaves_the_model_as_it_was():
+    for training in (True, False):
+        model = made(Classifier).train(training)
+        with torch.inference_mode():
+            model(IDS)
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        attributes = {name: set(vars(module)) for name, module in model.named_modules()}
+        output, _ = capture(model, IDS, edits={"*.heads": zero_first_head})
+        assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+        assert attributes == {name: set(vars(module)) for name, module in model.named_modules()}
+        assert all(module.training == training for module in model.modules())
+        assert all(parameter.requires_grad and parameter.grad is None for parameter in model.parameters())
+        assert not any(module._forward_hooks for module in model.modules())
+        assert not output.requires_grad
+
+
+def test_silent_records_nothing():
+    made(Classifier)(IDS, probe=SILENT)
+    assert len(SILENT.trace) == 0
+    assert SILENT.at("encoder") is SILENT
+    assert not SILENT.wants("weights")
+    with SILENT.at("encoder") as scope:
+        assert scope is SILENT
+
+
+def test_gradients_flow_through_a_probe():
+    model, probe = made(Classifier), Probe()
+    model(IDS, probe=probe).sum().backward()
+    assert model.class_proj.weight.grad.any()
+    assert not any(tensor.requires_grad for tensor in probe.trace.values())
+
+
+def test_a_second_pass_of_one_probe_replaces_the_first():
+    probe = Probe(("*.weights",))
+    for _ in range(3):
+        made(Gpt)(IDS, probe=probe)
+    assert probe._bytes[0] == probe.trace.nbytes
+
+
+def test_a_bound_that_fits_exactly_is_kept():
+    _, trace = capture(made(Gpt), IDS)
+    assert capture(made(Gpt), IDS, max_bytes=trace.nbytes)[1].nbytes == trace.nbytes
+    with pytest.raises(TraceTooLarge):
+        capture(made(Gpt), IDS, max_bytes=trace.nbytes - 1)
+
+
+ERRORS = {
+    "sites match nothing": (
+        {"sites": ("*.weights", "*.weight")},
+        ValueError,
+        "sites='*.weight' matches no tensor of Gpt's forward pass",
+    ),
+    "edits match nothing": (
+        {"edits": {"*.layer9.*": torch.zeros_like}},
+        ValueError,
+        "edits='*.layer9.*' matches no tensor of Gpt's forward pass",
+    ),
+    "another shape": (
+        {"edits": {"*.heads": lambda heads: heads[:, :1]}},
+        ValueError,
+        "edits['*.heads'] returned shape (3, 1, 5, 8) at decoder.layer0.self_attention.heads; "
+        "it must keep (3, 2, 5, 8)",
+    ),
+    "one string": (
+        {"sites": "*.weights"},
+        ValueError,
+        "sites='*.weights' must be a tuple of patterns, such as ('*.weights',)",
+    ),
+    "too large": (
+        {"sites": ("*.weights",), "max_bytes": 700},
+        TraceTooLarge,
+        "sites=('*.weights',) keep more than max_bytes=700: decoder.layer1.self_attention.weights (3, 2, 5, 5) "
+        "brings them to 1200; name fewer sites or layers, or give a shorter text",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "error", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors_name_the_values(options, error, message):
+    with pytest.raises(error, match=exactly(message)):
+        capture(made(Gpt), IDS, **options)

@@ -1,0 +1,54 @@
+"""One server and one browser for all end-to-end tests; each test gets a new page with empty storage."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.e2e.serving import browser_path, launch, serving
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip with the reason where no browser can be had; VITRINE_BROWSER=required makes that a failure."""
+    if browser_path() or os.environ.get("VITRINE_BROWSER") == "required":
+        return
+    skip = pytest.mark.skip(reason="no Chromium: install Debian's package chromium for the end-to-end tests")
+    for item in items:
+        if "tests/e2e" in item.path.as_posix():
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a fresh server."""
+    with serving(tmp_path_factory.mktemp("server") / "log") as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium."""
+    if browser_path() is None:
+        pytest.fail("VITRINE_BROWSER=required, but no Chromium was found")
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A new page, which fails its test where the page threw an error or reached for the network."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB", accept_downloads=True)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: errors.append(request.url) if _is_elsewhere(request.url) else None)
+    yield page
+    context.close()
+    assert not errors
+
+
+def _is_elsewhere(url: str) -> bool:
+    return not url.startswith(("http://localhost", "ws://localhost", "data:", "blob:"))

@@ -1,0 +1,71 @@
+"""The real app, started as the README says, and a real browser to look at it.
+
+Read next: conftest.py.
+"""
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, Playwright
+
+from tests.e2e.paths import ROOT
+
+
+SECONDS_TO_START = 90
+QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+def browser_path() -> str | None:
+    """Return where Debian's Chromium is, or None."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextmanager
+def serving(log: Path) -> Iterator[str]:
+    """Start a fresh server on a free port and yield its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    with log.open("wb") as output:
+        server = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+    address = f"http://localhost:{port}"
+    try:
+        _wait_until_healthy(server, f"{address}/_stcore/health", log)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def _wait_until_healthy(server: subprocess.Popen, health: str, log: Path) -> None:
+    end = time.monotonic() + SECONDS_TO_START
+    while time.monotonic() < end:
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(health, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"the app did not start:\n{log.read_text(errors='replace')}")
+
+
+def launch(playwright: Playwright) -> Browser:
+    """Start headless Chromium without its own background traffic."""
+    return playwright.chromium.launch(
+        executable_path=browser_path(),
+        args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],
+    )
+
+
+def settle(page: Page) -> None:
+    """Wait until the script has run and said so."""
+    page.wait_for_selector(QUIET, timeout=60_000)

@@ -1,0 +1,52 @@
+"""Whatever is typed or pasted: a clear message, no stack trace, nothing lost, nothing executed."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.acting import type_text, visit, wait_painted
+
+TEXT = "still alive"
+SCRIPTS = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
+
+
+@pytest.mark.parametrize(
+    "text", [SCRIPTS, "مرحبا بالعالم שלום", "😀 好電影 👩‍👩‍👧‍👦", "$x$ **b** [a](javascript:alert(1)) :red[x]", "\u202eevil \u200b \ufeff"]
+)
+def test_strange_text_is_shown_and_never_executed(page: Page, address: str, text: str) -> None:
+    visit(page, address, "attention", text=text)
+    wait_painted(page, f"0.0|{text}")
+    assert page.evaluate("() => window.hacked === undefined")
+    visit(page, address, text=text)
+    expect(page.locator("[data-part=attention]")).to_be_visible()
+    assert page.evaluate("() => window.hacked === undefined")
+
+
+def test_empty_text_is_answered_and_the_page_lives_on(page: Page, address: str) -> None:
+    visit(page, address, "attention", text=TEXT)
+    wait_painted(page, f"0.0|{TEXT}")
+    type_text(page, "")
+    expect(page.get_by_text("Type something above")).to_be_visible()
+    type_text(page, TEXT)
+    wait_painted(page, f"0.0|{TEXT}")
+
+
+def test_ten_megabytes_pasted_are_refused_in_words_and_the_page_lives_on(page: Page, address: str) -> None:
+    visit(page, address, "attention", text=TEXT)
+    wait_painted(page, f"0.0|{TEXT}")
+    page.get_by_role("textbox").first.evaluate(
+        """(box) => {
+          const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
+          set.call(box, "word ".repeat(2 * 1024 * 1024));
+          box.dispatchEvent(new Event("input", { bubbles: true }));
+        }"""
+    )
+    expect(page.get_by_text("10,485,760 characters")).to_be_visible(timeout=60_000)
+    type_text(page, TEXT)
+    wait_painted(page, f"0.0|{TEXT}")
+
+
+def test_no_stack_trace_reaches_the_reader(page: Page, address: str) -> None:
+    visit(page, address, "attention", text=TEXT, cell="999.999", step="nonsense", head="-1", start="x", glass="nothing")
+    wait_painted(page, f"0.0|{TEXT}")
+    expect(page.get_by_text("Traceback")).to_have_count(0)
+    expect(page.get_by_test_id("stException")).to_have_count(0)

@@ -1,0 +1,66 @@
+"""A link rebuilds the screen, on a fresh server too, in both spellings, and a choice follows the person."""
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.acting import grid, large, type_text, visit, wait_painted
+from tests.e2e.serving import serving
+
+TEXT = "A slow film, but not a bad one"
+
+
+@pytest.mark.parametrize("path", ["attention", "Attention", ""])
+def test_the_first_deep_link_to_a_fresh_server_shows_the_whole_page(browser: Browser, tmp_path, path: str) -> None:
+    with serving(tmp_path / "log") as address:
+        page = browser.new_page(locale="en-GB")
+        visit(page, address, path, text=TEXT)
+        expect(page.get_by_role("textbox").first).to_have_value(TEXT)
+        expect(page.get_by_role("link", name="Attention").first).to_be_visible()
+        expect(page.get_by_text("Traceback")).to_have_count(0)
+        page.close()
+
+
+def test_a_link_gives_the_same_screen_to_another_person(page: Page, browser: Browser, address: str) -> None:
+    visit(page, address, "attention", text=TEXT)
+    wait_painted(page, f"0.0|{TEXT}")
+    page.get_by_role("radio", name="2", exact=True).first.click()
+    wait_painted(page, f"2.0|{TEXT}")
+    page.get_by_text("2 ÷ √d_head").click()
+    expect(large(page)).to_have_attribute("data-painted", f"scores|2.0|{TEXT}")
+    link = page.url
+    other = browser.new_context(locale="zh-CN").new_page()
+    other.goto(link)
+    wait_painted(other, f"2.0|{TEXT}")
+    expect(large(other)).to_have_attribute("data-painted", f"scores|2.0|{TEXT}")
+    expect(other.get_by_role("heading", name="注意力")).to_be_visible()
+    other.close()
+
+
+def test_text_and_language_follow_from_page_to_page(page: Page, address: str) -> None:
+    visit(page, address, text=TEXT)
+    page.get_by_text("中文", exact=True).click()
+    expect(page.get_by_role("heading", name="Vitrine")).to_contain_text("玻璃橱窗")
+    page.locator("[data-part=attention]").click()
+    wait_painted(page, f"0.0|{TEXT}")
+    expect(page.get_by_role("heading", name="注意力")).to_be_visible()
+    assert "lang=zh" in page.url
+    type_text(page, "another text")
+    wait_painted(page, "0.0|another text")
+    page.get_by_role("link", name="首页").first.click()
+    expect(page.locator("[data-part=attention]")).to_be_visible()
+    expect(page.get_by_role("textbox").first).to_have_value("another text")
+
+
+def test_reload_loses_nothing(page: Page, address: str) -> None:
+    visit(page, address, "attention", layer="3", head="5", text=TEXT)
+    wait_painted(page, f"3.5|{TEXT}")
+    page.reload()
+    wait_painted(page, f"3.5|{TEXT}")
+    expect(grid(page)).to_be_visible()
+
+
+def test_an_unknown_layer_and_model_are_named_and_the_page_lives_on(page: Page, address: str) -> None:
+    visit(page, address, "attention", layer="77", model="nonsense", text=TEXT)
+    wait_painted(page, f"0.0|{TEXT}")
+    expect(page.get_by_text("layer = 77")).to_be_visible()
+    expect(page.get_by_text("model = nonsense")).to_be_visible()

@@ -1,0 +1,27 @@
+"""Run a page as Streamlit would, without a browser.
+
+Read next: test_home.py.
+"""
+
+from streamlit.testing.v1 import AppTest
+
+from tests.e2e.paths import ROOT
+
+ENTRY = ROOT / "pages" / "ui" / "entry.py"
+
+
+def run(page: str | None = None, **query: str) -> AppTest:
+    """Open a page, such as "attention", with these values in the URL."""
+    app = AppTest.from_file(str(ENTRY), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    if page is not None:
+        app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+    return app
+
+
+def told(app: AppTest) -> str:
+    """Return every message and text on the page, joined."""
+    kinds = (app.info, app.warning, app.error, app.toast, app.markdown, app.caption, app.header, app.subheader)
+    return "\n".join(str(element.value) for kind in kinds for element in kind)

@@ -1,0 +1,71 @@
+"""The attention page: every control in both languages, in the link, and with honest numbers."""
+
+import re
+
+import pytest
+
+from pages.ui.language import words
+from pages.ui.models import open_bundle
+from tests.pages.running import run, told
+from transformer_core.analysis.heads import head_off
+from transformer_core.analysis.reading import read
+
+TEXT = "The film was not good, but I loved the ending."
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("step", ["products", "scores", "masked_scores", "weights", "mixture"])
+def test_every_step_is_shown(language: str, step: str) -> None:
+    app = run("attention", lang=language, text=TEXT, step=step, layer="1", head="2")
+    assert not app.exception
+    assert not app.error
+    assert app.session_state["step@attention"] == step
+    assert app.session_state["layer@attention"] == "1"
+    assert app.session_state["head@attention"] == "2"
+
+
+def test_an_unknown_layer_in_the_link_is_named() -> None:
+    app = run("attention", layer="9", head="x")
+    assert not app.exception
+    assert "layer = 9" in told(app)
+    assert "head = x" in told(app)
+    assert app.session_state["layer@attention"] == "0"
+
+
+@pytest.mark.parametrize("cell", ["3.4", "99.0", "x.y", "", "1", "-1.2", "٣.1", "1.1.1"])
+def test_any_cell_in_the_link_is_survived(cell: str) -> None:
+    assert not run("attention", text=TEXT, cell=cell).exception
+
+
+def test_long_text_is_windowed_in_words() -> None:
+    app = run("attention", text="good film " * 100)
+    assert not app.exception
+    assert "128" in app.slider(key="start").label
+    app.slider(key="start").set_value(40).run()
+    assert not app.exception
+
+
+def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None:
+    app = run("attention", text=TEXT, layer="2", head="3")
+    app.radio[0].set_value("little").run()
+    bundle = open_bundle("sentiment")
+    encoding = bundle.tokenizer.encode(TEXT)
+    before = read(bundle, encoding, sites=("class_logits",)).probabilities
+    off = head_off("encoder.layer2.self_attention", 3)
+    after = read(bundle, encoding, sites=("class_logits",), edits=off).probabilities
+    winner = before.index(max(before))
+    assert f"{100 * (after[winner] - before[winner]):+.2f}" in told(app)
+    assert any(f"{after[winner]:.1%}" in str(bar.proto.text) for bar in app.get("progress"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_under_the_glass_any_tensor_has_shape_and_line(language: str) -> None:
+    app = run("attention", lang=language, text=TEXT)
+    box = app.selectbox(key="glass")
+    for name in box.options:
+        app.selectbox(key="glass").set_value(name).run()
+        assert not app.exception
+        leaf = name.rpartition(".")[2]
+        assert words(language)[f"site.{leaf}"] in told(app)
+        assert any(f'tap("{leaf}"' in str(code.value) for code in app.code)
+        assert re.search(r"\(batch 1", app.metric[0].value) or "head" in app.metric[0].value

@@ -1,0 +1,71 @@
+"""Home is useful with no click, in both languages, whatever is typed."""
+
+import pytest
+
+from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
+from pages.ui.language import words
+from tests.pages.running import run, told
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_screen_needs_no_click(language: str) -> None:
+    app = run(lang=language)
+    assert not app.exception
+    assert app.text_input(key="text@").value == DEFAULT_TEXT
+    assert words(language)["home.heading"] in told(app)
+    assert words(language)["home.verdict"] in told(app)
+    assert "2" in words(language)["diagram.parameters"].format(count="2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "日本語と中文 😀👩‍👩‍👧‍👦",
+        "שלום עולם مرحبا",
+        "a\x00b\x07\x1b[31m\u202e",
+        "<script>alert(1)</script>",
+        "=cmd|' /C calc'!A0",
+        "𝕬" * 300,
+    ],
+)
+def test_strange_text_is_read(text: str) -> None:
+    app = run(text=text)
+    assert not app.exception
+    assert not app.error
+    assert words("en")["home.verdict"] in told(app)
+
+
+def test_empty_text_is_answered_in_words_and_the_page_lives_on() -> None:
+    app = run()
+    app.text_input(key="text@").set_value("   ").run()
+    assert not app.exception
+    assert words("en")["text.empty"] in told(app)
+    app.text_input(key="text@").set_value("back again").run()
+    assert words("en")["home.verdict"] in told(app)
+
+
+def test_ten_megabytes_are_refused_in_words() -> None:
+    app = run()
+    app.text_input(key="text@").set_value("word " * 2_000_000).run()
+    assert not app.exception
+    assert f"{MOST_CHARACTERS:,}" in told(app)
+
+
+def test_an_unknown_model_in_the_link_is_named() -> None:
+    app = run(model="gpt-9")
+    assert not app.exception
+    assert "gpt-9" in told(app)
+    assert words("en")["home.verdict"] in told(app)
+
+
+def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pages.ui import header
+    from transformer_core.checkpoints import BundleError
+
+    def broken(_: str) -> None:
+        raise BundleError("model.safetensors is truncated")
+
+    monkeypatch.setattr(header, "open_bundle", broken)
+    app = run()
+    assert not app.exception
+    assert "model.safetensors is truncated" in told(app)

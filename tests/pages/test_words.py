@@ -1,0 +1,59 @@
+"""English and Chinese say the same things: the same keys, the same sections, the same places for values."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pages.ui.language import ASSETS, LANGUAGES, prose, words
+from transformer_core.sites import SITES
+
+PAGES = sorted(path.stem for path in (ASSETS / "prose" / "en").glob("*.md"))
+SOURCES = [path for folder in ("pages", "pages/ui") for path in (ASSETS.parent / folder).glob("*.py")]
+
+
+def places(text: str) -> set[str]:
+    """Return the names in curly brackets."""
+    return set(re.findall(r"{(\w+)}", text))
+
+
+def test_both_languages_have_the_same_keys_with_the_same_places() -> None:
+    english, chinese = words("en"), words("zh")
+    assert english.keys() == chinese.keys()
+    for key, word in english.items():
+        assert word.strip(), f"{key} is empty in English"
+        assert chinese[key].strip(), f"{key} is empty in Chinese"
+        assert places(word) == places(chinese[key]), f"{key} has other places in Chinese"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_both_languages_have_the_same_sections(page: str) -> None:
+    english, chinese = prose("en", page), prose("zh", page)
+    assert english.keys() == chinese.keys()
+    for name in english:
+        assert english[name], f"{page}: {name} is empty in English"
+        assert chinese[name], f"{page}: {name} is empty in Chinese"
+        assert places(english[name]) == places(chinese[name])
+
+
+def test_every_language_has_every_page() -> None:
+    for language in LANGUAGES:
+        assert sorted(path.stem for path in (ASSETS / "prose" / language).glob("*.md")) == PAGES
+
+
+def test_meanings_of_sites_are_those_of_the_table() -> None:
+    for leaf, site in SITES.items():
+        assert words("en")[f"site.{leaf}"] == site.meaning
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_every_key_that_a_page_asks_for_is_there(path: Path) -> None:
+    asked = set(re.findall(r"""\bt\(\s*"([\w.]+)["]""", path.read_text(encoding="utf-8")))
+    assert asked <= words("en").keys()
+
+
+def test_every_key_is_asked_for_somewhere() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    built = ("site.", "step.", "quantity.", "class.", "matrix.", "diagram.", "try.", "glass.", "nav.")
+    unused = {key for key in words("en") if f'"{key}"' not in text and not key.startswith(built)}
+    assert not unused

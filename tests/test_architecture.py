@@ -1,0 +1,143 @@
+"""The rules of the design, checked on the source: who imports whom, how long files are, and that README tells the truth."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MOST_LINES_LIBRARY = 220
+MOST_LINES_PAGE = 120
+MOST_LINES_FUNCTION = 50
+ALLOWED_AT_TOP = {
+    "app.py", "pages", "transformer_core", "assets", "tests", "requirements.txt", "README.md",
+    ".ci", ".streamlit", ".gitignore", "pyproject.toml", "requirements-dev.txt", "Makefile",
+    "LICENSE", "CONTRIBUTING.md", "DECISIONS.md", "CHANGELOG.md",
+}  # fmt: skip
+
+
+def tracked() -> list[str]:
+    """Return every file of the project that git does not ignore, from the root."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [name for name in listing.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def sources(folder: str) -> list[Path]:
+    """Return the Python files below a folder."""
+    return sorted((ROOT / folder).glob("**/*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Return the full names of the modules that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+def forbidden(path: Path, *packages: str) -> set[str]:
+    """Return which of these packages a file imports."""
+    return {name for name in imports(path) if any(name == p or name.startswith(f"{p}.") for p in packages)}
+
+
+def name_of(path: Path) -> str:
+    """Return a path from the root, for the test's name."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", sources("transformer_core"), ids=name_of)
+def test_the_library_knows_nothing_of_pages_and_charts(path: Path) -> None:
+    assert not forbidden(path, "streamlit", "plotly", "altair", "pandas", "pages")
+
+
+@pytest.mark.parametrize("path", sources("pages/figures"), ids=name_of)
+def test_figures_know_neither_streamlit_nor_torch(path: Path) -> None:
+    assert not forbidden(path, "streamlit", "torch", "transformer_core", "pages.ui")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pages").glob("*.py")), ids=name_of)
+def test_a_page_holds_no_maths_and_is_short(path: Path) -> None:
+    assert not forbidden(path, "torch", "numpy", "math", "pandas")
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_PAGE
+
+
+@pytest.mark.parametrize("path", sources("transformer_core") + sources("pages") + sources("tests"), ids=name_of)
+def test_files_and_functions_are_short(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES_LIBRARY
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+            length = (node.end_lineno or 0) - first.lineno + 1
+            assert length <= MOST_LINES_FUNCTION, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", sources("transformer_core") + sources("pages"), ids=name_of)
+def test_every_module_opens_by_saying_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not text.strip() or ast.get_docstring(ast.parse(text))
+
+
+def test_the_library_never_unpickles_or_executes() -> None:
+    banned = re.compile(r"\b(pickle|torch\.load|eval\(|exec\(|os\.system|yaml\.load)\b")
+    offenders = [name_of(path) for path in sources("transformer_core") if re.search(banned, _code(path))]
+    assert not offenders
+
+
+def _code(path: Path) -> str:
+    """Return a file's code without strings and comments, and without calls of a module's .eval()."""
+    return ast.unparse(_without_strings(ast.parse(path.read_text(encoding="utf-8")))).replace(".eval(", "(")
+
+
+def _without_strings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return tree
+
+
+def test_the_top_level_is_the_one_agreed() -> None:
+    assert {name.partition("/")[0] for name in tracked()} <= ALLOWED_AT_TOP
+
+
+def test_no_machine_or_registry_is_named() -> None:
+    banned = re.compile("|".join(("/" + "work/", "/" + "opt/pypi", "/" + "root/", "index" + "-url")))
+    offenders = [name for name in tracked() if Path(name).suffix in {".py", ".md", ".toml", ".txt", ".js", ".css", ".po"}
+                 and banned.search((ROOT / name).read_text(encoding="utf-8"))]  # fmt: skip
+    assert not offenders
+
+
+def readme_tree() -> list[tuple[str, str]]:
+    """Return (path, phrase) for each line of README's file tree."""
+    block = (ROOT / "README.md").read_text(encoding="utf-8").split("<!-- tree -->")[1].split("```")[1]
+    entries, folders = [], []
+    for line in block.splitlines():
+        if not line.strip() or line.strip() == "text":
+            continue
+        depth = (len(line) - len(line.lstrip())) // 2
+        name, _, phrase = line.strip().partition("  ")
+        folders = folders[:depth]
+        entries.append(("/".join([*folders, name.rstrip("/")]), phrase.strip()))
+        if name.endswith("/"):
+            folders.append(name.rstrip("/"))
+    return entries
+
+
+def test_readme_tree_names_what_is_there_with_a_phrase_each() -> None:
+    for path, phrase in readme_tree():
+        assert (ROOT / path).exists(), f"README names {path}, which is not there"
+        assert phrase, f"README gives {path} no phrase"
+
+
+def test_readme_tree_names_every_module() -> None:
+    named = {path for path, _ in readme_tree()}
+    modules = {name_of(p) for p in sources("transformer_core") + sources("pages") if p.name != "__init__.py"}
+    assert modules <= named, f"README's tree lacks {sorted(modules - named)}"

@@ -1,0 +1,131 @@
+"""Evaluate a bundle on a file: `python -m transformer_core.evaluate BUNDLE FILE` prints one line of JSON.
+
+Each kind of model has its own measure; a file's numbers do not depend on how its examples are batched.
+Read next: training/config.py.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+import torch.nn.functional as F
+
+from transformer_core.checkpoints import Bundle, load
+from transformer_core.text import Encoding, make_batch
+from transformer_core.training.data import Example, read_labelled
+
+Measures = dict[str, Any]
+BATCHES_AT_ONCE = 32
+DEFAULT_BATCH_SIZE = 32
+
+
+@torch.inference_mode()
+def measure_classifier(
+    bundle: Bundle, examples: Iterable[Example], *, batch_size: int = DEFAULT_BATCH_SIZE
+) -> Measures:
+    """Measure how well a classifier tells examples apart; longer texts are cut to the model's max_len.
+
+    Args:
+        bundle: of a classifier.
+        examples: read as a stream.
+        batch_size: texts at once; it changes speed and memory only.
+
+    Returns:
+        accuracy in [0, 1], loss_nats (cross entropy an example), truncated (texts that were cut), examples.
+
+    Raises:
+        ValueError: there are no examples.
+    """
+    device = next(bundle.model.parameters()).device
+    correct = truncated = count = 0
+    loss = 0.0
+    stream = iter(examples)
+    while chunk := list(islice(stream, batch_size * BATCHES_AT_ONCE)):
+        encodings = bundle.tokenizer.encode_batch([e.text for e in chunk], max_len=bundle.config.max_len)
+        by_length = sorted(range(len(chunk)), key=lambda place: len(encodings[place]))
+        for start in range(0, len(chunk), batch_size):
+            places = by_length[start : start + batch_size]
+            logits = _class_logits(bundle, [encodings[place] for place in places], device)  # (batch, class)
+            labels = torch.tensor([chunk[place].label for place in places])
+            correct += int((logits.argmax(-1) == labels).sum())
+            loss += float(F.cross_entropy(logits, labels, reduction="sum"))
+        truncated += sum(encoding.truncated > 0 for encoding in encodings)
+        count += len(chunk)
+    if not count:
+        raise ValueError("examples are none; at least one is needed")
+    accuracy, loss_nats = round(correct / count, 6), round(loss / count, 4)
+    return {"accuracy": accuracy, "loss_nats": loss_nats, "truncated": truncated, "examples": count}
+
+
+def _class_logits(bundle: Bundle, encodings: list[Encoding], device: torch.device) -> torch.Tensor:
+    batch = make_batch(encodings, pad_id=bundle.config.pad_id)
+    return bundle.model(batch.token_ids.to(device)).to("cpu", torch.float64)
+
+
+def _measure_classifier_file(bundle: Bundle, path: Path, batch_size: int) -> Measures:
+    return measure_classifier(bundle, read_labelled(path, bundle.labels), batch_size=batch_size)
+
+
+MEASURED: dict[str, Callable[[Bundle, Path, int], Measures]] = {"classifier": _measure_classifier_file}
+
+
+def evaluate(folder: Path, file: Path, *, device: str | None = None, batch_size: int = DEFAULT_BATCH_SIZE) -> Measures:
+    """Measure a bundle on a file.
+
+    Args:
+        folder: the bundle's.
+        file: in the form that the bundle's kind is measured on; for a classifier, see read_labelled.
+        device: where to compute; by default the quickest at hand.
+        batch_size: examples at once.
+
+    Returns:
+        bundle, kind, the kind's measures with the number of examples, and seconds without loading the bundle.
+
+    Raises:
+        ValueError: the bundle or the file cannot be read, or no measure is written for this kind of model.
+    """
+    bundle = load(folder, device=device)
+    if bundle.kind not in MEASURED:
+        raise ValueError(f"{bundle.name} is a {bundle.kind}; only {', '.join(MEASURED)} can be evaluated so far")
+    started = time.perf_counter()
+    measures = MEASURED[bundle.kind](bundle, file, batch_size)
+    seconds = round(time.perf_counter() - started, 3)
+    return {"bundle": bundle.name, "kind": bundle.kind, **measures, "seconds": seconds}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1")
+    return int(text)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
+    parser = _Parser(prog="evaluate", description="Measure a bundle on a file and print one line of JSON.")
+    parser.add_argument("bundle", type=Path, help="folder of the bundle")
+    parser.add_argument("file", type=Path, help="for a classifier: .csv or .jsonl with text and label, or .gz of these")
+    parser.add_argument("--device", help="cpu, cuda or mps; by default the quickest at hand")
+    parser.add_argument("--batch-size", type=_positive, default=DEFAULT_BATCH_SIZE, help="examples at once")
+    chosen = parser.parse_args(arguments)
+    try:
+        measures = evaluate(chosen.bundle, chosen.file, device=chosen.device, batch_size=chosen.batch_size)
+    except (ValueError, OSError, RuntimeError) as error:
+        print(f"evaluate: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    print(json.dumps(measures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""The sentiment classifier: `python -m transformer_core.recipes.sentiment --data DIR` trains and writes its bundle.
+
+From scratch on crops of the reviews, with words hidden: pre-training on them gave nothing in this time (DECISIONS.md).
+Read next: sentiment_card.py.
+"""
+
+import argparse
+import functools
+import json
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
+from transformer_core.config import ModelConfig
+from transformer_core.evaluate import measure_classifier
+from transformer_core.models import Classifier
+from transformer_core.recipes.reviews import Crops, ReviewBatches, encode_rows, set_aside
+from transformer_core.recipes.sentiment_card import Measured, write_card
+from transformer_core.text import Tokenizer
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.data import Example, read_labelled, write_labelled
+from transformer_core.training.loop import Run
+from transformer_core.training.objectives import classification
+from transformer_core.training.precision import has_bfloat16
+from transformer_core.training.state import forget_run, load_run, save_run
+
+LABELS = ("negative", "positive")
+DATA_FILES = ("train25k.csv.gz", "train.csv.gz", "train.csv")
+STEPS_BETWEEN_SAVES = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the recipe fixes: sizes, how it trains, how it cuts reviews, and the share of words that it hides."""
+
+    vocab_size: int
+    model: ModelConfig
+    set_aside_per_class: int
+    training: TrainConfig
+    crops: Crops
+    hide: float
+
+
+FULL = Settings(
+    vocab_size=10_000,
+    model=ModelConfig(
+        vocab_size=10_000, d_model=128, n_heads=8, d_ff=512, n_layers=4, max_len=256, dropout=0.0, positions="learned"
+    ),
+    set_aside_per_class=1_250,
+    training=TrainConfig(
+        learning_rate=1e-3, warm_up=0.06, weight_decay=0.1, label_smoothing=0.05, batch_size=32, epochs=3
+    ),
+    crops=Crops(opening=0.5, window=0.25),
+    hide=0.2,
+)
+QUICK = replace(
+    FULL,
+    vocab_size=400,
+    model=replace(FULL.model, d_model=32, n_heads=4, d_head=8, d_ff=64, n_layers=1, max_len=64),
+    set_aside_per_class=10,
+    training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=5),
+)
+
+
+def find_data(folder: Path) -> Path:
+    """Return the file of reviews in a folder.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = next((folder / name for name in DATA_FILES if (folder / name).is_file()), None)
+    if found is None:
+        raise ValueError(f"--data {folder} holds none of {', '.join(DATA_FILES)}")
+    return found
+
+
+class CpuClock:
+    """Processor seconds of a recipe over all its sittings; they are kept in a file between them."""
+
+    def __init__(self, file: Path, *, resume: bool) -> None:
+        self._file = file
+        self._before = json.loads(file.read_text())["cpu_seconds"] if resume and file.is_file() else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Processor seconds so far."""
+        return self._before + time.process_time()
+
+    def save(self) -> None:
+        """Write the seconds so far."""
+        self._file.write_text(json.dumps({"cpu_seconds": self.seconds}) + "\n", encoding="utf-8")
+
+
+def make_run(tokenizer: Tokenizer, examples: list[Example], settings: Settings, seed: int) -> Run:
+    """Return the run that trains a fresh classifier, before its first step."""
+    torch.manual_seed(seed)
+    model = Classifier(replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None))
+    precision = "bfloat16" if has_bfloat16(torch.device("cpu")) else "float32"
+    config = replace(settings.training, seed=seed, precision=precision)
+    batches = ReviewBatches(
+        encode_rows(tokenizer, examples),
+        [example.label for example in examples],
+        tokenizer,
+        settings.crops,
+        max_len=settings.model.max_len,
+        batch_size=config.batch_size,
+        seed=seed,
+    )
+    objective = functools.partial(classification, label_smoothing=config.label_smoothing, hide=settings.hide)
+    return Run(model, objective, batches, steps_per_epoch=len(batches), config=config)
+
+
+def take_steps(run: Run, work: Path, clock: CpuClock) -> None:
+    """Train to the end with a progress bar, saving the run on the way."""
+    loss = None
+    with tqdm(total=run.total_steps, initial=run.step, desc="training", mininterval=2.0) as bar:
+        for step in run.steps():
+            loss = step.loss if loss is None else 0.98 * loss + 0.02 * step.loss
+            bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+            bar.update()
+            if step.step % STEPS_BETWEEN_SAVES == 0 or step.step == run.total_steps:
+                save_run(run, work)
+                clock.save()
+
+
+def describe(settings: Settings) -> str:
+    """Return in words how a classifier is trained."""
+    config, crops = settings.training, settings.crops
+    return (
+        f"{config.epochs} epochs, {config.batch_size} reviews a step; a review is cut to its opening "
+        f"({crops.opening:.0%}), to any stretch ({crops.window:.0%}), or to 1 to {crops.longest} whole sentences; "
+        f"{settings.hide:.0%} of the tokens hidden; {config.optimizer}, learning rate {config.learning_rate:g}, "
+        f"{config.schedule} schedule, weight decay {config.weight_decay:g}, label smoothing {config.label_smoothing:g}"
+    )
+
+
+def write_bundle(
+    bundle: Bundle, folder: Path, held_out: list[Example], *, n_train: int, clock: CpuClock, **card_words: Any
+) -> Measured:
+    """Write the bundle in float16 with a card of what was measured on it as it lies on disk."""
+    full = measure_classifier(bundle, held_out)
+    save(bundle, folder, dtype=torch.float16)
+    on_disk = load(folder, device="cpu")
+    half = measure_classifier(on_disk, held_out)
+    measured = Measured(
+        accuracy=half["accuracy"],
+        loss_nats=half["loss_nats"],
+        full_accuracy=full["accuracy"],
+        full_loss_nats=full["loss_nats"],
+        truncated=half["truncated"],
+        examples=half["examples"],
+        train_examples=n_train,
+        cpu_minutes=clock.seconds / 60,
+        processors=torch.get_num_threads(),
+        megabytes=(folder / WEIGHTS).stat().st_size / 1e6,
+    )
+    save(replace(on_disk, card=write_card(on_disk, measured, **card_words)), folder, dtype=torch.float16)
+    return measured
+
+
+def run_recipe(chosen: argparse.Namespace) -> Measured:
+    """Do what the command line asks for; the bundle and the reviews set aside are on disk afterwards.
+
+    Raises:
+        ValueError: the data cannot be read or are too few, or an earlier sitting's files do not fit.
+    """
+    settings = QUICK if chosen.quick else FULL
+    file = find_data(chosen.data)
+    examples, held_out = set_aside(read_labelled(file, LABELS), settings.set_aside_per_class, seed=chosen.seed)
+    if chosen.held_out is not None:
+        write_labelled(chosen.held_out, held_out)
+    if not chosen.resume:
+        forget_run(chosen.work)
+    chosen.work.mkdir(parents=True, exist_ok=True)
+    clock = CpuClock(chosen.work / "clock.json", resume=chosen.resume)
+    texts = [example.text for example in examples]
+    tokenizer = Tokenizer.train("wordpiece", texts, vocab_size=settings.vocab_size, lowercase=True)
+    run = make_run(tokenizer, examples, settings, chosen.seed)
+    load_run(run, chosen.work)
+    take_steps(run, chosen.work, clock)
+    bundle = Bundle(chosen.out.name, run.model.eval().requires_grad_(False), tokenizer, LABELS)
+    command = f"python -m transformer_core.recipes.sentiment --data DIR{' --quick' if chosen.quick else ''}"
+    return write_bundle(
+        bundle,
+        chosen.out,
+        held_out,
+        n_train=len(examples),
+        clock=clock,
+        command=f"{command} --seed {chosen.seed}",
+        data_file=file.name,
+        seed=chosen.seed,
+        training=describe(settings),
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
+    parser = argparse.ArgumentParser(
+        prog="sentiment", description="Train the sentiment classifier and write its bundle."
+    )
+    parser.add_argument("--data", type=Path, required=True, help=f"folder that holds one of {', '.join(DATA_FILES)}")
+    parser.add_argument("--out", type=Path, default=Path("assets/checkpoints/sentiment"), help="folder of the bundle")
+    parser.add_argument("--work", type=Path, default=Path(".runs/sentiment"), help="folder of what --resume needs")
+    parser.add_argument("--held-out", type=Path, help="write the reviews that are set aside to this .csv")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random")
+    parser.add_argument("--resume", action="store_true", help="go on where an interrupted run of the same command was")
+    parser.add_argument("--quick", action="store_true", help="a tiny model for seconds, to try the recipe out")
+    chosen = parser.parse_args(arguments)
+    try:
+        measured = run_recipe(chosen)
+    except (ValueError, OSError) as error:
+        print(f"sentiment: {error}", file=sys.stderr)
+        return 2
+    print(
+        f"{chosen.out}: accuracy {measured.accuracy:.4f} on {measured.examples} reviews set aside, "
+        f"{measured.cpu_minutes:.1f} minutes of processor time"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Batches of examples of about one length, in a seeded random order, so that little is padding.
+
+Vaswani et al. 2017, section 5.1. Read next: objectives.py.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+POOL_BATCHES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledBatch:
+    """Examples as tensors.
+
+    Shapes:
+        token_ids: (batch, pos), padded on the right; labels: (batch,)
+    """
+
+    token_ids: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def to(self, device: torch.device) -> "LabelledBatch":
+        """Return the batch on a device."""
+        return LabelledBatch(self.token_ids.to(device), self.labels.to(device))
+
+
+def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
+    """Lay rows of ids side by side, padded on the right to the longest.
+
+    Shapes:
+        returns: (batch, pos)
+
+    Raises:
+        ValueError: there are no rows, or all are empty.
+    """
+    width = max(map(len, rows), default=0)
+    if not width:
+        raise ValueError(f"rows={rows!r:.40} must hold at least one row with at least one id")
+    table = np.full((len(rows), width), pad_id, dtype=np.int64)
+    for index, row in enumerate(rows):
+        table[index, : len(row)] = row
+    return torch.from_numpy(table)
+
+
+def bucketed(lengths: Sequence[int], batch_size: int, rng: np.random.Generator) -> list[list[int]]:
+    """Cut examples into batches of about one length.
+
+    Shuffled examples are taken in pools of 64 batches; each pool is sorted by length and cut, and in the end the
+    batches are shuffled, so that a batch is uniform in length while an epoch's order stays random.
+
+    Args:
+        lengths: one number an example, such as its tokens.
+        batch_size: examples a batch; the last batch of the last pool may be smaller.
+        rng: where the randomness comes from.
+
+    Returns:
+        The examples' places in `lengths`, batch by batch; every example occurs once.
+
+    Raises:
+        ValueError: batch_size is less than 1.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size={batch_size} must be at least 1")
+    order = rng.permutation(len(lengths))
+    pool_size = batch_size * POOL_BATCHES
+    batches = []
+    for start in range(0, len(order), pool_size):
+        pool = sorted(order[start : start + pool_size].tolist(), key=lengths.__getitem__)
+        batches += [pool[cut : cut + batch_size] for cut in range(0, len(pool), batch_size)]
+    return [batches[index] for index in rng.permutation(len(batches))]

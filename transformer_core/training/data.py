@@ -1,0 +1,154 @@
+"""Labelled text from CSV and JSON-lines files, plain or gzipped, read as a stream.
+
+Formats: RFC 4180 (CSV), jsonlines.org, RFC 1952 (gzip); all in UTF-8. Read next: batching.py.
+"""
+
+import csv
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+LONGEST_LINE = 16 << 20
+Record = tuple[int, Any, Any]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text and the number of its class."""
+
+    text: str
+    label: int
+
+
+def read_labelled(path: str | os.PathLike[str], labels: Sequence[str]) -> Iterator[Example]:
+    """Yield the examples of a file in their order; the file is read as far as examples are asked for.
+
+    Args:
+        path: .csv with a header that has the columns text and label, or .jsonl with these keys in every object;
+            either may end in .gz. Further columns and keys are ignored.
+        labels: names of the classes, in order; a label in the file is one of them or its number, from 0.
+
+    Raises:
+        ValueError: with the file, the line and what is wrong with it.
+        OSError: the file cannot be opened.
+    """
+    path = Path(path)
+    read_records = _reader_of(path)
+    by_name = {str(number): number for number in range(len(labels))} | {name: n for n, name in enumerate(labels)}
+    empty = True
+    with _open(path) as file:
+        for line, text, label in read_records(_lines(file, path), path):
+            empty = False
+            yield Example(_text(text, path, line), _label(label, by_name, path, line))
+    if empty:
+        raise ValueError(f"{path.name} holds no examples; it needs at least one with a text and a label")
+
+
+def write_labelled(path: str | os.PathLike[str], examples: Sequence[Example]) -> None:
+    """Write a .csv that read_labelled reads back to the same examples."""
+    with Path(path).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("text", "label"))
+        writer.writerows((example.text, example.label) for example in examples)
+
+
+def _reader_of(path: Path) -> Callable[[Iterator[str], Path], Iterator[Record]]:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    reader = READERS.get(suffixes[-1] if suffixes else "")
+    if reader is None:
+        raise ValueError(f"{path.name} must end in one of {', '.join(READERS)}, or in one of these with .gz after it")
+    return reader
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        try:
+            raw = file.readline(LONGEST_LINE + 1)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path.name}, line {number}: the gzip data is broken: {error}") from None
+        if not raw:
+            return
+        if len(raw) > LONGEST_LINE:
+            raise ValueError(f"{path.name}, line {number} is longer than {LONGEST_LINE} bytes, the most that are read")
+        try:
+            yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path.name}, line {number}: byte {error.start + 1} of the line is not UTF-8; save the file as UTF-8"
+            ) from None
+
+
+def _csv_records(lines: Iterator[str], path: Path) -> Iterator[Record]:
+    reader = csv.reader(lines, strict=True)
+    header: list[str] | None = None
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ValueError(f"{path.name}, line {line}: the row that begins here is broken: {error}") from None
+        if not row:
+            continue
+        if header is None:
+            header = row
+            _require_fields(header, path, line)
+        elif len(row) != len(header):
+            raise ValueError(f"{path.name}, line {line} has {len(row)} columns; the header has {len(header)}")
+        else:
+            yield line, row[header.index("text")], row[header.index("label")]
+
+
+def _jsonl_records(lines: Iterator[str], path: Path) -> Iterator[Record]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path.name}, line {number} is not JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise ValueError(f"{path.name}, line {number} must be a JSON object, not {type(record).__name__}")
+        _require_fields(list(record), path, number)
+        yield number, record["text"], record["label"]
+
+
+READERS = {".csv": _csv_records, ".jsonl": _jsonl_records}
+
+
+def _require_fields(fields: list[str], path: Path, line: int) -> None:
+    for name in ("text", "label"):
+        if name not in fields:
+            found = ", ".join(repr(field[:40]) for field in fields[:8]) or "nothing"
+            raise ValueError(f"{path.name}, line {line} has no {name!r}; it has {found}")
+
+
+def _text(value: Any, path: Path, line: int) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{path.name}, line {line}: text={value!r:.40} must be a string that is not blank")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{path.name}, line {line}: the text holds half a character (a lone surrogate)") from None
+    return value
+
+
+def _label(value: Any, by_name: dict[str, int], path: Path, line: int) -> int:
+    number = by_name.get(str(value).strip()) if isinstance(value, int | str) and not isinstance(value, bool) else None
+    if number is None:
+        raise ValueError(
+            f"{path.name}, line {line}: label={value!r:.40} is unknown; it must be one of {', '.join(by_name)}"
+        )
+    return number

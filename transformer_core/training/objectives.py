@@ -1,0 +1,73 @@
+"""Objectives: from a model and a batch to the loss that training lowers.
+
+Label smoothing: Szegedy et al. 2016, section 7; masked words: Devlin et al. 2019, section 3.1. Read next: loop.py.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_core.models import Bert, Classifier
+from transformer_core.text import MASK_ID, SPECIAL_TOKENS
+from transformer_core.training.batching import LabelledBatch
+
+MASKED, RANDOM = 0.8, 0.1
+
+
+def mask_words(token_ids: Tensor, vocab_size: int, *, probability: float) -> tuple[Tensor, Tensor]:
+    """Choose tokens at random and hide them: 80 % become [MASK], 10 % a random token, 10 % stay (BERT's recipe).
+
+    Departure: each token is chosen on its own, so that the number chosen varies; BERT chooses a fixed number.
+
+    Shapes:
+        token_ids: (batch, pos)
+        returns: the corrupted ids and, as booleans, which were chosen, both (batch, pos)
+
+    Args:
+        token_ids: of a vocabulary that begins with SPECIAL_TOKENS; these are never chosen.
+        vocab_size: random tokens are drawn from its ordinary entries.
+        probability: of choosing a token, in [0, 1].
+
+    Raises:
+        ValueError: probability is outside its range, or the vocabulary has no ordinary entries.
+    """
+    if not 0.0 <= probability <= 1.0:
+        raise ValueError(f"probability={probability} must be at least 0 and at most 1")
+    n_special = len(SPECIAL_TOKENS)
+    if vocab_size <= n_special:
+        raise ValueError(f"vocab_size={vocab_size} must be greater than {n_special}, the number of special tokens")
+    chosen = (torch.rand_like(token_ids, dtype=torch.float32) < probability) & (token_ids >= n_special)
+    fate = torch.rand_like(token_ids, dtype=torch.float32)
+    random_ids = torch.randint_like(token_ids, n_special, vocab_size)
+    corrupted = token_ids.masked_fill(chosen & (fate < MASKED), MASK_ID)
+    corrupted = torch.where(chosen & (fate >= 1 - RANDOM), random_ids, corrupted)
+    return corrupted, chosen
+
+
+def masked_words(model: Bert, batch: LabelledBatch, *, probability: float = 0.15) -> Tensor:
+    """Return the cross entropy, in nats a hidden token, of guessing the hidden tokens of a batch.
+
+    Only the hidden positions are scored against the vocabulary: the loss is the same, and most of the work is saved.
+    A batch of which nothing was hidden has the loss 0.
+    """
+    corrupted, chosen = mask_words(batch.token_ids, model.config.vocab_size, probability=probability)
+    hidden = model.encoder(corrupted)[chosen]  # (chosen, d_model)
+    logits = model.mlm_head(hidden).float()  # (chosen, vocab)
+    return F.cross_entropy(logits, batch.token_ids[chosen], reduction="sum") / chosen.sum().clamp(min=1)
+
+
+def classification(
+    model: Classifier, batch: LabelledBatch, *, label_smoothing: float = 0.0, hide: float = 0.0
+) -> Tensor:
+    """Return the cross entropy, in nats an example, of telling the classes.
+
+    Args:
+        model: it may stand on any device that the batch is on.
+        batch: labels are class numbers.
+        label_smoothing: probability spread evenly over all classes.
+        hide: probability of hiding a token as masked_words does, so that no single word can be relied on.
+    """
+    token_ids = batch.token_ids
+    if hide:
+        token_ids, _ = mask_words(token_ids, model.config.vocab_size, probability=hide)
+    return F.cross_entropy(model(token_ids).float(), batch.labels, label_smoothing=label_smoothing)
