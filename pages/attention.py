@@ -21,7 +21,10 @@ def choose_head(view: View) -> tuple[int, int]:
     layers, heads = st.columns([1, 2])
     with layers:
         layer = choose(
-            t("attention.layer"), {str(i): str(i) for i in range(view.bundle.config.n_layers)}, name="layer", default="0"
+            t("attention.layer"),
+            {str(i): str(i) for i in range(view.bundle.config.n_layers)},
+            name="layer",
+            default="0",
         )
     with heads:
         head = choose(
@@ -61,16 +64,22 @@ def explore(view: View, words: Words) -> None:
         )
         show_matrix(grid, key="heads", on_select=on_select)
         st.caption(section("attention", "grid"))
+        head_off_experiment(view, layer, head, reading)
     with head_place:
         figure = one_head(
-            vars(steps), steps.divisor, labels, words, step=step, version=f"{step}|{layer}.{head}|{text}",
-            title=t("attention.title_head", layer=layer, head=head), cell=cell_from_url(len(labels)),
-        )  # fmt: skip
+            vars(steps),
+            steps.divisor,
+            labels,
+            words,
+            step=step,
+            version=f"{step}|{layer}.{head}|{text}",
+            title=t("attention.title_head", layer=layer, head=head),
+            cell=cell_from_url(len(labels)),
+        )
         show_matrix(figure, key="head_large", on_cell=on_cell)
         st.caption(section("attention", step))
         st.badge(t("attention.recomputed", difference=f"{steps.difference:.1e}"), icon=":material/calculate:")
         export_head(view, layer, head, steps)
-    head_off_experiment(view, layer, head, reading)
     under_the_glass(reading.trace)
 
 

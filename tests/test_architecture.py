@@ -12,18 +12,35 @@ MOST_LINES_LIBRARY = 220
 MOST_LINES_PAGE = 120
 MOST_LINES_FUNCTION = 50
 ALLOWED_AT_TOP = {
-    "app.py", "pages", "transformer_core", "assets", "tests", "requirements.txt", "README.md",
-    ".ci", ".streamlit", ".gitignore", "pyproject.toml", "requirements-dev.txt", "Makefile",
-    "LICENSE", "CONTRIBUTING.md", "DECISIONS.md", "CHANGELOG.md",
-}  # fmt: skip
+    "app.py",
+    "pages",
+    "transformer_core",
+    "assets",
+    "tests",
+    "requirements.txt",
+    "README.md",
+    ".ci",
+    ".streamlit",
+    ".gitignore",
+    "pyproject.toml",
+    "requirements-dev.txt",
+    "Makefile",
+    "LICENSE",
+    "CONTRIBUTING.md",
+    "DECISIONS.md",
+    "CHANGELOG.md",
+}
 
 
 def tracked() -> list[str]:
     """Return every file of the project that git does not ignore, from the root."""
     listing = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return [name for name in listing.stdout.splitlines() if (ROOT / name).is_file()]
 
 
@@ -110,8 +127,12 @@ def test_the_top_level_is_the_one_agreed() -> None:
 
 def test_no_machine_or_registry_is_named() -> None:
     banned = re.compile("|".join(("/" + "work/", "/" + "opt/pypi", "/" + "root/", "index" + "-url")))
-    offenders = [name for name in tracked() if Path(name).suffix in {".py", ".md", ".toml", ".txt", ".js", ".css", ".po"}
-                 and banned.search((ROOT / name).read_text(encoding="utf-8"))]  # fmt: skip
+    offenders = [
+        name
+        for name in tracked()
+        if Path(name).suffix in {".py", ".md", ".toml", ".txt", ".js", ".css", ".po"}
+        and banned.search((ROOT / name).read_text(encoding="utf-8"))
+    ]
     assert not offenders
 
 

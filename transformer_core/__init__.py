@@ -3,6 +3,8 @@
 The public names in reading order. Read next: config.py.
 """
 
+# ruff: noqa: I001, RUF022  the order is the reading order
+
 from transformer_core.config import ModelConfig
 from transformer_core.sites import SITES, Site
 from transformer_core.probe import SILENT, Probe, Trace, TraceTooLarge, capture

@@ -105,9 +105,7 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
             os.replace(draft / name, folder / name)
 
 
-def load(
-    folder: str | os.PathLike[str], *, device: str | None = None, max_bytes: int = DEFAULT_MAX_BYTES
-) -> Bundle:
+def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> Bundle:
     """Read a bundle.
 
     Args:

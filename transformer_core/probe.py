@@ -19,7 +19,7 @@ Edit = Callable[[Tensor], Tensor]
 DEFAULT_MAX_BYTES = 1 << 30
 
 
-class TraceTooLarge(ValueError):
+class TraceTooLarge(ValueError):  # noqa: N818
     """A capture would keep more bytes than its bound allows."""
 
 

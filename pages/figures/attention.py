@@ -65,7 +65,7 @@ def heads_grid(
         layer, head: the chosen one.
         version: names this state; set on the page once it is painted.
         same_scale: one scale for all heads, from 0 to 1; else each head's own, from 0 to its greatest weight.
-    """  # fmt: skip
+    """
     panels = tuple(
         Panel(
             id=panel_id(index, number),
@@ -109,7 +109,7 @@ def one_head(
         divisor: sqrt(d_head).
         step: which of STEP_NAMES to draw.
         cell: the pinned (query_pos, key_pos).
-    """  # fmt: skip
+    """
     values = steps[step]
     explain = Explain(steps["query"], steps["key"], steps["scores"], steps["masked_scores"], steps["weights"], divisor)
     across = Axis(words.dimension, tuple(map(str, range(values.shape[1])))) if step == "mixture" else None

@@ -46,9 +46,13 @@ def head_off_experiment(view: View, layer: int, head: int, before: Reading) -> N
         st.subheader(t("try.heading"), anchor=False)
         st.markdown(section("attention", "try").format(layer=layer, head=head))
         guess = st.radio(
-            t("try.guess"), ["little", "much", "flips"], format_func=lambda name: t(f"try.{name}"), index=None,
-            horizontal=True, key=f"guess {view.encoding.text} {layer}.{head}",
-        )  # fmt: skip
+            t("try.guess"),
+            ["little", "much", "flips"],
+            format_func=lambda name: t(f"try.{name}"),
+            index=None,
+            horizontal=True,
+            key=f"guess {view.encoding.text} {layer}.{head}",
+        )
         if guess is None:
             return
         after = read(view.bundle, view.encoding, sites=("class_logits",), edits=head_off(attention_scope(layer), head))

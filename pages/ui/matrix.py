@@ -29,13 +29,15 @@ _NAME = "vitrine.matrix"
 _script, _style = component_assets()
 _style = re.sub(r"\s+", " ", _style).replace("} ", "}\n")  # line ends tell Streamlit that this is no path
 _lock = threading.Lock()
-_mounts: dict[int, ComponentRenderer] = {}
+_mounts: dict[str, ComponentRenderer] = {}
 
 
 def _mount() -> ComponentRenderer:
     """Return the component, registered once with the running server, from which browsers fetch its modules once."""
     if get_bidi_component_manager is None:
-        return _mounts.setdefault(0, component(_NAME, js=_script, css=_style))
+        if "matrix" not in _mounts:
+            _mounts["matrix"] = component(_NAME, js=_script, css=_style)
+        return _mounts["matrix"]
     manager = get_bidi_component_manager()
     with _lock:
         if manager.get_component_asset_root(_NAME) is None:
@@ -43,8 +45,8 @@ def _mount() -> ComponentRenderer:
             manager.register_from_manifest(
                 ComponentManifest(package, "1", [ComponentConfig(folder, folder)]), ASSETS.parent
             )
-            _mounts[0] = component(_NAME, js="matrix.js", css=_style)
-    return _mounts[0]
+            _mounts["matrix"] = component(_NAME, js="matrix.js", css=_style)
+    return _mounts["matrix"]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui.language import words, language
+from pages.ui.language import language, words
 
 
 def class_word(label: str) -> str:

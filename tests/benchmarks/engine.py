@@ -16,17 +16,43 @@ from tests.benchmarks.timing import interleaved, ratio
 from transformer_core import Bert, Gpt, ModelConfig, capture
 
 GPT2 = ModelConfig(
-    vocab_size=50_257, d_model=768, n_heads=12, d_ff=3072, n_layers=12, max_len=1024,
-    positions="learned", activation="gelu_tanh", norm_order="pre", pad_id=None,
-)  # fmt: skip
+    vocab_size=50_257,
+    d_model=768,
+    n_heads=12,
+    d_ff=3072,
+    n_layers=12,
+    max_len=1024,
+    positions="learned",
+    activation="gelu_tanh",
+    norm_order="pre",
+    pad_id=None,
+)
 BERT_BASE = ModelConfig(
-    vocab_size=30_522, d_model=768, n_heads=12, d_ff=3072, n_layers=12, max_len=512,
-    positions="learned", activation="gelu", norm_order="post", n_segments=2, embedding_norm=True, pad_id=None,
-)  # fmt: skip
+    vocab_size=30_522,
+    d_model=768,
+    n_heads=12,
+    d_ff=3072,
+    n_layers=12,
+    max_len=512,
+    positions="learned",
+    activation="gelu",
+    norm_order="post",
+    n_segments=2,
+    embedding_norm=True,
+    pad_id=None,
+)
 SMALL = ModelConfig(
-    vocab_size=1_000, d_model=256, n_heads=4, d_ff=1024, n_layers=4, max_len=512,
-    positions="learned", activation="gelu_tanh", norm_order="pre", pad_id=None,
-)  # fmt: skip
+    vocab_size=1_000,
+    d_model=256,
+    n_heads=4,
+    d_ff=1024,
+    n_layers=4,
+    max_len=512,
+    positions="learned",
+    activation="gelu_tanh",
+    norm_order="pre",
+    pad_id=None,
+)
 SHAPES: dict[str, tuple[type[nn.Module], ModelConfig]] = {
     "small": (Gpt, SMALL),
     "gpt": (Gpt, GPT2),
@@ -107,7 +133,9 @@ def report(shape: str, length: int, seconds: float) -> list[bool]:
 def import_seconds(rounds: int = 5) -> float:
     """Return how much `import transformer_core` adds to `import torch`, at best of several new processes."""
     code = "import time, torch; t = time.perf_counter(); import transformer_core; print(time.perf_counter() - t)"
-    runs = (subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(rounds))
+    runs = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(rounds)
+    )
     return min(float(run.stdout) for run in runs)
 
 

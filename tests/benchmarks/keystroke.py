@@ -55,7 +55,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", type=int, default=60)
     changes = parser.parse_args().changes
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "log") as address, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder) / "log") as address,
+        sync_playwright() as playwright,
+    ):
         browser = launch(playwright)
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(f"{address}/attention?text={quote(TEXT)}")

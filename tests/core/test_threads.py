@@ -21,17 +21,19 @@ def sentence(thread: int) -> torch.Tensor:
 @pytest.mark.parametrize("kind", [Classifier, Gpt])
 def test_captures_of_threads_do_not_mix(kind):
     model = made(kind, positions="alibi", n_layers=1)
-    expected = [capture(model, sentence(thread), sites=SITES) for thread in range(THREADS)]
-    start = Barrier(THREADS)
+    start, expected = Barrier(THREADS), []
+    for thread in range(THREADS):
+        output, trace = capture(model, sentence(thread), sites=SITES)
+        expected.append((output, {name: tensor.clone() for name, tensor in trace.items()}))
 
     def work(thread: int) -> int:
-        ids, (output, trace) = sentence(thread), expected[thread]
+        ids, (output, tensors) = sentence(thread), expected[thread]
         start.wait()
         for _ in range(CAPTURES):
             again, seen = capture(model, ids, sites=SITES)
-            assert list(seen) == list(trace)
+            assert list(seen) == list(tensors)
             assert torch.allclose(again, output, atol=1e-6)
-            assert all(torch.allclose(seen[name], tensor, atol=1e-6) for name, tensor in trace.items())
+            assert all(torch.allclose(seen[name], tensor, atol=1e-6) for name, tensor in tensors.items())
         return CAPTURES
 
     with ThreadPoolExecutor(THREADS) as pool:

@@ -10,7 +10,14 @@ SCRIPTS = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>
 
 
 @pytest.mark.parametrize(
-    "text", [SCRIPTS, "مرحبا بالعالم שלום", "😀 好電影 👩‍👩‍👧‍👦", "$x$ **b** [a](javascript:alert(1)) :red[x]", "\u202eevil \u200b \ufeff"]
+    "text",
+    [
+        SCRIPTS,
+        "مرحبا بالعالم שלום",
+        "😀 好電影 👩‍👩‍👧‍👦",
+        "$x$ **b** [a](javascript:alert(1)) :red[x]",
+        "\u202eevil \u200b \ufeff",
+    ],
 )
 def test_strange_text_is_shown_and_never_executed(page: Page, address: str, text: str) -> None:
     visit(page, address, "attention", text=text)

@@ -14,7 +14,7 @@ from transformer_core.analysis.heads import head_steps
 from transformer_core.analysis.reading import read
 from transformer_core.checkpoints import load
 
-TEXT = "It's \"fine\", \\n 好 😀 — not good at all."
+TEXT = 'It\'s "fine", \\n 好 😀 — not good at all.'
 
 
 def test_the_script_recomputes_the_weights_on_the_screen(tmp_path) -> None:
@@ -25,9 +25,13 @@ def test_the_script_recomputes_the_weights_on_the_screen(tmp_path) -> None:
     script = attention_script(bundle="sentiment", text=TEXT, layer=2, head=5, n_tokens=len(encoding))
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     run = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert run.returncode == 0, run.stderr
     np.testing.assert_allclose(np.load(tmp_path / "attention.npy"), shown, atol=1e-6)
 

@@ -65,7 +65,16 @@ def head_steps(trace: Trace, scope: str, head: int) -> HeadSteps:
     again = torch.from_numpy(np.where(np.isfinite(masked_scores), products / divisor, -np.inf)).softmax(-1).numpy()
     difference = float(np.abs(np.nan_to_num(again) - weights).max())
     return HeadSteps(
-        query, key, array("value"), products, array("scores"), masked_scores, weights, array("heads"), divisor, difference
+        query,
+        key,
+        array("value"),
+        products,
+        array("scores"),
+        masked_scores,
+        weights,
+        array("heads"),
+        divisor,
+        difference,
     )
 
 

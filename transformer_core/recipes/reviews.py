@@ -1,6 +1,6 @@
 """Reviews for training: what is set aside, and the crops of long reviews that a small model learns from.
 
-Data: Maas et al. 2011. Read next: sentiment.py.
+Data: Maas et al. 2011. Read next: sentiment_settings.py.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.text import Tokenizer
+from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.data import Example
 
@@ -80,7 +80,7 @@ class ReviewBatches:
     Args:
         rows: ids of each review, without special tokens.
         labels: class numbers of the reviews.
-        tokenizer: for its special tokens.
+        tokenizer: that made the rows; it knows how sentences end.
         crops: how to cut.
         max_len: tokens a crop has at most, [CLS] and [SEP] included.
         batch_size: reviews a batch.
@@ -98,7 +98,7 @@ class ReviewBatches:
         batch_size: int,
         seed: int,
     ) -> None:
-        self._rows, self._labels, self._tokenizer, self._crops = rows, np.asarray(labels), tokenizer, crops
+        self._rows, self._labels, self._crops = rows, np.asarray(labels), crops
         self._max_len, self._batch_size, self._seed = max_len, batch_size, seed
         stops = [number for number in map(tokenizer.id_of, SENTENCE_STOPS) if number is not None]
         self._sentence_ends = [np.flatnonzero(np.isin(row, stops)) + 1 for row in rows]
@@ -109,13 +109,12 @@ class ReviewBatches:
     def __call__(self, epoch: int) -> Iterator[LabelledBatch]:
         """Yield the batches of an epoch."""
         rng = np.random.default_rng((self._seed, epoch))
-        cls_id, sep_id = self._tokenizer.cls_id, self._tokenizer.sep_id
         room = self._max_len - 2
         crops = [self._crops.cut(*pair, room, rng) for pair in zip(self._rows, self._sentence_ends, strict=True)]
         for places in bucketed([len(crop) for crop in crops], self._batch_size, rng):
-            rows = [[cls_id, *crops[place], sep_id] for place in places]
+            rows = [[CLS_ID, *crops[place], SEP_ID] for place in places]
             labels = self._labels[places]
-            yield LabelledBatch(padded(rows, self._tokenizer.pad_id), torch.from_numpy(labels))
+            yield LabelledBatch(padded(rows, PAD_ID), torch.from_numpy(labels))
 
 
 def encode_rows(tokenizer: Tokenizer, examples: Sequence[Example]) -> list[np.ndarray]:

@@ -1,7 +1,7 @@
 """The sentiment classifier: `python -m transformer_core.recipes.sentiment --data DIR` trains and writes its bundle.
 
-From scratch on crops of the reviews, with words hidden: pre-training on them gave nothing in this time (DECISIONS.md).
-Read next: sentiment_card.py.
+From scratch on crops of the reviews with some of their words hidden (Devlin et al. 2019, section 3.1, hide words too).
+Read next: evaluate.py.
 """
 
 import argparse
@@ -9,7 +9,7 @@ import functools
 import json
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,12 @@ import torch
 from tqdm import tqdm
 
 from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
-from transformer_core.config import ModelConfig
 from transformer_core.evaluate import measure_classifier
 from transformer_core.models import Classifier
-from transformer_core.recipes.reviews import Crops, ReviewBatches, encode_rows, set_aside
+from transformer_core.recipes.reviews import ReviewBatches, encode_rows, set_aside
 from transformer_core.recipes.sentiment_card import Measured, write_card
+from transformer_core.recipes.sentiment_settings import FULL, QUICK, Settings, describe
 from transformer_core.text import Tokenizer
-from transformer_core.training.config import TrainConfig
 from transformer_core.training.data import Example, read_labelled, write_labelled
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
@@ -33,39 +32,6 @@ from transformer_core.training.state import forget_run, load_run, save_run
 LABELS = ("negative", "positive")
 DATA_FILES = ("train25k.csv.gz", "train.csv.gz", "train.csv")
 STEPS_BETWEEN_SAVES = 100
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the recipe fixes: sizes, how it trains, how it cuts reviews, and the share of words that it hides."""
-
-    vocab_size: int
-    model: ModelConfig
-    set_aside_per_class: int
-    training: TrainConfig
-    crops: Crops
-    hide: float
-
-
-FULL = Settings(
-    vocab_size=10_000,
-    model=ModelConfig(
-        vocab_size=10_000, d_model=128, n_heads=8, d_ff=512, n_layers=4, max_len=256, dropout=0.0, positions="learned"
-    ),
-    set_aside_per_class=1_250,
-    training=TrainConfig(
-        learning_rate=1e-3, warm_up=0.06, weight_decay=0.1, label_smoothing=0.05, batch_size=32, epochs=3
-    ),
-    crops=Crops(opening=0.5, window=0.25),
-    hide=0.2,
-)
-QUICK = replace(
-    FULL,
-    vocab_size=400,
-    model=replace(FULL.model, d_model=32, n_heads=4, d_head=8, d_ff=64, n_layers=1, max_len=64),
-    set_aside_per_class=10,
-    training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=5),
-)
 
 
 def find_data(folder: Path) -> Path:
@@ -127,17 +93,6 @@ def take_steps(run: Run, work: Path, clock: CpuClock) -> None:
             if step.step % STEPS_BETWEEN_SAVES == 0 or step.step == run.total_steps:
                 save_run(run, work)
                 clock.save()
-
-
-def describe(settings: Settings) -> str:
-    """Return in words how a classifier is trained."""
-    config, crops = settings.training, settings.crops
-    return (
-        f"{config.epochs} epochs, {config.batch_size} reviews a step; a review is cut to its opening "
-        f"({crops.opening:.0%}), to any stretch ({crops.window:.0%}), or to 1 to {crops.longest} whole sentences; "
-        f"{settings.hide:.0%} of the tokens hidden; {config.optimizer}, learning rate {config.learning_rate:g}, "
-        f"{config.schedule} schedule, weight decay {config.weight_decay:g}, label smoothing {config.label_smoothing:g}"
-    )
 
 
 def write_bundle(

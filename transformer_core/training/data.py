@@ -5,13 +5,14 @@ Formats: RFC 4180 (CSV), jsonlines.org, RFC 1952 (gzip); all in UTF-8. Read next
 
 import csv
 import gzip
+import io
 import json
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 LONGEST_LINE = 16 << 20
 Record = tuple[int, Any, Any]
@@ -65,11 +66,11 @@ def _reader_of(path: Path) -> Callable[[Iterator[str], Path], Iterator[Record]]:
     return reader
 
 
-def _open(path: Path) -> IO[bytes]:
+def _open(path: Path) -> io.BufferedIOBase:
     return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
-def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
+def _lines(file: io.BufferedIOBase, path: Path) -> Iterator[str]:
     number = 0
     while True:
         number += 1

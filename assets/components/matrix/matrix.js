@@ -80,6 +80,7 @@ class Matrix {
     this.ending.abort();
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.later);
     this.root.remove();
   }
 
@@ -503,12 +504,12 @@ class Matrix {
 
   // ---- table and files
 
-  // The table is built when somebody may read it: when it is shown, or when the canvas has the focus and time is free.
+  // The table is built when somebody may read it: when it is shown, or when the keyboard has reached the canvas; and
+  // once things are quiet, for a large one takes a while.
   refreshTable() {
-    const focused = this.root.getRootNode().activeElement === this.canvas;
-    if (this.table.classList.contains("vm-unseen") && !focused) return;
-    const idle = window.requestIdleCallback ?? ((action) => setTimeout(action, 100));
-    idle(() => this.fillTable());
+    if (this.table.classList.contains("vm-unseen") && !this.canvas.matches(":focus-visible")) return;
+    clearTimeout(this.later);
+    this.later = setTimeout(() => this.fillTable(), 250);
   }
 
   fillTable() {

@@ -143,12 +143,12 @@ def test_without_projections_heads_mix_the_input_itself():
     close(output, (probe.trace["weights"] @ probe.trace["value"]).transpose(1, 2).flatten(2))
 
 
-def test_shared_projections_give_the_same_vectors():
-    x = sequence(QUERY)
-    trace = probed(attention(share_query_key=True, share_key_value=True), x)[1].trace
-    assert torch.equal(trace["query"], trace["key"])
-    assert torch.equal(trace["key"], trace["value"])
-    assert not torch.equal(*(probed(attention(), x)[1].trace[leaf] for leaf in ("query", "key")))
+@pytest.mark.parametrize("query_key", [False, True])
+@pytest.mark.parametrize("key_value", [False, True])
+def test_shared_projections_give_the_same_vectors(query_key, key_value):
+    trace = probed(attention(share_query_key=query_key, share_key_value=key_value), sequence(QUERY))[1].trace
+    assert torch.equal(trace["query"], trace["key"]) == query_key
+    assert torch.equal(trace["key"], trace["value"]) == key_value
 
 
 def test_d_head_is_free():
@@ -171,6 +171,7 @@ def test_causal_outputs_do_not_depend_on_later_positions():
 def test_dropout_is_on_in_training_only_and_after_the_recorded_weights():
     layer, x = attention(dropout=0.5), sequence(QUERY)
     close(layer(x), attention()(x))
+    close(probed(layer, x)[0], attention()(x))
     output, probe = probed(layer.train(), x)
     close(probe.trace["weights"].sum(-1), torch.ones(BATCH, HEADS, QUERY))
     assert not torch.allclose(output, attention()(x))

@@ -15,7 +15,7 @@ from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.loop import Run, DivergedError
+from transformer_core.training.loop import DivergedError, Run
 from transformer_core.training.objectives import classification
 from transformer_core.training.precision import computing_in
 from transformer_core.training.state import load_run, save_run
@@ -36,11 +36,12 @@ def batches(epoch):
     return [LabelledBatch(padded([ROWS[n] for n in batch], 0), LABELS[batch]) for batch in order]
 
 
-def make_run(config=CONFIG, sizes=SIZES, batches=batches, steps_per_epoch=STEPS_PER_EPOCH):
+HIDING = partial(classification, hide=0.1)
+
+
+def make_run(config=CONFIG, sizes=SIZES, *, objective=HIDING, batches=batches, steps_per_epoch=STEPS_PER_EPOCH):
     torch.manual_seed(0)
-    model = Classifier(sizes)
-    objective = partial(classification, hide=0.1)
-    return Run(model, objective, batches, steps_per_epoch=steps_per_epoch, config=config)
+    return Run(Classifier(sizes), objective, batches, steps_per_epoch=steps_per_epoch, config=config)
 
 
 def curve(run, n=None):
@@ -49,15 +50,21 @@ def curve(run, n=None):
 
 def test_one_batch_can_be_learned_by_heart():
     batch = batches(0)[0]
-    run = make_run(replace(CONFIG, epochs=60), replace(SIZES, dropout=0.0), lambda epoch: [batch], 1)
-    run._objective = classification
+    run = make_run(
+        replace(CONFIG, epochs=60),
+        replace(SIZES, dropout=0.0),
+        objective=classification,
+        batches=lambda epoch: [batch],
+        steps_per_epoch=1,
+    )
     losses = [step.loss for step in run.steps()]
     assert losses[0] > 0.5
     assert losses[-1] < 0.02
 
 
 def test_a_run_learns_a_separable_world():
-    run = make_run(replace(CONFIG, epochs=20), replace(SIZES, dropout=0.0))
+    config = replace(CONFIG, learning_rate=1e-2, epochs=20)
+    run = make_run(config, replace(SIZES, dropout=0.0), objective=classification)
     list(run.steps())
     unseen = [example for example in separable(300, seed=9) if example not in EXAMPLES]
     encodings = TOKENIZER.encode_batch([example.text for example in unseen])
@@ -138,11 +145,9 @@ def test_a_saved_run_that_does_not_fit_is_refused(tmp_path):
 
 
 def test_a_run_that_diverges_says_so_and_keeps_its_weights():
-    run = make_run()
-    next(run.steps())
+    run = make_run(objective=lambda model, batch: classification(model, batch) * float("nan"))
     kept = [parameter.detach().clone() for parameter in run.model.parameters()]
-    run._objective = lambda model, batch: classification(model, batch) * float("nan")
-    with pytest.raises(DivergedError, match=r"step 2: the loss is nan and .*learning_rate=0.005 may be too high"):
+    with pytest.raises(DivergedError, match=r"step 1: the loss is nan and .*learning_rate=0\.0025 may be too high"):
         next(run.steps())
     assert all(torch.equal(old, new) for old, new in zip(kept, run.model.parameters(), strict=True))
 

@@ -1,0 +1,54 @@
+"""What the sentiment recipe fixes, in full size and in a size for trying it out.
+
+Figures to choose by: DECISIONS.md. Read next: sentiment_card.py.
+"""
+
+from dataclasses import dataclass, replace
+
+from transformer_core.config import ModelConfig
+from transformer_core.recipes.reviews import Crops
+from transformer_core.training.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the recipe fixes: sizes, how it trains, how it cuts reviews, and the share of words that it hides."""
+
+    vocab_size: int
+    model: ModelConfig
+    set_aside_per_class: int
+    training: TrainConfig
+    crops: Crops
+    hide: float
+
+
+FULL = Settings(
+    vocab_size=10_000,
+    model=ModelConfig(
+        vocab_size=10_000, d_model=128, n_heads=8, d_ff=512, n_layers=4, max_len=256, dropout=0.0, positions="learned"
+    ),
+    set_aside_per_class=1_250,
+    training=TrainConfig(
+        learning_rate=1e-3, warm_up=0.06, weight_decay=0.1, label_smoothing=0.05, batch_size=32, epochs=3
+    ),
+    crops=Crops(opening=0.5, window=0.25),
+    hide=0.2,
+)
+QUICK = replace(
+    FULL,
+    vocab_size=400,
+    model=replace(FULL.model, d_model=32, n_heads=4, d_head=8, d_ff=64, n_layers=1, max_len=64),
+    set_aside_per_class=10,
+    training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=5),
+)
+
+
+def describe(settings: Settings) -> str:
+    """Return in words how a classifier is trained."""
+    config, crops = settings.training, settings.crops
+    return (
+        f"{config.epochs} epochs, {config.batch_size} reviews a step; a review is cut to its opening "
+        f"({crops.opening:.0%}), to any stretch ({crops.window:.0%}), or to 1 to {crops.longest} whole sentences; "
+        f"{settings.hide:.0%} of the tokens hidden; {config.optimizer}, learning rate {config.learning_rate:g}, "
+        f"{config.schedule} schedule, weight decay {config.weight_decay:g}, label smoothing {config.label_smoothing:g}"
+    )
