@@ -1,4 +1,4 @@
-"""The rules of the design, checked on the source: who imports whom, how long files are, and that README tells the truth."""
+"""The design's rules, checked on the source: who imports whom, how long files are, and that README is true."""
 
 import ast
 import re

@@ -1,11 +1,9 @@
 """Bundles: a trained model as a folder of config.json, model.safetensors, tokenizer.json and card.md.
 
-Nothing is ever unpickled or executed; every file is measured, hashed and compared before it is believed.
-Read next: evaluate.py.
+Nothing is ever unpickled or executed. Read next: evaluate.py.
 """
 
 import dataclasses
-import hashlib
 import json
 import os
 import tempfile
@@ -17,26 +15,32 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
+from transformer_core.bundle_files import (
+    CARD,
+    CONFIG,
+    FORMAT,
+    LARGEST_TEXT_FILE,
+    TOKENIZER,
+    WEIGHTS,
+    BundleError,
+    check_file,
+    fingerprint,
+    read_card,
+    read_config,
+)
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import Tokenizer
 
-FORMAT = 1
 MODELS: dict[str, type[nn.Module]] = {
     "classifier": Classifier,
     "translation": Translation,
     "bert": Bert,
     "gpt": Gpt,
 }
-WEIGHTS, TOKENIZER, CONFIG, CARD = "model.safetensors", "tokenizer.json", "config.json", "card.md"
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-LARGEST_TEXT_FILE = 32 << 20
 DEFAULT_MAX_BYTES = 1 << 30
-
-
-class BundleError(ValueError):
-    """A bundle that cannot be read: truncated, tampered with, oversized, or its parts do not fit."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +102,7 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
             "kind": bundle.kind,
             "labels": list(bundle.labels),
             "model": dataclasses.asdict(bundle.config),
-            "files": {name: _fingerprint(draft / name) for name in (WEIGHTS, TOKENIZER)},
+            "files": {name: fingerprint(draft / name) for name in (WEIGHTS, TOKENIZER)},
         }
         (draft / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         for name in (WEIGHTS, TOKENIZER, CARD, CONFIG):
@@ -129,9 +133,9 @@ def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes
 def _load(folder: Path, device: str | None, max_bytes: int) -> Bundle:
     if not folder.is_dir():
         raise BundleError(f"{folder.name}: there is no such folder; a bundle is a folder with {CONFIG} in it")
-    config = _read_config(folder)
+    config = read_config(folder, MODELS)
     for name, limit in ((WEIGHTS, max_bytes), (TOKENIZER, LARGEST_TEXT_FILE)):
-        _check_file(folder / name, config["files"].get(name), limit)
+        check_file(folder / name, config["files"].get(name), limit)
     model_config = _model_config(folder, config)
     model = _load_weights(folder / WEIGHTS, MODELS[config["kind"]], model_config)
     try:
@@ -143,63 +147,7 @@ def _load(folder: Path, device: str | None, max_bytes: int) -> Bundle:
             f"{folder.name}/{TOKENIZER} has {tokenizer.vocab_size} tokens; the model reads {model_config.vocab_size}"
         )
     model = model.to(best_device(device)).eval().requires_grad_(False)
-    return Bundle(folder.name, model, tokenizer, tuple(config["labels"]), _read_card(folder))
-
-
-def _read_card(folder: Path) -> str:
-    path = folder / CARD
-    if not path.exists():
-        return ""
-    _check_size(path, LARGEST_TEXT_FILE)
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _check_size(path: Path, limit: int) -> None:
-    where = f"{path.parent.name}/{path.name}"
-    if path.is_symlink():
-        raise BundleError(f"{where} is a link; a bundle's files lie in its folder")
-    if not path.is_file():
-        raise BundleError(f"{where} is missing")
-    if (size := path.stat().st_size) > limit:
-        raise BundleError(f"{where} has {size} bytes; at most {limit} are read")
-
-
-def _fingerprint(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / CONFIG
-    where = f"{folder.name}/{CONFIG}"
-    _check_size(path, LARGEST_TEXT_FILE)
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BundleError(f"{where} is not JSON: {error}") from error
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise BundleError(f"{where} is not a bundle's: it must hold an object with format={FORMAT}")
-    for name, kind in (("kind", str), ("model", dict), ("files", dict), ("labels", list)):
-        if not isinstance(config.get(name), kind):
-            raise BundleError(f"{where}: {name} is a {type(config.get(name)).__name__}; it must be a {kind.__name__}")
-    if config["kind"] not in MODELS:
-        raise BundleError(f"{where}: kind={config['kind']!r:.100} is unknown; it must be one of {', '.join(MODELS)}")
-    if not all(isinstance(label, str) for label in config["labels"]):
-        raise BundleError(f"{where}: labels must all be strings")
-    return config
-
-
-def _check_file(path: Path, expected: Any, limit: int) -> None:
-    where = f"{path.parent.name}/{path.name}"
-    _check_size(path, limit)
-    size = path.stat().st_size
-    if not isinstance(expected, dict):
-        raise BundleError(f"{path.parent.name}/{CONFIG} does not list {path.name} among its files")
-    if size != expected.get("bytes"):
-        raise BundleError(f"{where} has {size} bytes; {expected.get('bytes')} were written: it is truncated or changed")
-    if _fingerprint(path)["sha256"] != expected.get("sha256"):
-        raise BundleError(f"{where} is not the file that was written: its SHA-256 differs from {CONFIG}'s")
+    return Bundle(folder.name, model, tokenizer, tuple(config["labels"]), read_card(folder))
 
 
 def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:

@@ -1,10 +1,10 @@
 """Configuration: every size and choice of a model, checked once when it is made.
 
-Names follow Vaswani et al. 2017, section 3 and table 3. Read next: probe.py.
+Names follow Vaswani et al. 2017, section 3 and table 3. Read next: sites.py.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none"]
 NormOrder = Literal["pre", "post"]
@@ -31,7 +31,7 @@ FLAGS = (
 )
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

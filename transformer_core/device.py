@@ -1,6 +1,6 @@
 """Which device computes: the quickest at hand, unless the caller names one.
 
-Read next: checkpoints.py.
+Read next: bundle_files.py.
 """
 
 import os

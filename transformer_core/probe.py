@@ -1,19 +1,16 @@
 """The probe: how a forward pass shows its insides, and lets a caller change them.
 
 One mechanism for heatmaps, ablation, painted masks and patching; no hooks, no state on the model.
-Read next: sites.py, the table of every observable tensor.
+Read next: layers/, leaves to root.
 """
 
-import fnmatch
-import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from transformer_core.sites import Site, site_of
+from transformer_core.trace import Trace, matches
 
 Edit = Callable[[Tensor], Tensor]
 DEFAULT_MAX_BYTES = 1 << 30
@@ -21,61 +18,6 @@ DEFAULT_MAX_BYTES = 1 << 30
 
 class TraceTooLarge(ValueError):  # noqa: N818
     """A capture would keep more bytes than its bound allows."""
-
-
-@lru_cache(maxsize=65_536)
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(re.match(fnmatch.translate(pattern), name) for pattern in patterns)
-
-
-class Trace(Mapping[str, Tensor]):
-    """The tensors that one forward pass recorded, by their full names, in the order they were computed."""
-
-    def __init__(self, tensors: Mapping[str, Tensor] | None = None) -> None:
-        self._tensors: dict[str, Tensor] = dict(tensors or {})
-
-    def __getitem__(self, name: str) -> Tensor:
-        try:
-            return self._tensors[name]
-        except KeyError:
-            raise KeyError(f"{name!r} was not recorded; recorded: {', '.join(self._tensors) or 'nothing'}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tensors)
-
-    def __len__(self) -> int:
-        return len(self._tensors)
-
-    @property
-    def nbytes(self) -> int:
-        """Size in bytes of all recorded tensors."""
-        return sum(tensor.nbytes for tensor in self._tensors.values())
-
-    def select(self, pattern: str) -> "Trace":
-        """Return the part whose names match a glob pattern, such as ``*.weights``."""
-        return Trace({name: tensor for name, tensor in self._tensors.items() if _matches(name, (pattern,))})
-
-    def stack(self, pattern: str) -> Tensor:
-        """Stack one site over layers.
-
-        Shapes:
-            returns: (layer, *axes of the site)
-
-        Raises:
-            ValueError: nothing recorded matches the pattern, or what matches is not of one shape.
-        """
-        found = self.select(pattern)
-        if not found:
-            raise ValueError(f"pattern={pattern!r} matches nothing recorded; recorded: {', '.join(self._tensors)}")
-        shapes = {tuple(tensor.shape): name for name, tensor in found.items()}
-        if len(shapes) > 1:
-            kinds = ", ".join(f"{name} {shape}" for shape, name in shapes.items())
-            raise ValueError(f"pattern={pattern!r} matches tensors of several shapes: {kinds}; name one site")
-        return torch.stack(list(found.values()))
-
-    def site(self, name: str) -> Site:
-        """Return the row of SITES that describes a recorded tensor."""
-        return site_of(name)
 
 
 class Probe:
@@ -134,22 +76,22 @@ class Probe:
     def wants(self, *leaves: str) -> bool:
         """Tell whether any of these sites, in the present scope, is recorded or edited."""
         return any(
-            _matches(self._scope + leaf, self._sites) or _matches(self._scope + leaf, self._edit_patterns)
+            matches(self._scope + leaf, self._sites) or matches(self._scope + leaf, self._edit_patterns)
             for leaf in leaves
         )
 
     def tap(self, leaf: str, tensor: Tensor) -> Tensor:
         """Record a tensor under its site and return it, edited where the caller asked for an edit."""
         name = self._scope + leaf
-        if self._edit_patterns and _matches(name, self._edit_patterns):
+        if self._edit_patterns and matches(name, self._edit_patterns):
             tensor = self._edited(name, tensor)
-        if _matches(name, self._sites):
+        if matches(name, self._sites):
             self._record(name, tensor)
         return tensor
 
     def _edited(self, name: str, tensor: Tensor) -> Tensor:
         for pattern, edit in self._edits.items():
-            if _matches(name, (pattern,)):
+            if matches(name, (pattern,)):
                 edited = edit(tensor.clone())
                 if edited.shape != tensor.shape:
                     raise ValueError(
@@ -220,7 +162,7 @@ def capture(
     probe = Probe(sites, edits=edits, max_bytes=max_bytes)
     output = model(*inputs, probe=probe, **options)
     for pattern in sites:
-        if not any(_matches(name, (pattern,)) for name in probe.trace):
+        if not any(matches(name, (pattern,)) for name in probe.trace):
             raise ValueError(f"sites={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")
     for pattern in set(edits or ()) - probe.applied:
         raise ValueError(f"edits={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")

@@ -1,7 +1,7 @@
 """SITES: the one table of every observable tensor: axes, formula with its source, meaning, scale.
 
 Captions, axis labels and colour scales come from here, so that what a page says cannot drift from what the
-model computes. Read next: layers/, leaves to root.
+model computes. Read next: trace.py.
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def _inert(label: str) -> str:
 def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Write named arrays, compressed, in NumPy's own format without pickles."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **dict(arrays))
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
 
 

@@ -1,182 +1,58 @@
-"""The data of the interactive matrix: named axes, panels, and one head's arithmetic (Vaswani et al. 2017, eq. 1).
+"""A figure of one matrix or many, drawn by one canvas component.
 
 Read next: pages/ui/matrix.py, which mounts it, and assets/components/matrix/, which draws it.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 import json
-import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-Role = Literal["weights", "query", "key", "value", "residual", "positions"]
-Kind = Literal["probability", "signed", "count"]
+from pages.figures.matrix_bytes import Buffers, padded, quantise
+from pages.figures.matrix_parts import Axis, Explain, Panel, Role, check_panel
 
-LEVELS = 254  # codes 0..254 are values from low to high
-MASKED = 255
-ALIGNMENT = 8
-
-ASSETS = Path(__file__).parents[2] / "assets" / "components" / "matrix"
-SCRIPTS = ("unpack", "colour", "geometry", "surface", "paint", "arithmetic", "readout", "table", "matrix")
-
-ENGLISH: Mapping[str, str] = {
-    "canvas_label": "{title}. Arrow keys move between cells, Page Up and Page Down between maps, Enter chooses.",
-    "announce": "{panel}: {rows} {row}, {cols} {col}: {value}",
-    "hint_grid": "Point at a cell to read it in every map; click a map to choose it.",
-    "hint_single": "Point at a cell to read it; click to pin it.",
-    "hint_explain": "Point at a cell to see where its number comes from; click to pin it.",
-    "strongest": "greatest at this cell: {value} in {panel}",
-    "position": "position {index}",
-    "masked": "masked",
-    "pinned": "pinned",
-    "axes_note": "down: {rows}; across: {cols}",
-    "pooled_note": "a pixel shows the strongest of its cells",
-    "own_scale_note": "each map has its own scale, printed below it",
-    "explain_title": "Where this number comes from",
-    "step_dot": "query · key",
-    "step_dot_note": "{count} products in all",
-    "step_scale": "divide by √d_head",
-    "step_bias": "add the position's bias",
-    "step_mask": "mask",
-    "may_attend": "may attend: the score stays",
-    "may_not_attend": "hidden: the score becomes −∞, the weight 0",
-    "step_softmax": "softmax over the row",
-    "row_sum": "the row's weights sum to {sum}",
-    "row_all_masked": "every key of this row is masked: all its weights are 0",
-    "badge": "Recomputed from q and k, whole row: weights differ by at most {weights}, scores by {scores}.",
-    "badge_differs": "Recomputed from q and k, this edited row differs: weights by {weights}, scores by {scores}.",
-    "row_top": "{row} attends most to",
-    "col_top": "attend most to {col}",
-    "table_show": "Table",
-    "table_hide": "Hide table",
-    "table_cut": "the first {count} rows and columns",
-    "export_png": "PNG",
-    "export_svg": "SVG",
-    "zoom_in": "Zoom in",
-    "zoom_out": "Zoom out",
-    "zoom_reset": "Whole matrix",
-}  # every word the figure shows; pages hand in these or their translation, {…} kept
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Name one side of a matrix.
-
-    Args:
-        name: What its entries are, as drawn beside it, for example "query position".
-        labels: One label an entry, whole; the drawing shortens what does not fit.
-        key: Axes with one key move together when a cell is pointed at; the name if empty.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    key: str = ""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Bound the colours of a panel: every finite value lies in [low, high].
-
-    Raises:
-        ValueError: If low is not below high, or a kind's own bounds are broken.
-    """
-
-    kind: Kind
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
-            raise ValueError(f"scale low={self.low} must be below high={self.high}, both finite")
-        if self.kind == "signed" and self.low != -self.high:
-            raise ValueError(f"signed scale low={self.low} must be minus high={self.high}")
-        if self.kind not in ("probability", "signed", "count"):
-            raise ValueError(f"scale kind={self.kind!r} must be probability, signed or count")
-
-    @classmethod
-    def of(cls, kind: Kind, *arrays: np.ndarray) -> Scale:
-        """Return the scale that holds all arrays: [0, 1], symmetric about 0, or [0, greatest]."""
-        if kind == "probability":
-            return cls(kind, 0.0, 1.0)
-        finite = (np.abs(array[np.isfinite(array)]) for array in map(np.asarray, arrays))
-        greatest = max((float(part.max()) for part in finite if part.size), default=0.0) or 1.0
-        return cls(kind, -greatest if kind == "signed" else 0.0, greatest)
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """Hold one matrix of the figure.
-
-    Args:
-        id: What a click reports.
-        title: What is printed above it, for example "Head 3".
-        values: (rows, cols); NaN and infinities mean masked.
-        scale: The bounds of its colours.
-        row_heading: Printed to the left of the line that this panel opens, for example "Layer 0".
-        rows: Its own axis where it is not the figure's.
-        cols: Its own axis where it is not the figure's.
-        role: Its own hue where it is not the figure's.
-    """
-
-    id: str
-    title: str
-    values: np.ndarray
-    scale: Scale
-    row_heading: str = ""
-    rows: Axis | None = None
-    cols: Axis | None = None
-    role: Role | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Explain:
-    """Hold what one head's weights were computed from, in float32, so that the reader's browser can recompute them.
-
-    Args:
-        query: (query_pos, d_head).
-        key: (key_pos, d_head).
-        scores: (query_pos, key_pos), query @ key.T / divisor + bias, before the mask.
-        masked_scores: (query_pos, key_pos), not finite where masked.
-        weights: (query_pos, key_pos), after the softmax.
-        divisor: The square root of d_head.
-        bias: (query_pos, key_pos) added to the scores before the mask (ALiBi), if any.
-        panels: Ids of the panels whose cells it explains; empty means those on the figure's own axes.
-    """
-
-    query: np.ndarray
-    key: np.ndarray
-    scores: np.ndarray
-    masked_scores: np.ndarray
-    weights: np.ndarray
-    divisor: float
-    bias: np.ndarray | None = None
-    panels: tuple[str, ...] = ()
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays there are, by name."""
-        names = ("query", "key", "scores", "masked_scores", "weights", "bias")
-        return {name: np.asarray(getattr(self, name)) for name in names if getattr(self, name) is not None}
-
-    def __post_init__(self) -> None:
-        shapes = {name: array.shape for name, array in self.arrays().items()}
-        if any(len(shape) != 2 for shape in shapes.values()) or shapes["query"][1:] != shapes["key"][1:]:
-            got = f"{shapes['query']} and {shapes['key']}"
-            raise ValueError(f"query and key must be (pos, d_head) with one d_head, got {got}")
-        pairs = (shapes["query"][0], shapes["key"][0])
-        for name, shape in shapes.items():
-            if name not in ("query", "key") and shape != pairs:
-                raise ValueError(f"{name} has shape {shape}, needed (query_pos, key_pos)={pairs}")
-        if not self.divisor > 0:
-            raise ValueError(f"divisor={self.divisor} must be above 0")
+WORDS = (
+    "canvas_label",
+    "announce",
+    "hint_grid",
+    "hint_single",
+    "hint_explain",
+    "strongest",
+    "position",
+    "masked",
+    "pinned",
+    "axes_note",
+    "pooled_note",
+    "own_scale_note",
+    "explain_title",
+    "step_dot",
+    "step_dot_note",
+    "step_scale",
+    "step_bias",
+    "step_mask",
+    "may_attend",
+    "may_not_attend",
+    "step_softmax",
+    "row_sum",
+    "row_all_masked",
+    "badge",
+    "badge_differs",
+    "row_top",
+    "col_top",
+    "table_show",
+    "table_hide",
+    "table_cut",
+    "export_png",
+    "export_svg",
+    "zoom_in",
+    "zoom_out",
+    "zoom_reset",
+)  # every word that the figure shows; assets/locales has them as matrix.NAME, the {…} are filled in by the browser
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +63,7 @@ class MatrixFigure:
         panels: At least one.
         rows: What runs down, for every panel without its own.
         cols: What runs across, for every panel without its own.
-        strings: The words it shows: `ENGLISH` or a translation with the same keys.
+        strings: The words it shows: all of WORDS, in the reader's language.
         columns: Panels a line; 0 means all on one.
         role: The hue, by DESIGN.md section 8.
         detail: "quantised" sends one byte a value and says its half step, "exact" sends float32.
@@ -233,7 +109,7 @@ class MatrixFigure:
         if self.columns < 0:
             raise ValueError(f"columns={self.columns} must be 0 or more")
         for panel in self.panels:
-            _check_panel(panel, self.axes(panel))
+            check_panel(panel, self.axes(panel))
         self._check_cell(ids)
         self._check_explain(ids)
 
@@ -250,7 +126,7 @@ class MatrixFigure:
 
     def to_bytes(self) -> bytes:
         """Return the header length (uint32, little-endian), the header (JSON), and the arrays, all padded to 8."""
-        buffers = _Buffers()
+        buffers = Buffers()
         axes: list[Axis] = []
         panels = [self._packed_panel(panel, axes, buffers) for panel in self.panels]
         names = ("columns", "role", "detail", "selected", "link", "title", "quantity", "note", "filename", "version")
@@ -259,7 +135,7 @@ class MatrixFigure:
             "layout": self.layout if self.layout != "auto" else "single" if len(panels) <= 3 else "grid",
             "columns": self.columns or len(panels),
             "cell": self.cell and [int(index) for index in self.cell],
-            "strings": {name: self.strings[name] for name in ENGLISH},
+            "strings": {name: self.strings[name] for name in WORDS},
             "axes": [{"name": axis.name, "labels": axis.labels, "key": axis.key or axis.name} for axis in axes],
             "panels": panels,
         }
@@ -267,9 +143,9 @@ class MatrixFigure:
             arrays = {name: buffers.add(array.astype("<f4")) for name, array in self.explain.arrays().items()}
             header["explain"] = {"divisor": float(self.explain.divisor), "panels": self.explained(), "arrays": arrays}
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-        return _padded(struct.pack("<I", len(text)) + text) + bytes(buffers.data)
+        return padded(struct.pack("<I", len(text)) + text) + bytes(buffers.data)
 
-    def _packed_panel(self, panel: Panel, axes: list[Axis], buffers: _Buffers) -> dict[str, Any]:
+    def _packed_panel(self, panel: Panel, axes: list[Axis], buffers: Buffers) -> dict[str, Any]:
         for axis in self.axes(panel):
             if axis not in axes:
                 axes.append(axis)
@@ -306,115 +182,7 @@ class MatrixFigure:
                 raise ValueError(f"explain has weights of shape {needed}, panel {name!r} has {shape}")
 
 
-def quantise(values: np.ndarray, scale: Scale) -> np.ndarray:
-    """Return uint8 codes: round((value - low) / (high - low) * 254), and 255 where masked."""
-    values = np.asarray(values, dtype=np.float64)
-    finite = np.isfinite(values)
-    steps = (np.where(finite, values, scale.low) - scale.low) / (scale.high - scale.low) * LEVELS
-    return np.where(finite, np.clip(np.rint(steps), 0, LEVELS), MASKED).astype(np.uint8)
-
-
-def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays by panel id and as "explain.query" and so on; codes become values again."""
-    (length,) = struct.unpack_from("<I", payload)
-    header = json.loads(payload[4 : 4 + length].decode("utf-8"))
-    start = -(-(4 + length) // ALIGNMENT) * ALIGNMENT
-
-    def read(place: dict[str, Any]) -> np.ndarray:
-        kind = np.dtype({"u1": np.uint8, "f4": "<f4"}[place["type"]])
-        flat = np.frombuffer(payload, kind, int(np.prod(place["shape"])), start + place["at"])
-        return flat.reshape(place["shape"])
-
-    arrays = {}
-    for panel in header["panels"]:
-        values, scale = read(panel["values"]), panel["scale"]
-        if values.dtype == np.uint8:
-            decoded = scale["low"] + values / LEVELS * (scale["high"] - scale["low"])
-            values = np.where(values == MASKED, np.nan, decoded)
-        arrays[panel["id"]] = values
-    for name, place in header.get("explain", {}).get("arrays", {}).items():
-        arrays[f"explain.{name}"] = read(place)
-    return header, arrays
-
-
-def component_assets() -> tuple[str, str]:
-    """Return the component's script, its modules joined into one, and its style."""
-    modules = ((ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
-    script = "\n".join(re.sub(r"^export (?!default)|^import .*\n", "", text, flags=re.MULTILINE) for text in modules)
-    return script, (ASSETS / "matrix.css").read_text(encoding="utf-8")
-
-
-def to_html(figure: MatrixFigure, *, title: str, js: str, css: str, language: str = "en") -> str:
-    """Return one self-contained page with the figure alive in it; nothing in it reaches for a network.
-
-    The figure travels as base64, so that no label can end a script, and the page runs no script but its own.
-    """
-    script = f"{js}\nstandalone(document);\n".replace("</script", "<\\/script")
-    style = f"{PAGE_STYLE}\n{css}".replace("</style", "<\\/style")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:"
-    payload = base64.b64encode(figure.to_bytes()).decode()
-    return (
-        f'<!doctype html>\n<html lang="{html.escape(language)}">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n"
-        f'<body>\n<h1>{html.escape(title)}</h1>\n<main id="figure" data-payload="{payload}"></main>\n'
-        f'<script type="module">{script}</script>\n</body>\n</html>\n'
-    )
-
-
-PAGE_STYLE = """
-:root {
-  --st-background-color: #ffffff; --st-text-color: #31333f; --st-primary-color: #6d3fc0; color-scheme: light dark;
-}
-@media (prefers-color-scheme: dark) {
-  :root { --st-background-color: #0e1117; --st-text-color: #fafafa; --st-primary-color: #b794f6; }
-}
-body {
-  margin: 2rem auto; padding: 0 1.5rem; max-width: 1500px;
-  background: var(--st-background-color); color: var(--st-text-color);
-  font-family: system-ui, "Segoe UI", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif;
-}
-h1 { font-size: 1.25rem; font-weight: 600; }
-"""
-
-
-class _Buffers:
-    """Lay arrays one after another, equal ones once."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self._places: dict[tuple[str, bytes], int] = {}
-
-    def add(self, array: np.ndarray) -> dict[str, Any]:
-        raw = np.ascontiguousarray(array).tobytes()
-        name = (array.dtype.str, raw)
-        if name not in self._places:
-            self._places[name] = len(self.data)
-            self.data += _padded(raw)
-        return {"at": self._places[name], "shape": list(array.shape), "type": "u1" if array.dtype == np.uint8 else "f4"}
-
-
-def _padded(raw: bytes) -> bytes:
-    return raw + b"\0" * (-len(raw) % ALIGNMENT)
-
-
 def _check_words(strings: Mapping[str, str]) -> None:
-    missing: Iterable[str] = sorted(ENGLISH.keys() - strings.keys())
+    missing = sorted(set(WORDS) - strings.keys())
     if missing:
         raise ValueError(f"strings lacks the words {', '.join(missing)}")
-
-
-def _check_panel(panel: Panel, axes: tuple[Axis, Axis]) -> None:
-    values = np.asarray(panel.values)
-    needed = tuple(len(axis.labels) for axis in axes)
-    if values.shape != needed or 0 in needed:
-        raise ValueError(f"panel {panel.id!r} has values of shape {values.shape}, its axes have {needed} labels")
-    finite = values[np.isfinite(values)]
-    scale = panel.scale
-    slack = 1e-4 * (scale.high - scale.low)
-    if finite.size and (finite.min() < scale.low - slack or finite.max() > scale.high + slack):
-        reach = f"[{finite.min():.6g}, {finite.max():.6g}]"
-        bounds = f"[{scale.low:.6g}, {scale.high:.6g}]"
-        raise ValueError(f"panel {panel.id!r} has values in {reach}, outside its scale {bounds}")

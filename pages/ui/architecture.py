@@ -3,14 +3,14 @@
 Read next: ../figures/architecture.py.
 """
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 from pages.figures.architecture import Architecture, architecture_svg
 from pages.ui.header import View
 from pages.ui.language import ASSETS, strings
 
 _FOLDER = ASSETS / "components" / "architecture"
-_mount = st.components.v2.component(
+_mount = component(
     "vitrine_architecture",
     js=(_FOLDER / "architecture.js").read_text(encoding="utf-8"),
     css=(_FOLDER / "architecture.css").read_text(encoding="utf-8"),

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.attention import one_head
 from pages.figures.exports import attention_script, to_csv, to_npz
-from pages.figures.matrix import component_assets, to_html
+from pages.figures.matrix_page import to_html
 from pages.ui.attention import matrix_words
 from pages.ui.header import View
 from pages.ui.language import language, t
@@ -24,12 +24,11 @@ def export_head(view: View, layer: int, head: int, steps: HeadSteps) -> None:
         figure = one_head(
             vars(steps), steps.divisor, labels, matrix_words(), title=title, step="weights", cell=None, version=stem
         )
-        js, css = component_assets()
-        return to_html(figure, title=title, js=js, css=css, language=language())
+        return to_html(figure, title=title, language=language())
 
     def npz() -> bytes:
         arrays = {name: array for name, array in vars(steps).items() if name not in ("divisor", "difference")}
-        return to_npz(arrays | {"token_ids": view.encoding.ids})
+        return to_npz(arrays)
 
     def script() -> str:
         return attention_script(

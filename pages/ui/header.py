@@ -4,6 +4,7 @@ Read next: matrix.py.
 """
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 import streamlit as st
 
@@ -66,6 +67,6 @@ def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
     return bundle.tokenizer.encode(encoding.text[starts[start] :], max_len=most)
 
 
-def _end(message: str) -> None:
+def _end(message: str) -> NoReturn:
     st.info(message, icon=":material/info:")
     st.stop()

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 from streamlit.components.v2 import component
 
-from pages.figures.matrix import ASSETS, MatrixFigure, component_assets
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_page import ASSETS, component_assets
 
 try:
     from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager

@@ -46,7 +46,8 @@ def test_a_file_over_the_bound_is_not_read(folder):
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER, CARD])
 def test_a_text_file_over_its_bound_is_not_read(folder, name, monkeypatch):
-    monkeypatch.setattr("transformer_core.checkpoints.LARGEST_TEXT_FILE", 100_000)
+    for module in ("bundle_files", "checkpoints"):
+        monkeypatch.setattr(f"transformer_core.{module}.LARGEST_TEXT_FILE", 100_000)
     with (folder / name).open("ab") as file:
         file.write(b" " * 100_000)
     refused(folder, f"glass/{name} has", "bytes; at most 100000 are read")

@@ -89,9 +89,7 @@ def test_a_save_that_fails_half_way_leaves_the_old_bundle_whole(folder, word_tok
 
 
 @pytest.mark.parametrize("moved", [0, 1, 2, 3])
-def test_a_save_that_stops_between_two_files_is_never_mistaken_for_a_bundle(
-    folder, word_tokenizer, monkeypatch, moved
-):
+def test_a_save_that_stops_between_two_files_is_never_mistaken_for_a_bundle(folder, word_tokenizer, monkeypatch, moved):
     left, replace = [moved], os.replace
 
     def stop(*paths):

@@ -1,55 +1,15 @@
-"""The matrix figure: what is packed comes back, what is wrong is said with its values, and no label becomes markup."""
+"""The matrix figure: what is packed comes back, and what is wrong is said with its values."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import json
-import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from pages.figures.matrix import (
-    ASSETS,
-    ENGLISH,
-    SCRIPTS,
-    Axis,
-    Explain,
-    MatrixFigure,
-    Panel,
-    Scale,
-    component_assets,
-    quantise,
-    to_html,
-    unpack,
-)
-
-ATTACK = "</script><img src=x onerror=alert(1)>"
-TOKENS = ("[CLS]", "你好", "🙂", ATTACK, "مرحبا")
-
-
-def attention(seed: int = 0, size: int = 5, d_head: int = 8, *, causal: bool = False) -> Explain:
-    rng = np.random.default_rng(seed)
-    query, key = rng.normal(size=(2, size, d_head)).astype(np.float32)
-    scores = query @ key.T / np.float32(np.sqrt(d_head))
-    masked = np.where(np.tril(np.ones((size, size), bool)), scores, -np.inf) if causal else scores
-    raised = np.exp(masked - masked.max(axis=1, keepdims=True))
-    weights = (raised / raised.sum(axis=1, keepdims=True)).astype(np.float32)
-    return Explain(query, key, scores, masked.astype(np.float32), weights, float(np.sqrt(d_head)))
-
-
-def figure(*panels: Panel, tokens: tuple[str, ...] = TOKENS, **fields) -> MatrixFigure:
-    if not panels:
-        weights = attention(size=len(tokens)).weights
-        panels = (Panel("head", "Head 0", weights, Scale.of("probability")),)
-    rows, cols = Axis("query position", tokens), Axis("key position", tokens)
-    return MatrixFigure(panels, rows, cols, ENGLISH, **fields)
+from pages.figures.matrix_bytes import quantise, unpack
+from pages.figures.matrix_parts import Axis, Panel, Scale
+from tests.figures.matrices import ENGLISH_WORDS, TOKENS, attention, figure, panel_of
 
 
 @pytest.mark.parametrize("kind", ["probability", "signed", "count"])
@@ -91,7 +51,7 @@ def test_header_holds_labels_whole_and_buffers_are_aligned():
         {"name": "key position", "labels": list(TOKENS), "key": "key position"},
     ]
     assert (header["version"], header["cell"], header["layout"], header["columns"]) == ("v7", [1, 2], "single", 1)
-    assert header["strings"] == ENGLISH
+    assert header["strings"] == ENGLISH_WORDS
     assert len(payload) % 8 == 0
     assert all(panel["values"]["at"] % 8 == 0 for panel in header["panels"])
 
@@ -117,10 +77,6 @@ def test_scales_hold_their_arrays():
     assert Scale.of("probability", values) == Scale("probability", 0, 1)
     assert Scale.of("signed", np.zeros((2, 2))) == Scale("signed", -1, 1)
     assert Scale.of("count", np.full((2, 2), np.nan)) == Scale("count", 0, 1)
-
-
-def panel_of(values, scale=None) -> Panel:
-    return Panel("a", "", np.asarray(values), scale or Scale("probability", 0, 1))
 
 
 @pytest.mark.parametrize(
@@ -156,152 +112,3 @@ def test_what_is_wrong_is_said_with_its_values(make, message):
 
 def test_rounding_of_float32_is_no_error():
     figure(panel_of(np.full((5, 5), 1.0000002, dtype=np.float32)))
-
-
-@pytest.fixture
-def page() -> str:
-    js, css = component_assets()
-    words = dict(ENGLISH, masked=f"masked {ATTACK}")
-    dangerous = replace(figure(title=ATTACK, note=ATTACK, quantity=ATTACK, filename=ATTACK), strings=words)
-    return to_html(dangerous, title=f"A title {ATTACK}", js=js, css=css, language='en"><script>')
-
-
-def test_page_has_no_text_of_a_user_as_markup(page):
-    assert ATTACK not in page
-    assert page.count(html.escape(ATTACK)) == 2  # the title, in its two places
-    assert len(re.findall(r"<script", page)) == len(re.findall(r"</script", page)) == 1
-    assert "<img" not in page
-
-
-def test_page_needs_no_network(page):
-    addresses = set(re.findall(r"https?://[^\s\"'`)]+", page))
-    assert addresses <= {"http://www.w3.org/2000/svg"}  # the name of a namespace, never fetched
-    assert not re.search(r"<(?:link|img|iframe)|<script[^>]+src|url\([^#]|@import|^import ", page, flags=re.MULTILINE)
-
-
-def test_page_allows_its_own_script_alone(page):
-    script = re.search(r'<script type="module">(.*)</script>', page, flags=re.DOTALL).group(1)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}'" in page
-    assert "default-src 'none'" in page
-
-
-def test_page_carries_the_figure(page):
-    payload = base64.b64decode(re.search(r'data-payload="([^"]+)"', page).group(1))
-    header, arrays = unpack(payload)
-    assert header["title"] == ATTACK
-    assert arrays["head"].shape == (5, 5)
-
-
-def test_script_never_reads_text_as_markup_and_knows_no_language():
-    script, _ = component_assets()
-    code = re.sub(r"^\s*//.*$", "", script, flags=re.MULTILINE)
-    for door in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
-        assert door not in code
-    assert set(re.findall(r"strings\.(\w+)", code)) <= set(ENGLISH)
-    assert [word for word in ENGLISH if not re.search(rf"\b{word}\b", code)] == []
-
-
-def test_modules_import_what_others_export():
-    texts = {name: (ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS}
-    for name, text in texts.items():
-        for names, home in re.findall(r'^import \{ (.*) \} from "\./(\w+)\.js";$', text, flags=re.MULTILINE):
-            assert SCRIPTS.index(home) < SCRIPTS.index(name)
-            exported = re.findall(r"^export (?:function\*?|class|const) (\w+)", texts[home], flags=re.MULTILINE)
-            assert set(names.split(", ")) <= set(exported), (name, home)
-
-
-NODE = shutil.which("node")
-
-
-def in_node(tmp_path, script: str, **payloads: bytes):
-    """Run the component's modules, then `script`, and return what it prints; `load(name)` gives an unpacked payload."""
-    for name, payload in payloads.items():
-        (tmp_path / name).write_bytes(payload)
-    load = """
-    import { readFileSync } from "node:fs";
-    const load = (name) => unpack(readFileSync(`${process.argv[2]}/${name}`));
-    """
-    (tmp_path / "check.mjs").write_text(component_assets()[0] + load + script, encoding="utf-8")
-    command = [NODE, tmp_path / "check.mjs", tmp_path]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
-
-
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_browser_reads_and_recomputes_what_python_packed(tmp_path):
-    explain = attention(seed=3, causal=True)
-    shown = np.where(np.isfinite(explain.masked_scores), explain.weights, np.nan)
-    exact = figure(panel_of(shown), detail="exact", explain=explain).to_bytes()
-    coded = figure(panel_of(shown)).to_bytes()
-    script = """
-    const [exact, coded] = [load("exact"), load("coded")];
-    const cells = ({ panels: [panel] }) => Array.from(panel.data, (_, i) => valueAt(panel, Math.floor(i / 5), i % 5));
-    const rows = [0, 1, 2, 3, 4].map((row) => recompute(exact.explain, row));
-    const text = [printed(exact.panels[0], 0, 0), printed(coded.panels[0], 0, 0), printed(coded.panels[0], 0, 1)];
-    const gaps = rows.map(({ weightGap, scoreGap, rowSum }) => [weightGap, scoreGap, rowSum]);
-    console.log(JSON.stringify({ exact: cells(exact), coded: cells(coded), gaps, text }));
-    """
-    found = in_node(tmp_path, script, exact=exact, coded=coded)
-    read = {name: np.array(found[name], dtype=float).reshape(5, 5) for name in ("exact", "coded")}
-    np.testing.assert_array_equal(read["exact"], shown)
-    np.testing.assert_allclose(read["coded"], unpack(coded)[1]["a"], atol=1e-12)
-    weight_gaps, score_gaps, row_sums = np.array(found["gaps"]).T
-    assert weight_gaps.max() < 1e-6
-    assert score_gaps.max() < 1e-5
-    np.testing.assert_allclose(row_sums, 1, atol=1e-6)
-    assert found["text"] == ["1", "1.000 ± 0.002", None]
-
-
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_wholly_masked_row_gets_weights_of_zero(tmp_path):
-    explain = attention(seed=4)
-    masked, weights = explain.masked_scores.copy(), explain.weights.copy()
-    masked[2], weights[2] = -np.inf, 0
-    payload = figure(detail="exact", explain=replace(explain, masked_scores=masked, weights=weights)).to_bytes()
-    script = """
-    const { weights, weightGap, sum } = recompute(load("head").explain, 2);
-    console.log(JSON.stringify([...weights, weightGap, sum]));
-    """
-    assert in_node(tmp_path, script, head=payload) == [0] * 7
-
-
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_zero_is_exactly_the_page_and_ramps_run_one_way(tmp_path):
-    script = """
-    const found = {};
-    for (const [name, background] of [["light", [255, 255, 255]], ["dark", [14, 17, 23]]]) {
-      const theme = { background, dark: name === "dark" };
-      found[name] = Object.keys(HUES).map((role) => ramp(theme, role, "count"));
-      found[`${name} signed`] = [ramp(theme, "weights", "signed")];
-    }
-    const lightness = (colours) => colours.map((colour) => toLab(colour)[0]);
-    console.log(JSON.stringify(Object.fromEntries(Object.entries(found).map(([k, v]) => [k, [v, v.map(lightness)]]))));
-    """
-    found = in_node(tmp_path, script)
-    for name, background in (("light", [255, 255, 255]), ("dark", [14, 17, 23])):
-        ramps, lightness = found[name]
-        assert all(ramp[0] == background for ramp in ramps)
-        steps = np.diff(np.array(lightness), axis=1) * (1 if name == "dark" else -1)
-        assert steps.min() > -0.004  # one 8-bit rounding
-        signed, (lights,) = found[f"{name} signed"]
-        assert signed[0][127] == background
-        assert abs(lights[0] - lights[254]) < 0.02  # both ends weigh the same
-
-
-def test_page_script_mounts_it():
-    def script():
-        import numpy as np
-
-        from pages.figures.matrix import ENGLISH, Axis, MatrixFigure, Panel, Scale
-        from pages.ui.matrix import Choice, show_matrix
-
-        axis = Axis("position", ("a", "b"))
-        panel = Panel("p", "", np.eye(2), Scale.of("probability"))
-        choice = show_matrix(MatrixFigure((panel,), axis, axis, ENGLISH), key="m", on_select=print, on_cell=print)
-        assert choice == Choice(None, None)
-
-    for _ in range(2):  # a second server in one process registers it anew
-        ran = AppTest.from_function(script, default_timeout=30).run()
-        assert not ran.exception
-        payload = ran.main.children[0].proto.bytes
-        assert unpack(payload)[0]["panels"][0]["id"] == "p"

@@ -168,8 +168,9 @@ function acrossLabels(axis, cw, room, ruler) {
   const size = labelSize(cw * Math.sin(radians));
   const longest = ruler.widest(labels.filter((label) => !upright(label)), size);
   const shown = Math.min(Math.max(longest, ...piled.map((label) => label.length * size * PILE)) + 1, room);
-  const reach = shown * Math.cos(radians) + (angle < 90 ? 4 : 0) - cw / 2;
-  return { angle, every: everyOther(cw * Math.sin(radians), size), height: shown * Math.sin(radians) + 12, reach: Math.max(0, reach), room: shown, size };
+  const reach = Math.max(0, shown * Math.cos(radians) + (angle < 90 ? 4 : 0) - cw / 2);
+  const every = everyOther(cw * Math.sin(radians), size);
+  return { angle, every, height: shown * Math.sin(radians) + 12, reach, room: shown, size };
 }
 
 export function layoutSingle(figure, width, tall, ratio, ruler, views) {

@@ -3,9 +3,11 @@
 
 import { fill, placeIn, placeOf, unpack } from "./unpack.js";
 import { accent, readTheme } from "./colour.js";
-import { Ruler, cellUnder, clamp, layoutGrid, layoutSingle } from "./geometry.js";
+import { Ruler, clamp, layoutGrid, layoutSingle } from "./geometry.js";
+import { typing } from "./keyboard.js";
 import { paintMarks, paintStill } from "./paint.js";
-import { announcement, el, gridReadout, singleReadout, tipLines } from "./readout.js";
+import { pointing } from "./pointer.js";
+import { el, gridReadout, singleReadout } from "./readout.js";
 import { CanvasSurface, zoomed } from "./surface.js";
 import { buildTable, download, pngOf, svgOf } from "./table.js";
 
@@ -84,8 +86,6 @@ class Matrix {
     this.root.remove();
   }
 
-  // ---- data in
-
   receive(data, send) {
     const begun = performance.now();
     this.calls += 1;
@@ -126,8 +126,6 @@ class Matrix {
     const panel = panels.find(({ id }) => id === selected) ?? panels[0];
     return { panel: panel.index, row: cell[0], col: cell[1] };
   }
-
-  // ---- drawing
 
   // Lays out and draws everything. `remeasure` after fonts have come.
   refresh(remeasure = false) {
@@ -271,239 +269,6 @@ class Matrix {
     return cells.find(({ row, col }) => row !== undefined && col !== undefined) ?? null;
   }
 
-  // ---- pointer
-
-  at(event) {
-    const frame = this.canvas.getBoundingClientRect();
-    return [event.clientX - frame.left, event.clientY - frame.top];
-  }
-
-  onMove(event) {
-    if (this.fingers.has(event.pointerId)) this.onDrag(event);
-    this.moved = event;
-    if (this.waiting) return;
-    this.waiting = requestAnimationFrame(() => {
-      this.waiting = 0;
-      if (!this.moved || this.dragging || !this.figure) return;
-      const [x, y] = this.at(this.moved);
-      const cell = cellUnder(this.scene, x, y);
-      this.canvas.style.cursor = cell ? (this.figure.layout === "grid" ? "pointer" : "crosshair") : "default";
-      if (cell) this.go(cell, true);
-      else this.rest();
-      this.showTip(cell, x, y);
-    });
-  }
-
-  // With no cell under the pointer a grid grows calm; a single matrix keeps its last cell, or returns to the pinned one.
-  rest() {
-    this.go(this.figure.layout === "grid" ? null : this.pinned ?? this.current, false);
-    this.showTip(null);
-  }
-
-  onLeave() {
-    this.moved = null;
-    if (!this.dragging && this.figure) this.rest();
-  }
-
-  showTip(cell, x, y) {
-    const { tip, scene } = this;
-    const on = Boolean(cell) && (this.figure.layout === "grid" || this.root.dataset.beside !== "true");
-    tip.classList.toggle("vm-on", on);
-    if (!on) return;
-    const key = `${cell.panel} ${cell.row} ${cell.col} ${this.calls}`;
-    if (tip.dataset.key !== key) tip.replaceChildren(...tipLines(this.figure, cell));
-    tip.dataset.key = key;
-    const { offsetWidth: w, offsetHeight: h } = tip;
-    const left = x + 18 + w > scene.width ? x - 14 - w : x + 18;
-    const top = y + 20 + h > scene.height ? y - 12 - h : y + 20;
-    tip.style.transform = `translate(${Math.round(Math.max(0, left))}px, ${Math.round(top)}px)`;
-  }
-
-  onDown(event) {
-    if (event.button) return;
-    this.fingers.set(event.pointerId, { x: event.clientX, y: event.clientY, startX: event.clientX, startY: event.clientY });
-    this.dragging = false;
-  }
-
-  onDrag(event) {
-    const finger = this.fingers.get(event.pointerId);
-    const far = Math.hypot(event.clientX - finger.startX, event.clientY - finger.startY) > 4;
-    if (this.figure.layout !== "single" || !(far || this.dragging)) return;
-    const others = [...this.fingers].filter(([id]) => id !== event.pointerId).map(([, other]) => other);
-    if (others.length || this.scene.boxes.some(zoomed)) {
-      if (!this.dragging) this.canvas.setPointerCapture(event.pointerId);
-      this.dragging = true;
-    }
-    const [x, y] = this.at(event);
-    const box = this.boxNear(x, y);
-    if (others.length) {
-      const spread = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
-      const now = { x: event.clientX, y: event.clientY };
-      this.zoom(spread(now, others[0]) / Math.max(1, spread(finger, others[0])), box, x, y);
-    } else if (this.dragging) this.pan(box, event.clientX - finger.x, event.clientY - finger.y);
-    Object.assign(finger, { x: event.clientX, y: event.clientY });
-  }
-
-  onUp(event) {
-    const started = this.fingers.delete(event.pointerId);
-    const dragged = this.dragging;
-    if (!this.fingers.size) this.dragging = false;
-    if (!started || dragged || !this.figure) return;
-    const cell = cellUnder(this.scene, ...this.at(event));
-    if (!cell) return;
-    this.go(cell, event.pointerType === "mouse");
-    this.choose(cell);
-  }
-
-  // A click or Enter: in a grid first chooses the panel, then (on the chosen one) pins the cell; else it pins.
-  choose(cell) {
-    const { figure } = this;
-    const { id } = figure.panels[cell.panel];
-    const changed = [];
-    if (id !== this.selected) changed.push("selected");
-    if (figure.layout === "single" || id === this.selected) {
-      const same = this.pinned && ["panel", "row", "col"].every((name) => this.pinned[name] === cell[name]);
-      this.pinned = same ? null : cell;
-      changed.push("cell");
-    }
-    this.selected = id;
-    this.tell(changed);
-  }
-
-  // Shows a choice at once and sends it.
-  tell(changed) {
-    const { selected, pinned } = this;
-    this.sent = { selected, at: performance.now() };
-    this.point();
-    this.say();
-    this.refreshTable();
-    this.send?.({ selected, cell: pinned && [pinned.row, pinned.col], changed });
-  }
-
-  // ---- zoom
-
-  onWheel(event) {
-    if (!event.ctrlKey || this.figure?.layout !== "single") return;
-    event.preventDefault();
-    const [x, y] = this.at(event);
-    this.zoom(Math.exp(-clamp(event.deltaY, -50, 50) * 0.012), this.boxNear(x, y), x, y);
-  }
-
-  boxNear(x, y) {
-    const off = (box) => Math.hypot(x - clamp(x, box.x, box.x + box.w), y - clamp(y, box.y, box.y + box.h));
-    return this.scene.boxes.reduce((best, box) => (off(box) < off(best) ? box : best));
-  }
-
-  // Zooms about a point (the current cell, else the centre, if none is given); factor 0 shows all.
-  zoom(factor, box = this.scene.boxes[this.current?.panel ?? 0], x = null, y = null) {
-    if (x === null) {
-      const middle = (view, k) => (k === undefined ? 0.5 : clamp((k + 0.5 - view[0]) / (view[1] - view[0]), 0, 1));
-      x = box.x + middle(box.view.x, this.current?.col) * box.w;
-      y = box.y + middle(box.view.y, this.current?.row) * box.h;
-    }
-    if (factor === 0) this.views.clear();
-    else {
-      this.narrow(box.panel.cols.key, box.panel.width, box.view.x, clamp((x - box.x) / box.w, 0, 1), factor);
-      this.narrow(box.panel.rows.key, box.panel.height, box.view.y, clamp((y - box.y) / box.h, 0, 1), factor);
-    }
-    this.redraw();
-  }
-
-  narrow(key, count, [from, to], share, factor) {
-    const span = clamp((to - from) / factor, Math.min(4, count), count);
-    const start = clamp(from + share * (to - from - span), 0, count - span);
-    if (span > count - 1e-6) this.views.delete(key);
-    else this.views.set(key, [start, start + span]);
-  }
-
-  pan(box, dx, dy) {
-    const shift = (key, count, [from, to], cells) => {
-      const start = clamp(from - cells, 0, count - (to - from));
-      if (to - from < count) this.views.set(key, [start, start + to - from]);
-    };
-    shift(box.panel.cols.key, box.panel.width, box.view.x, (dx / box.w) * (box.view.x[1] - box.view.x[0]));
-    shift(box.panel.rows.key, box.panel.height, box.view.y, (dy / box.h) * (box.view.y[1] - box.view.y[0]));
-    this.redraw();
-  }
-
-  redraw() {
-    this.lay(this.laidWidth);
-    this.still();
-    this.point();
-  }
-
-  // Brings a cell into a zoomed view.
-  reveal({ panel, row, col }) {
-    const box = this.scene.boxes[panel];
-    if (!zoomed(box)) return;
-    const shift = (key, [from, to], k) => {
-      const start = k < from ? k : k + 1 > to ? k + 1 - (to - from) : from;
-      if (start !== from) this.views.set(key, [start, start + to - from]);
-    };
-    shift(box.panel.cols.key, box.view.x, col);
-    shift(box.panel.rows.key, box.view.y, row);
-    this.redraw();
-  }
-
-  // ---- keyboard
-
-  onKey(event) {
-    if (!this.figure || event.altKey || event.metaKey) return;
-    const { panels } = this.figure;
-    const chosen = panels.findIndex(({ id }) => id === this.selected);
-    const cell = this.current ?? this.pinned ?? { panel: Math.max(0, chosen), row: 0, col: 0 };
-    const panel = panels[cell.panel];
-    const turn = (step) => {
-      const next = panels[(cell.panel + step + panels.length) % panels.length];
-      return { panel: next.index, row: Math.min(cell.row, next.height - 1), col: Math.min(cell.col, next.width - 1) };
-    };
-    const to = (row, col) => ({ panel: cell.panel, row: clamp(row, 0, panel.height - 1), col: clamp(col, 0, panel.width - 1) });
-    const moves = {
-      ArrowLeft: () => to(cell.row, cell.col - 1),
-      ArrowRight: () => to(cell.row, cell.col + 1),
-      ArrowUp: () => to(cell.row - 1, cell.col),
-      ArrowDown: () => to(cell.row + 1, cell.col),
-      Home: () => to(event.ctrlKey ? 0 : cell.row, 0),
-      End: () => to(event.ctrlKey ? panel.height - 1 : cell.row, panel.width - 1),
-      PageUp: () => turn(-1),
-      PageDown: () => turn(1),
-      "[": () => turn(-1),
-      "]": () => turn(1),
-    };
-    const acts = { Enter: () => this.choose(cell), " ": () => this.choose(cell), Escape: () => this.onEscape() };
-    if (this.figure.layout === "single") Object.assign(acts, { "+": () => this.zoom(1.5), "-": () => this.zoom(1 / 1.5), 0: () => this.zoom(0) });
-    if (moves[event.key]) this.step(moves[event.key]());
-    else if (acts[event.key] && !event.ctrlKey) acts[event.key]();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  step(cell) {
-    const other = cell.panel !== this.current?.panel;
-    this.showTip(null);
-    this.go(cell, true);
-    if (this.figure.layout === "single") this.reveal(cell);
-    this.live.textContent = announcement(this.figure, cell);
-    if (other) this.refreshTable();
-  }
-
-  onEscape() {
-    const had = this.pinned;
-    this.pinned = null;
-    this.go(null, false);
-    if (had) this.tell(["cell"]);
-  }
-
-  onFocus() {
-    this.refreshTable();
-    if (!this.canvas.matches(":focus-visible") || this.current) return;
-    const chosen = this.figure.panels.findIndex(({ id }) => id === this.selected);
-    this.go(this.pinned ?? { panel: Math.max(0, chosen), row: 0, col: 0 }, true);
-  }
-
-  // ---- table and files
-
   // The table is built when somebody may read it: when it is shown, or when the keyboard has reached the canvas; and
   // once things are quiet, for a large one takes a while.
   refreshTable() {
@@ -532,6 +297,8 @@ class Matrix {
     download(await make(scene, figure, this.markings(), theme), `${figure.filename}.${kind}`);
   }
 }
+
+Object.assign(Matrix.prototype, pointing, typing);
 
 const instances = new WeakMap();
 

@@ -81,7 +81,8 @@ function explainBlock(figure, { row, col }, rows) {
   const steps = [[strings.step_dot, dotProduct(figure, row, col, sums.dots[col])]];
   const root = Math.abs(explain.divisor - Math.sqrt(explain.size)) < 1e-6 * explain.divisor;
   const scaled = sums.dots[col] / explain.divisor;
-  steps.push([strings.step_scale, [`${number(sums.dots[col])} ÷ ${root ? `√${explain.size}` : number(explain.divisor)} = `, el("b", "", number(scaled))]]);
+  const divisor = root ? `√${explain.size}` : number(explain.divisor);
+  steps.push([strings.step_scale, [`${number(sums.dots[col])} ÷ ${divisor} = `, el("b", "", number(scaled))]]);
   if (explain.bias) {
     const bias = explain.bias[row * explain.keys + col];
     steps.push([strings.step_bias, [`${number(scaled)} + ${wrapped(bias, 4)} = `, el("b", "", number(sums.scores[col]))]]);

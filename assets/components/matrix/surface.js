@@ -198,7 +198,8 @@ export class SvgSurface {
     if (cells > CELLS_AS_VECTORS) {
       const image = heatImage({ ...box.panel, image: null }, this.theme, Infinity, Infinity);
       const [x, y, w, h] = sourceOf(box, image);
-      const frame = this.make("svg", { x: box.x, y: box.y, width: box.w, height: box.h, viewBox: `${x} ${y} ${w} ${h}`, preserveAspectRatio: "none" });
+      const place = { x: box.x, y: box.y, width: box.w, height: box.h };
+      const frame = this.make("svg", { ...place, viewBox: `${x} ${y} ${w} ${h}`, preserveAspectRatio: "none" });
       const { width, height } = image;
       this.make("image", { width, height, href: image.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }, frame);
       return;

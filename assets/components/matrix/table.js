@@ -1,5 +1,5 @@
 // Two other forms of the same figure: a real table of the chosen panel, and files (PNG, SVG) of what is drawn.
-// Next: matrix.js.
+// Next: pointer.js.
 
 import { fill, printed, visible } from "./unpack.js";
 import { paintMarks, paintStill } from "./paint.js";
@@ -11,7 +11,8 @@ const TABLE_SIDE = 128;
 export function buildTable(figure, panel) {
   const rows = Math.min(panel.height, TABLE_SIDE);
   const cols = Math.min(panel.width, TABLE_SIDE);
-  const caption = el("caption", "", [panel.fullName || figure.title, fill(figure.strings.axes_note, { rows: panel.rows.name, cols: panel.cols.name })].filter(Boolean).join(" — "));
+  const axes = fill(figure.strings.axes_note, { rows: panel.rows.name, cols: panel.cols.name });
+  const caption = el("caption", "", [panel.fullName || figure.title, axes].filter(Boolean).join(" — "));
   if (rows < panel.height || cols < panel.width) caption.append(` (${fill(figure.strings.table_cut, { count: TABLE_SIDE })})`);
   const heading = (axis, index, scope) => {
     const cell = el("th", "", el("bdi", "", visible(axis.labels[index])));

@@ -72,6 +72,7 @@ def test_the_other_schemes_add_no_vector(positions):
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 40))
 def test_rotary_products_depend_on_the_distance_alone(i, j, shift):
     query, key = torch.randn(2, 8)
+
     def product(query_pos: int, key_pos: int) -> torch.Tensor:
         turned_query = rotate(query.expand(1, 1, 80, 8))[0, 0, query_pos]
         return turned_query @ rotate(key.expand(1, 1, 80, 8))[0, 0, key_pos]

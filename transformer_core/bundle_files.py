@@ -1,0 +1,79 @@
+"""The files of a bundle: each is measured, hashed and compared before it is believed.
+
+Nothing outside the folder is read, whatever config.json says. Read next: checkpoints.py.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+WEIGHTS, TOKENIZER, CONFIG, CARD = "model.safetensors", "tokenizer.json", "config.json", "card.md"
+LARGEST_TEXT_FILE = 32 << 20
+
+
+class BundleError(ValueError):
+    """A bundle that cannot be read: truncated, tampered with, oversized, or its parts do not fit."""
+
+
+def check_size(path: Path, limit: int) -> None:
+    """Raise BundleError unless this is a file of its own, of at most `limit` bytes."""
+    where = f"{path.parent.name}/{path.name}"
+    if path.is_symlink():
+        raise BundleError(f"{where} is a link; a bundle's files lie in its folder")
+    if not path.is_file():
+        raise BundleError(f"{where} is missing")
+    if (size := path.stat().st_size) > limit:
+        raise BundleError(f"{where} has {size} bytes; at most {limit} are read")
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Return a file's size in bytes and its SHA-256."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def check_file(path: Path, expected: Any, limit: int) -> None:
+    """Raise BundleError unless this is the file of which `expected` is the fingerprint, of at most `limit` bytes."""
+    where = f"{path.parent.name}/{path.name}"
+    check_size(path, limit)
+    size = path.stat().st_size
+    if not isinstance(expected, dict):
+        raise BundleError(f"{path.parent.name}/{CONFIG} does not list {path.name} among its files")
+    if size != expected.get("bytes"):
+        raise BundleError(f"{where} has {size} bytes; {expected.get('bytes')} were written: it is truncated or changed")
+    if fingerprint(path)["sha256"] != expected.get("sha256"):
+        raise BundleError(f"{where} is not the file that was written: its SHA-256 differs from {CONFIG}'s")
+
+
+def read_config(folder: Path, kinds: Collection[str]) -> dict[str, Any]:
+    """Read config.json, its form checked but not its model; `kinds` are those that may be named."""
+    path = folder / CONFIG
+    where = f"{folder.name}/{CONFIG}"
+    check_size(path, LARGEST_TEXT_FILE)
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BundleError(f"{where} is not JSON: {error}") from error
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise BundleError(f"{where} is not a bundle's: it must hold an object with format={FORMAT}")
+    for name, kind in (("kind", str), ("model", dict), ("files", dict), ("labels", list)):
+        if not isinstance(config.get(name), kind):
+            raise BundleError(f"{where}: {name} is a {type(config.get(name)).__name__}; it must be a {kind.__name__}")
+    if config["kind"] not in kinds:
+        raise BundleError(f"{where}: kind={config['kind']!r:.100} is unknown; it must be one of {', '.join(kinds)}")
+    if not all(isinstance(label, str) for label in config["labels"]):
+        raise BundleError(f"{where}: labels must all be strings")
+    return config
+
+
+def read_card(folder: Path) -> str:
+    """Read card.md, or nothing where there is none."""
+    path = folder / CARD
+    if not path.exists():
+        return ""
+    check_size(path, LARGEST_TEXT_FILE)
+    return path.read_text(encoding="utf-8", errors="replace")
