@@ -7,18 +7,27 @@ The public names in reading order. Read next: config.py.
 
 from transformer_core.config import ModelConfig
 from transformer_core.sites import SITES, Site
-from transformer_core.probe import SILENT, Probe, Trace, TraceTooLarge, capture
+from transformer_core.trace import Trace
+from transformer_core.probe import SILENT, Probe, TraceTooLarge, capture
+from transformer_core.text import Batch, Encoding, Tokenizer, make_batch
 from transformer_core.models import Bert, BertOutput, Classifier, Decoder, Encoder, Gpt, MaskedDecoder, Translation
+from transformer_core.device import best_device
+from transformer_core.checkpoints import Bundle, BundleError, load, save
+from transformer_core.training.config import TrainConfig
 
 __all__ = [
     "ModelConfig",
     "SITES",
     "Site",
+    "Trace",
     "SILENT",
     "Probe",
-    "Trace",
     "TraceTooLarge",
     "capture",
+    "Encoding",
+    "Tokenizer",
+    "Batch",
+    "make_batch",
     "Encoder",
     "Decoder",
     "MaskedDecoder",
@@ -27,4 +36,10 @@ __all__ = [
     "Bert",
     "BertOutput",
     "Gpt",
+    "best_device",
+    "Bundle",
+    "BundleError",
+    "load",
+    "save",
+    "TrainConfig",
 ]

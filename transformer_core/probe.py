@@ -103,7 +103,7 @@ class Probe:
         return tensor
 
     def _record(self, name: str, tensor: Tensor) -> None:
-        replaced = self.trace.get(name)
+        replaced = self.trace._tensors.get(name)
         self._bytes[0] += tensor.nbytes - (0 if replaced is None else replaced.nbytes)
         if self._bytes[0] > self._max_bytes:
             raise TraceTooLarge(
@@ -111,8 +111,9 @@ class Probe:
                 f"brings them to {self._bytes[0]}; name fewer sites or layers, or give a shorter text"
             )
         # A parameter, a cached table or the caller's ids outlive the pass; no reader of the trace shall reach them.
-        outlives = torch.is_inference_mode_enabled() and not tensor.is_inference()
-        self.trace._tensors[name] = tensor.clone() if outlives else tensor.detach()
+        if not tensor.is_inference():
+            tensor = tensor.clone() if torch.is_inference_mode_enabled() else tensor.detach()
+        self.trace._tensors[name] = tensor
 
 
 class Silent(Probe):

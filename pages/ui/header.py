@@ -63,6 +63,8 @@ def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
         return encoding
     starts = [start for (start, _), special in zip(encoding.offsets, encoding.special, strict=True) if not special]
     last = len(encoding) - most
+    if st.session_state.get("start", 0) > last:
+        st.session_state.start = last
     start = st.slider(t("text.window", count=len(encoding), most=most), 0, last, 0, key="start", bind="query-params")
     return bundle.tokenizer.encode(encoding.text[starts[start] :], max_len=most)
 

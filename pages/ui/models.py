@@ -3,7 +3,7 @@
 Read next: header.py.
 """
 
-import streamlit as st
+from functools import lru_cache
 
 from pages.ui.language import ASSETS
 from transformer_core.checkpoints import Bundle, load
@@ -16,7 +16,7 @@ def bundle_names() -> list[str]:
     return sorted(path.parent.name for path in CHECKPOINTS.glob("*/config.json"))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@lru_cache(maxsize=8)
 def open_bundle(name: str) -> Bundle:
-    """Load a shipped bundle; BundleError says what is wrong with it."""
+    """Load a shipped bundle, once for all sessions; BundleError says what is wrong with it."""
     return load(CHECKPOINTS / name)

@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager, suppress
 
 import torch
 
-from pages.ui.models import CHECKPOINTS
+from pages.ui.models import bundle_names, open_bundle
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import BundleError, load
+from transformer_core.checkpoints import BundleError
 
 SECONDS_BETWEEN_COLLECTIONS = 60.0
 
@@ -26,9 +26,9 @@ async def _collect_now_and_then() -> None:
 
 def _warm_up() -> None:
     torch.set_num_threads(1)
-    for config in CHECKPOINTS.glob("*/config.json"):
-        with suppress(BundleError):
-            bundle = load(config.parent)
+    for name in bundle_names():
+        with suppress(BundleError):  # the page says what is wrong with it
+            bundle = open_bundle(name)
             if bundle.kind == "classifier":
                 read(bundle, bundle.tokenizer.encode("warm"))
     gc.collect()

@@ -81,8 +81,13 @@ GOALS = (
     Goal("nothing captured / transformers sdpa", "silent", "transformers sdpa", dict.fromkeys(SHAPES, 0.95)),
     Goal("everything captured / transformers eager, outputs kept", "everything", "transformers eager", {"small": 0.75}),
     Goal("  same", "everything", "transformers eager", {"gpt": 0.9}, (32,)),
-    Goal("everything captured / TransformerLens cache", "everything", "TransformerLens", {"small": 0.3}),
-    Goal("  same", "everything", "TransformerLens", {"gpt": 0.75}, (32,)),
+    Goal(
+        "everything captured / TransformerLens cache",
+        "everything",
+        "TransformerLens",
+        {"small": 0.3, "gpt": 0.75},
+        (32,),
+    ),
     Goal("one site of one layer / nothing captured", "one site", "silent", dict.fromkeys(SHAPES, 1.1)),
 )
 

@@ -42,7 +42,14 @@ def folder(tmp_path_factory):
 def command_line(folder, *arguments):
     command = [sys.executable, "-m", "transformer_core.evaluate", *arguments]
     root = str(Path(__file__).parents[2])
-    return subprocess.run(command, cwd=folder, env={"PYTHONPATH": root}, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def test_the_command_line_prints_one_line_of_json(folder):

@@ -45,6 +45,22 @@ def test_long_text_is_windowed_in_words() -> None:
     assert not app.exception
 
 
+def test_a_window_beyond_a_shortened_text_moves_back() -> None:
+    app = run("attention", text="good film " * 100)
+    app.slider(key="start").set_value(70).run()
+    app.text_input(key="text@attention").set_value("good film " * 70).run()
+    assert not app.exception
+    assert app.slider(key="start").value == app.slider(key="start").max
+
+
+def test_another_layer_has_its_own_tensors_under_the_glass() -> None:
+    app = run("attention", text=TEXT)
+    app.selectbox(key="glass").set_value("encoder.layer0.self_attention.scores").run()
+    app.button_group(key="layer@attention").set_value("2").run()
+    assert not app.exception
+    assert all("layer0" not in name or name.endswith(".weights") for name in app.selectbox(key="glass").options)
+
+
 def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None:
     app = run("attention", text=TEXT, layer="2", head="3")
     app.radio[0].set_value("little").run()

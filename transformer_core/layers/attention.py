@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig, Scoring, head_size, require_choice
 from transformer_core.layers.linear import Linear
-from transformer_core.layers.masks import additive_mask, causal_mask, check_mask, combined_mask
+from transformer_core.layers.masks import additive_causal_mask, additive_mask, causal_mask, check_mask, combined_mask
 from transformer_core.layers.positions import alibi_bias, rotate
 from transformer_core.layers.scoring import AdditiveScores, dot_product_scores, masked_softmax
 from transformer_core.probe import SILENT, Probe
@@ -149,13 +149,13 @@ class MultiHeadAttention(nn.Module):
             scores = dot_product_scores(query, key, scale=self.scale)
         bias = self._bias(query, key, probe)
         scores = probe.tap("scores", scores if bias is None else scores + bias)  # (batch, head, query_pos, key_pos)
+        masked_scores = scores if mask is None else scores + additive_mask(mask, scores.dtype)
         if causal:
-            mask = combined_mask(mask, causal_mask(query.shape[2], key.shape[2], device=query.device))
-        masked_scores = scores if mask is None else scores.masked_fill(~mask, float("-inf"))
+            masked_scores = masked_scores + additive_causal_mask(*scores.shape[2:], scores.dtype, scores.device)
         used = probe.tap("masked_scores", masked_scores)
-        weights = masked_softmax(used, some_hidden=mask is not None or used is not masked_scores)
+        weights = masked_softmax(used, some_hidden=used is not scores)
         weights = probe.tap("weights", weights)  # (batch, head, query_pos, key_pos)
-        return F.dropout(weights, self.dropout, self.training) @ value
+        return (F.dropout(weights, self.dropout) if self.training else weights) @ value
 
     def _fused(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, probe: Probe

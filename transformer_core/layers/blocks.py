@@ -29,7 +29,9 @@ class AddNorm(nn.Module):
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, probe: Probe = SILENT) -> Tensor:
         """Map (batch, pos, d_model) to the same shape."""
         normed = self.norm(x, probe=probe.at("norm")) if self.norm_order == "pre" else x
-        output = self.dropout(sublayer(normed))
+        output = sublayer(normed)
+        if self.training:
+            output = self.dropout(output)
         x = probe.tap("residual", x + output if self.residual else output)
         return self.norm(x, probe=probe.at("norm")) if self.norm_order == "post" else x
 

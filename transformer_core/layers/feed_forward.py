@@ -46,4 +46,5 @@ class FeedForward(nn.Module):
         """Map (batch, pos, d_model) to (batch, pos, d_model)."""
         pre_activation = probe.tap("pre_activation", self.inner_proj(x))  # (batch, pos, d_ff)
         activation = probe.tap("activation", ACTIVATIONS[self.activation](pre_activation))  # (batch, pos, d_ff)
-        return probe.tap("output", self.outer_proj(self.dropout(activation)))
+        inside = self.dropout(activation) if self.training else activation
+        return probe.tap("output", self.outer_proj(inside))

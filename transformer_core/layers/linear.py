@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 PACKING = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+_multiply = torch.ops.mkldnn._linear_pointwise.default if PACKING else None
 _PACK_FOR_ROWS = 128
 _optimizer_steps = 0
 
@@ -22,6 +23,17 @@ def _count_step(*_: object) -> None:
 
 
 register_optimizer_step_post_hook(_count_step)  # a fused optimizer goes past the version counter
+
+
+def _fit(input: Tensor, weight: Tensor) -> bool:
+    return (
+        input.is_cpu
+        and weight.is_cpu
+        and input.dtype == weight.dtype == torch.float32
+        and input.numel() > 0
+        and not weight.is_inference()
+        and not torch.is_autocast_enabled("cpu")
+    )
 
 
 class Linear(nn.Linear):
@@ -36,24 +48,13 @@ class Linear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
-        if not PACKING or not torch.is_inference_mode_enabled() or not self._can_pack(input):
+        weight, bias = self._parameters.get("weight"), self._parameters.get("bias")
+        if _multiply is None or weight is None or not torch.is_inference_mode_enabled() or not _fit(input, weight):
             return F.linear(input, self.weight, self.bias)
-        return torch.ops.mkldnn._linear_pointwise(input, self._packed_weight(), self.bias, "none", [], "")
+        return _multiply(input, self._packed_weight(weight), bias, "none", [], "")
 
-    def _can_pack(self, input: Tensor) -> bool:
-        weight = self.weight
-        return (
-            isinstance(weight, nn.Parameter)
-            and input.device.type == "cpu"
-            and weight.device.type == "cpu"
-            and input.dtype == weight.dtype == torch.float32
-            and input.numel() > 0
-            and not weight.is_inference()
-            and not torch.is_autocast_enabled("cpu")
-        )
-
-    def _packed_weight(self) -> Tensor:
-        weight, packed = self.weight, self._packed
+    def _packed_weight(self, weight: Tensor) -> Tensor:
+        packed = self._packed
         stamp = (weight.data_ptr(), weight._version, _optimizer_steps)
         if packed is None or packed[0]() is not weight or packed[1] != stamp:
             layout = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _PACK_FOR_ROWS)

@@ -4,6 +4,8 @@ Vaswani et al. 2017, section 3.2.3. torch.nn.MultiheadAttention's boolean masks 
 Read next: attention.py.
 """
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
@@ -54,6 +56,17 @@ def additive_mask(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         mask: any; returns: the same
     """
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, float("-inf"))
+
+
+@lru_cache(maxsize=8)
+def additive_causal_mask(query_pos: int, key_pos: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return the causal mask in additive form, made once a size and shared: for reading only.
+
+    Shapes:
+        returns: (query_pos, key_pos)
+    """
+    with torch.inference_mode(False):
+        return additive_mask(causal_mask(query_pos, key_pos, device=device), dtype)
 
 
 def check_mask(mask: Tensor, scores_shape: tuple[int, int, int, int]) -> None:

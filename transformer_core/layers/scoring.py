@@ -51,6 +51,7 @@ def masked_softmax(scores: Tensor, *, some_hidden: bool = True) -> Tensor:
         some_hidden: False where no score is minus infinity, which saves looking for wholly masked rows.
     """
     weights = scores.softmax(-1)
-    if not some_hidden:
-        return weights
-    return weights.masked_fill(scores.amax(-1, keepdim=True) == float("-inf"), 0.0)
+    if some_hidden and bool(weights[..., 0].isnan().any()):
+        hidden = scores.amax(-1, keepdim=True) == float("-inf")  # (batch, head, query_pos, 1)
+        weights = scores.masked_fill(hidden, 0.0).softmax(-1).masked_fill(hidden, 0.0)
+    return weights

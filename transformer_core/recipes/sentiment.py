@@ -19,6 +19,7 @@ from tqdm import tqdm
 from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
 from transformer_core.evaluate import measure_classifier
 from transformer_core.models import Classifier
+from transformer_core.recipes.pretraining import STRETCHES, make_pretraining, take_over, work_folders
 from transformer_core.recipes.reviews import ReviewBatches, encode_rows, set_aside
 from transformer_core.recipes.sentiment_card import Measured, write_card
 from transformer_core.recipes.sentiment_settings import FULL, QUICK, Settings, describe
@@ -63,29 +64,27 @@ class CpuClock:
         self._file.write_text(json.dumps({"cpu_seconds": self.seconds}) + "\n", encoding="utf-8")
 
 
-def make_run(tokenizer: Tokenizer, examples: list[Example], settings: Settings, seed: int) -> Run:
-    """Return the run that trains a fresh classifier, before its first step."""
-    torch.manual_seed(seed)
-    model = Classifier(replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None))
+def make_runs(tokenizer: Tokenizer, examples: list[Example], settings: Settings, seed: int) -> tuple[Run, Run]:
+    """Return the run that guesses hidden words and the one that then classifies, each before its first step."""
+    model = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None)
     precision = "bfloat16" if has_bfloat16(torch.device("cpu")) else "float32"
+    rows, labels = encode_rows(tokenizer, examples), [example.label for example in examples]
+    cut = functools.partial(ReviewBatches, rows, labels, tokenizer, seed=seed)
+    before = replace(settings.pretraining.training, seed=seed, precision=precision)
+    stretches = cut(STRETCHES, max_len=settings.pretraining.max_len, batch_size=before.batch_size)
+    pretraining = make_pretraining(model, stretches, settings.pretraining, before)
     config = replace(settings.training, seed=seed, precision=precision)
-    batches = ReviewBatches(
-        encode_rows(tokenizer, examples),
-        [example.label for example in examples],
-        tokenizer,
-        settings.crops,
-        max_len=settings.model.max_len,
-        batch_size=config.batch_size,
-        seed=seed,
-    )
+    batches = cut(settings.crops, max_len=model.max_len, batch_size=config.batch_size)
     objective = functools.partial(classification, label_smoothing=config.label_smoothing, hide=settings.hide)
-    return Run(model, objective, batches, steps_per_epoch=len(batches), config=config)
+    torch.manual_seed(seed)
+    training = Run(Classifier(model), objective, batches, steps_per_epoch=len(batches), config=config)
+    return pretraining, training
 
 
 def take_steps(run: Run, work: Path, clock: CpuClock) -> None:
-    """Train to the end with a progress bar, saving the run on the way."""
+    """Train to the end with a progress bar named after the folder, saving the run on the way."""
     loss = None
-    with tqdm(total=run.total_steps, initial=run.step, desc="training", mininterval=2.0) as bar:
+    with tqdm(total=run.total_steps, initial=run.step, desc=work.name, mininterval=2.0) as bar:
         for step in run.steps():
             loss = step.loss if loss is None else 0.98 * loss + 0.02 * step.loss
             bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
@@ -130,16 +129,21 @@ def run_recipe(chosen: argparse.Namespace) -> Measured:
     examples, held_out = set_aside(read_labelled(file, LABELS), settings.set_aside_per_class, seed=chosen.seed)
     if chosen.held_out is not None:
         write_labelled(chosen.held_out, held_out)
+    folders = work_folders(chosen.work)
     if not chosen.resume:
-        forget_run(chosen.work)
+        for folder in folders:
+            forget_run(folder)
     chosen.work.mkdir(parents=True, exist_ok=True)
     clock = CpuClock(chosen.work / "clock.json", resume=chosen.resume)
     texts = [example.text for example in examples]
     tokenizer = Tokenizer.train("wordpiece", texts, vocab_size=settings.vocab_size, lowercase=True)
-    run = make_run(tokenizer, examples, settings, chosen.seed)
-    load_run(run, chosen.work)
-    take_steps(run, chosen.work, clock)
-    bundle = Bundle(chosen.out.name, run.model.eval().requires_grad_(False), tokenizer, LABELS)
+    pretraining, training = make_runs(tokenizer, examples, settings, chosen.seed)
+    if not load_run(training, folders[1]):
+        load_run(pretraining, folders[0])
+        take_steps(pretraining, folders[0], clock)
+        take_over(training.model, pretraining.model)
+    take_steps(training, folders[1], clock)
+    bundle = Bundle(chosen.out.name, training.model.eval().requires_grad_(False), tokenizer, LABELS)
     command = f"python -m transformer_core.recipes.sentiment --data DIR{' --quick' if chosen.quick else ''}"
     return write_bundle(
         bundle,

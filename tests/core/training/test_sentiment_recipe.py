@@ -26,7 +26,14 @@ def made(tmp_path_factory):
     arguments = ["--data", ".", "--out", "bundle", "--work", "work", "--held-out", "aside.csv", "--quick"]
     command = [sys.executable, "-m", "transformer_core.recipes.sentiment", *arguments]
     root = str(sentiment.__file__).rsplit("/transformer_core/", 1)[0]
-    done = subprocess.run(command, cwd=folder, env={"PYTHONPATH": root}, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
