@@ -60,10 +60,16 @@ def explore(view: View, words: Words) -> None:
         show_verdict(view.bundle.labels, reading.probabilities)
         same_scale = st.toggle(t("attention.same_scale"), True, key="same_scale", bind="query-params")
         grid = heads_grid(
-            weights, labels, words, layer=layer, head=head, same_scale=same_scale, version=f"{layer}.{head}|{text}"
+            weights,
+            labels,
+            words,
+            layer=layer,
+            head=head,
+            same_scale=same_scale,
+            version=f"{layer}.{head}|{text}",
+            note=section("attention", "grid"),
         )
         show_matrix(grid, key="heads", on_select=on_select)
-        st.caption(section("attention", "grid"))
         head_off_experiment(view, layer, head, reading)
     with head_place:
         figure = one_head(
@@ -75,10 +81,9 @@ def explore(view: View, words: Words) -> None:
             version=f"{step}|{layer}.{head}|{text}",
             title=t("attention.title_head", layer=layer, head=head),
             cell=cell_from_url(len(labels)),
+            note=section("attention", step),
         )
         show_matrix(figure, key="head_large", on_cell=on_cell)
-        st.caption(section("attention", step))
-        st.badge(t("attention.recomputed", difference=f"{steps.difference:.1e}"), icon=":material/calculate:")
         export_head(view, layer, head, steps)
     under_the_glass(reading.trace)
 

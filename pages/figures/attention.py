@@ -56,6 +56,7 @@ def heads_grid(
     layer: int,
     head: int,
     version: str,
+    note: str = "",
     same_scale: bool = True,
 ) -> MatrixFigure:
     """Draw every head of every layer.
@@ -65,6 +66,7 @@ def heads_grid(
         labels: one a token.
         layer, head: the chosen one.
         version: names this state; set on the page once it is painted.
+        note: the caption.
         same_scale: one scale for all heads, from 0 to 1; else each head's own, from 0 to its greatest weight.
     """
     panels = tuple(
@@ -87,6 +89,7 @@ def heads_grid(
         selected=panel_id(layer, head),
         link="attention",
         quantity=words.quantities["weights"],
+        note=note,
         filename="attention_heads",
         version=version,
     )
@@ -102,6 +105,7 @@ def one_head(
     step: str,
     cell: tuple[int, int] | None,
     version: str,
+    note: str = "",
 ) -> MatrixFigure:
     """Draw one step of one head, with the arithmetic of every cell.
 
@@ -125,6 +129,7 @@ def one_head(
         link="attention",
         title=title,
         quantity=words.quantities[step],
+        note=note,
         filename=f"attention_{step}",
         version=version,
         explain=None if step == "mixture" else explain,

@@ -42,8 +42,10 @@ def matrix_words() -> Words:
 
 def head_off_experiment(view: View, layer: int, head: int, before: Reading) -> None:
     """Ask for a prediction, then switch the head off and show what that changes."""
-    with st.container(border=True):
-        st.subheader(t("try.heading"), anchor=False)
+    box = st.expander(t("try.heading"), icon=":material/science:", key="try_open", bind="query-params")
+    if not box.open:
+        return
+    with box:
         st.markdown(section("attention", "try").format(layer=layer, head=head))
         guess = st.radio(
             t("try.guess"),

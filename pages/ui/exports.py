@@ -27,7 +27,7 @@ def export_head(view: View, layer: int, head: int, steps: HeadSteps) -> None:
         return to_html(figure, title=title, language=language())
 
     def npz() -> bytes:
-        arrays = {name: array for name, array in vars(steps).items() if name not in ("divisor", "difference")}
+        arrays = {name: array for name, array in vars(steps).items() if name != "divisor"}
         return to_npz(arrays)
 
     def script() -> str:
@@ -41,7 +41,10 @@ def export_head(view: View, layer: int, head: int, steps: HeadSteps) -> None:
         ("HTML", "html", "text/html", html),
         ("Python", "py", "text/x-python", script),
     )
-    with st.popover(t("export.heading"), icon=":material/download:"):
+    box = st.popover(t("export.heading"), icon=":material/download:", key="export_open", on_change="rerun")
+    if not box.open:
+        return
+    with box:
         st.caption(t("export.note"))
         for name, ending, mime, make in files:
             st.download_button(

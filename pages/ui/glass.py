@@ -12,7 +12,10 @@ from transformer_core.probe import Trace
 
 def under_the_glass(trace: Trace) -> None:
     """Let a person pick a tensor of the trace and show what it is."""
-    with st.expander(t("glass.heading"), icon=":material/search:"):
+    box = st.expander(t("glass.heading"), icon=":material/search:", key="glass_open", bind="query-params")
+    if not box.open:
+        return
+    with box:
         name = st.selectbox(t("glass.tensor"), list(trace), key="glass", bind="query-params")
         tensor, site = trace[name].float(), trace.site(name)
         axes = ", ".join(f"{axis} {size}" for axis, size in zip(site.axes, tensor.shape, strict=True))

@@ -1,4 +1,4 @@
-"""The model's verdict on the text: one bar a class, each with its probability.
+"""The model's verdict on the text: a bar for the likeliest class, and the probability of each.
 
 Read next: attention.py.
 """
@@ -16,8 +16,7 @@ def class_word(label: str) -> str:
 
 
 def show_verdict(labels: Sequence[str], probabilities: Sequence[float]) -> None:
-    """Show every class with its probability, the likeliest in bold."""
-    likeliest = max(probabilities)
-    for label, probability, place in zip(labels, probabilities, st.columns(len(labels)), strict=True):
-        name = f"**{class_word(label)}**" if probability == likeliest else class_word(label)
-        place.progress(probability, f"{name} {probability:.1%}")
+    """Show the likeliest class as a bar, and every class with its probability."""
+    ranked = sorted(zip(probabilities, map(class_word, labels), strict=True), reverse=True)
+    first, *others = (f"{name} {probability:.1%}" for probability, name in ranked)
+    st.progress(ranked[0][0], " · ".join([f"**{first}**", *others]))

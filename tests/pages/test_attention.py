@@ -54,7 +54,7 @@ def test_a_window_beyond_a_shortened_text_moves_back() -> None:
 
 
 def test_another_layer_has_its_own_tensors_under_the_glass() -> None:
-    app = run("attention", text=TEXT)
+    app = run("attention", text=TEXT, glass_open="true")
     app.selectbox(key="glass").set_value("encoder.layer0.self_attention.scores").run()
     app.button_group(key="layer@attention").set_value("2").run()
     assert not app.exception
@@ -62,7 +62,7 @@ def test_another_layer_has_its_own_tensors_under_the_glass() -> None:
 
 
 def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None:
-    app = run("attention", text=TEXT, layer="2", head="3")
+    app = run("attention", text=TEXT, layer="2", head="3", try_open="true")
     app.radio[0].set_value("little").run()
     bundle = open_bundle("sentiment")
     encoding = bundle.tokenizer.encode(TEXT)
@@ -76,7 +76,7 @@ def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_under_the_glass_any_tensor_has_shape_and_line(language: str) -> None:
-    app = run("attention", lang=language, text=TEXT)
+    app = run("attention", lang=language, text=TEXT, glass_open="true")
     box = app.selectbox(key="glass")
     for name in box.options:
         app.selectbox(key="glass").set_value(name).run()

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from transformer_core.probe import Edit, Trace
@@ -26,7 +25,6 @@ class HeadSteps:
     Args:
         products: query . key, recomputed here; all else is as the model computed it.
         divisor: sqrt(d_head).
-        difference: greatest difference between the recorded weights and softmax(products / divisor) recomputed here.
     """
 
     query: np.ndarray
@@ -38,7 +36,6 @@ class HeadSteps:
     weights: np.ndarray
     mixture: np.ndarray
     divisor: float
-    difference: float
 
 
 def head_steps(trace: Trace, scope: str, head: int) -> HeadSteps:
@@ -62,8 +59,6 @@ def head_steps(trace: Trace, scope: str, head: int) -> HeadSteps:
     query, key = (array(f"rotated_{leaf}" if f"{scope}.rotated_{leaf}" in trace else leaf) for leaf in ("query", "key"))
     masked_scores, weights = array("masked_scores"), array("weights")
     products, divisor = query @ key.T, math.sqrt(query.shape[1])
-    again = torch.from_numpy(np.where(np.isfinite(masked_scores), products / divisor, -np.inf)).softmax(-1).numpy()
-    difference = float(np.abs(np.nan_to_num(again) - weights).max())
     return HeadSteps(
         query,
         key,
@@ -74,7 +69,6 @@ def head_steps(trace: Trace, scope: str, head: int) -> HeadSteps:
         weights,
         array("heads"),
         divisor,
-        difference,
     )
 
 
