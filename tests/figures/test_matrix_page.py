@@ -155,8 +155,6 @@ def test_page_script_mounts_it():
     def script():
         import numpy as np
 
-        from pages.figures.matrix import MatrixFigure
-        from pages.figures.matrix_parts import Axis, Panel, Scale
         from pages.ui.matrix import Choice, show_matrix
         from tests.figures.matrices import ENGLISH_WORDS
 
