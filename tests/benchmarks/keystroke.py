@@ -16,8 +16,8 @@ from tests.e2e.serving import launch, serving, settle
 
 BOUND_MS = 150
 TEXT = (
-    "The story was slow at first but the actors were so good that I forgot the time and in the end "
-    "I wanted to see the whole film again with my friends x"
+    "The story was slow at first but the actors were good and I forgot the time and in the end "
+    "I wanted to see the film with my friends x"
 )
 
 LISTEN = """
