@@ -83,8 +83,8 @@ def explore(view: View, words: Words) -> None:
             cell=cell_from_url(len(labels)),
             note=section("attention", step),
         )
-        show_matrix(figure, key="head_large", on_cell=on_cell)
-        export_head(view, layer, head, steps)
+        show_matrix(figure, key="head_large", on_cell=None if step == "mixture" else on_cell)
+        export_head(view, layer, head, steps, step)
     under_the_glass(reading.trace)
 
 

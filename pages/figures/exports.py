@@ -37,24 +37,25 @@ def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     return buffer.getvalue()
 
 
-def attention_script(*, bundle: str, text: str, layer: int, head: int, n_tokens: int) -> str:
-    """Write the Python script that recomputes one head's weights with transformer_core alone.
+def attention_script(*, bundle: str, text: str, layer: int, head: int, step: str, n_tokens: int) -> str:
+    """Write the Python script that recomputes one step of one head with transformer_core alone.
 
-    Run in the project's folder it prints the tokens and the matrix, and saves the matrix as attention.npy.
+    Run in the project's folder it prints the tokens and the matrix, and saves the matrix as STEP.npy.
     """
     return f'''"""Recompute the attention of one head, as Vitrine showed it."""
 
 import numpy as np
 
+from transformer_core import load
+from transformer_core.analysis.heads import head_steps
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import load
 
 bundle = load("assets/checkpoints/{bundle}")
 encoding = bundle.tokenizer.encode({text!r}, max_len={n_tokens})
-reading = read(bundle, encoding, sites=("*.self_attention.weights",))
-weights = reading.trace.stack("*.self_attention.weights")[{layer}, 0, {head}]  # (query_pos, key_pos)
+reading = read(bundle, encoding, sites=("encoder.layer{layer}.self_attention.*",))
+steps = head_steps(reading.trace, "encoder.layer{layer}.self_attention", {head})
 print(" ".join(encoding.labels))
 print(dict(zip(bundle.labels, reading.probabilities)))
-print(weights)
-np.save("attention.npy", weights.cpu().numpy())
+print(steps.{step})
+np.save("{step}.npy", steps.{step})
 '''

@@ -53,7 +53,7 @@ def head_off_experiment(view: View, layer: int, head: int, before: Reading) -> N
             format_func=lambda name: t(f"try.{name}"),
             index=None,
             horizontal=True,
-            key=f"guess {view.encoding.text} {layer}.{head}",
+            key=f"guess {view.bundle.name} {view.encoding.text} {layer}.{head}",
         )
         if guess is None:
             return

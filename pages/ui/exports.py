@@ -11,18 +11,28 @@ from pages.figures.matrix_page import to_html
 from pages.ui.attention import matrix_words
 from pages.ui.header import View
 from pages.ui.language import language, t
+from pages.ui.url import cell_from_url
 from transformer_core.analysis.heads import HeadSteps
 
 
-def export_head(view: View, layer: int, head: int, steps: HeadSteps) -> None:
-    """Offer the chosen head as CSV, .npz, a page of its own, and the script that recomputes it."""
+def export_head(view: View, layer: int, head: int, steps: HeadSteps, step: str) -> None:
+    """Offer the chosen step of the chosen head as CSV, .npz, a page of its own, and the script that recomputes it."""
     labels = view.encoding.labels
-    stem = f"attention_layer{layer}_head{head}"
+    stem = f"attention_layer{layer}_head{head}_{step}"
+    values = getattr(steps, step)
+    across = labels if values.shape[1] == len(labels) and step != "mixture" else tuple(map(str, range(values.shape[1])))
 
     def html() -> str:
         title = t("attention.title_head", layer=layer, head=head)
         figure = one_head(
-            vars(steps), steps.divisor, labels, matrix_words(), title=title, step="weights", cell=None, version=stem
+            vars(steps),
+            steps.divisor,
+            labels,
+            matrix_words(),
+            title=title,
+            step=step,
+            cell=cell_from_url(len(labels)),
+            version=stem,
         )
         return to_html(figure, title=title, language=language())
 
@@ -32,11 +42,11 @@ def export_head(view: View, layer: int, head: int, steps: HeadSteps) -> None:
 
     def script() -> str:
         return attention_script(
-            bundle=view.bundle.name, text=view.encoding.text, layer=layer, head=head, n_tokens=len(labels)
+            bundle=view.bundle.name, text=view.encoding.text, layer=layer, head=head, step=step, n_tokens=len(labels)
         )
 
     files = (
-        ("CSV", "csv", "text/csv", lambda: to_csv(steps.weights, labels, labels)),
+        ("CSV", "csv", "text/csv", lambda: to_csv(values, labels, across).encode("utf-8-sig")),
         (".npz", "npz", "application/octet-stream", npz),
         ("HTML", "html", "text/html", html),
         ("Python", "py", "text/x-python", script),

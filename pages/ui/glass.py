@@ -29,6 +29,6 @@ def under_the_glass(trace: Trace) -> None:
             place.metric(t(f"glass.{key}"), f"{float(value):.4g}")
         if masked := tensor.numel() - finite.numel():
             st.caption(t("glass.masked", count=masked))
-        for line in tapped_at(name.rpartition(".")[2]):
+        for line in tapped_at(name)[:1]:
             st.caption(f"{line.path}:{line.number}")
             st.code(line.code, language="python")

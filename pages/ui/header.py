@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import streamlit as st
 
-from pages.ui.language import LANGUAGES, t
+from pages.ui.language import LANGUAGES, plain, t
 from pages.ui.models import bundle_names, open_bundle
 from pages.ui.url import choose, choose_from_list, write
 from transformer_core.checkpoints import Bundle, BundleError
@@ -17,6 +17,7 @@ from transformer_core.text import Encoding
 DEFAULT_TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 128
+FIRST_CJK = 0x2E80  # from here on, scripts that write no blanks between words
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def header() -> View:
     """Show the controls and return what they chose; where nothing can be read, say why and end the page."""
     text_place, model_place, language_place = st.columns([6, 1.6, 1.4], vertical_alignment="bottom")
     with language_place:
-        choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True)
+        choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
     with text_place:
         text = write(t("header.text"), name="text", default=DEFAULT_TEXT)
     with model_place:
@@ -45,7 +46,7 @@ def _read(name: str | None, text: str) -> tuple[Bundle, Encoding]:
     try:
         bundle = open_bundle(name)
     except BundleError as error:
-        _end(t("model.broken", name=name, error=error))
+        _end(t("model.broken", name=plain(name), error=plain(str(error))))
     if not text.strip():
         _end(t("text.empty"))
     if len(text) > MOST_CHARACTERS:
@@ -53,7 +54,7 @@ def _read(name: str | None, text: str) -> tuple[Bundle, Encoding]:
     try:
         encoding = bundle.tokenizer.encode(text)
     except ValueError as error:
-        _end(t("text.unreadable", error=error))
+        _end(t("text.unreadable", error=plain(str(error))))
     return bundle, _window(bundle, encoding)
 
 
@@ -61,12 +62,23 @@ def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
     most = min(MOST_TOKENS, bundle.config.max_len)
     if len(encoding) <= most:
         return encoding
-    starts = [start for (start, _), special in zip(encoding.offsets, encoding.special, strict=True) if not special]
+    starts = [start for start, end in encoding.offsets if end]  # of the text's own tokens, not the template's
     last = len(encoding) - most
     if st.session_state.get("start", 0) > last:
         st.session_state.start = last
     start = st.slider(t("text.window", count=len(encoding), most=most), 0, last, 0, key="start", bind="query-params")
-    return bundle.tokenizer.encode(encoding.text[starts[start] :], max_len=most)
+    return bundle.tokenizer.encode(encoding.text[word_start(encoding.text, starts[start]) :], max_len=most)
+
+
+def word_start(text: str, place: int) -> int:
+    """Move a place back to where its word starts, so that the window has the whole text's tokens."""
+    while place > 0 and _is_inside_word(text[place - 1]) and _is_inside_word(text[place]):
+        place -= 1
+    return place
+
+
+def _is_inside_word(character: str) -> bool:
+    return character.isalnum() and ord(character) < FIRST_CJK
 
 
 def _end(message: str) -> NoReturn:

@@ -3,6 +3,7 @@
 Read next: models.py.
 """
 
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -44,6 +45,11 @@ def t(key: str, **values: object) -> str:
     """Return the word for a key in the language chosen, with values put in."""
     word = words(language())[key]
     return word.format(**values) if values else word
+
+
+def plain(text: str) -> str:
+    """Return text that Markdown shows as it is: no link, no picture, no colour."""
+    return re.sub(r"([\\`*_{}\[\]()#!|<>~$:&])", r"\\\1", text)
 
 
 def section(page: str, name: str) -> str:

@@ -4,12 +4,13 @@ Streamlit drops a widget's value when the page changes, and its own binding writ
 length) to the URL; so the session keeps each choice by name, and a page's widget starts from it. Read next: header.py.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from pages.ui.language import t
+from pages.ui.language import plain, t
 
 MOST_IN_URL = 2_000
 
@@ -19,8 +20,9 @@ def _kept() -> dict[str, Any]:
 
 
 def start_in(language: str) -> None:
-    """Keep a language to begin with; what a person chooses later stays."""
-    _kept().setdefault("lang", language)
+    """Keep a language to begin with where the URL names none; what a person chooses later stays."""
+    if "lang" not in st.query_params:
+        _kept().setdefault("lang", language)
 
 
 def widget_key(name: str) -> str:
@@ -64,12 +66,14 @@ def _allow(key: str, name: str, options: Sequence[str], default: str) -> None:
     asked = st.session_state[key]
     if asked not in options:
         shown = ", ".join(options) if len(options) <= 12 else f"{options[0]} … {options[-1]}"
-        message = t("url.unknown", name=name, asked=str(asked)[:80], options=shown)
+        message = t("url.unknown", name=name, asked=plain(str(asked)[:80]), options=shown)
         st.toast(message, icon=":material/link_off:", duration="infinite")
         st.session_state[key] = default
 
 
-def choose(label: str, options: Mapping[str, str], *, name: str, default: str, collapsed: bool = False) -> str:
+def choose(
+    label: str, options: Mapping[str, str], *, name: str, default: str, collapsed: bool = False, always: bool = False
+) -> str:
     """Show a segmented control.
 
     Args:
@@ -77,6 +81,7 @@ def choose(label: str, options: Mapping[str, str], *, name: str, default: str, c
         name: the choice's name in the URL and from page to page.
         default: the option that the URL leaves out.
         collapsed: hide the label, which screen readers still get.
+        always: write the default to the URL, too, since without it another browser would choose otherwise.
     """
     key = recall(name, default)
     _allow(key, name, list(options), default)
@@ -84,7 +89,7 @@ def choose(label: str, options: Mapping[str, str], *, name: str, default: str, c
     chosen = st.segmented_control(
         label, list(options), format_func=options.__getitem__, required=True, key=key, label_visibility=visibility
     )
-    keep(name, chosen or default, default)
+    keep(name, chosen or default, "" if always else default)
     return chosen or default
 
 
@@ -108,7 +113,8 @@ def write(label: str, *, name: str, default: str) -> str:
 
 def cell_from_url(size: int) -> tuple[int, int] | None:
     """Return the pinned cell (row, col) that the URL names, where both lie within `size`."""
-    row, _, col = st.query_params.get("cell", "").partition(".")
-    if not (row.isdecimal() and col.isdecimal()):
+    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", st.query_params.get("cell", ""))
+    if found is None:
         return None
-    return (int(row), int(col)) if int(row) < size and int(col) < size else None
+    row, col = map(int, found.groups())
+    return (row, col) if row < size and col < size else None

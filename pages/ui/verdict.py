@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui.language import language, words
+from pages.ui.language import language, plain, words
 
 
 def class_word(label: str) -> str:
     """Return a class's name in the language chosen, or as the bundle has it."""
-    return words(language()).get(f"class.{label}", label)
+    return words(language()).get(f"class.{label}", plain(label))
 
 
 def show_verdict(labels: Sequence[str], probabilities: Sequence[float]) -> None:

@@ -63,7 +63,7 @@ def test_downloads_hold_the_numbers_on_the_screen(page: Page, address: str, tmp_
     page.get_by_text("Export", exact=True).click()
     button = page.get_by_test_id("stDownloadButton").get_by_role("button")
     table = download(page, button.filter(has_text="CSV"), tmp_path)
-    rows = list(csv.reader(io.StringIO(table.read_text(encoding="utf-8"))))
+    rows = list(csv.reader(io.StringIO(table.read_text(encoding="utf-8-sig"))))
     assert tuple(rows[0][1:]) == labels
     np.testing.assert_allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], expected, atol=1e-6)
     arrays = np.load(download(page, button.filter(has_text=".npz"), tmp_path), allow_pickle=False)
@@ -106,3 +106,31 @@ def test_one_hundred_and_twenty_eight_tokens_stay_readable(page: Page, address: 
     visit(page, address, "attention", text=text)
     wait_painted(page, f"0.0|{text}")
     expect(large(page).locator(".vm-canvas")).to_be_visible()
+
+
+def test_the_same_head_can_be_clicked_again_after_a_control_moved_on(page: Page, address: str) -> None:
+    visit(page, address, "attention", text=TEXT)
+    wait_painted(page, f"0.0|{TEXT}")
+    canvas = grid(page).locator(".vm-canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    place = {"x": box["width"] * 0.95, "y": box["height"] * 0.2}
+    canvas.click(position=place)
+    wait_painted(page, f"0.7|{TEXT}")
+    page.wait_for_timeout(2_500)
+    page.get_by_role("radio", name="0", exact=True).last.click()
+    wait_painted(page, f"0.0|{TEXT}")
+    page.wait_for_timeout(500)
+    canvas.click(position=place)
+    wait_painted(page, f"0.7|{TEXT}")
+
+
+def test_a_dimension_of_the_mixture_is_not_taken_for_a_key(page: Page, address: str) -> None:
+    visit(page, address, "attention", text=TEXT, step="mixture")
+    wait_painted(page, f"0.0|{TEXT}")
+    canvas = large(page).locator(".vm-canvas")
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(800)
+    assert "cell=" not in page.url

@@ -32,7 +32,7 @@ def test_a_link_gives_the_same_screen_to_another_person(page: Page, browser: Bro
     other.goto(link)
     wait_painted(other, f"2.0|{TEXT}")
     expect(large(other)).to_have_attribute("data-painted", f"scores|2.0|{TEXT}")
-    expect(other.get_by_role("heading", name="注意力")).to_be_visible()
+    expect(other.get_by_role("heading", name="Attention")).to_be_visible()
     other.close()
 
 
@@ -64,3 +64,14 @@ def test_an_unknown_layer_and_model_are_named_and_the_page_lives_on(page: Page, 
     wait_painted(page, f"0.0|{TEXT}")
     expect(page.get_by_text("layer = 77")).to_be_visible()
     expect(page.get_by_text("model = nonsense")).to_be_visible()
+
+
+def test_english_chosen_in_a_chinese_browser_stays(browser: Browser, address: str) -> None:
+    page = browser.new_context(locale="zh-CN").new_page()
+    visit(page, address, "attention", text=TEXT)
+    expect(page.get_by_role("heading", name="注意力")).to_be_visible()
+    page.get_by_text("English", exact=True).click()
+    expect(page.get_by_role("heading", name="Attention")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="Attention")).to_be_visible()
+    page.close()

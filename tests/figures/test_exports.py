@@ -22,7 +22,7 @@ def test_the_script_recomputes_the_weights_on_the_screen(tmp_path) -> None:
     encoding = bundle.tokenizer.encode(TEXT)
     trace = read(bundle, encoding, sites=("encoder.layer2.self_attention.*",)).trace
     shown = head_steps(trace, "encoder.layer2.self_attention", 5).weights
-    script = attention_script(bundle="sentiment", text=TEXT, layer=2, head=5, n_tokens=len(encoding))
+    script = attention_script(bundle="sentiment", text=TEXT, layer=2, head=5, step="weights", n_tokens=len(encoding))
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     run = subprocess.run(
         [sys.executable, "-c", script],
@@ -33,7 +33,7 @@ def test_the_script_recomputes_the_weights_on_the_screen(tmp_path) -> None:
         timeout=120,
     )
     assert run.returncode == 0, run.stderr
-    np.testing.assert_allclose(np.load(tmp_path / "attention.npy"), shown, atol=1e-6)
+    np.testing.assert_allclose(np.load(tmp_path / "weights.npy"), shown, atol=1e-6)
 
 
 def test_csv_reads_back_exactly_and_no_label_is_a_formula() -> None:
@@ -53,4 +53,6 @@ def test_npz_reads_back_without_pickle() -> None:
 
 @pytest.mark.parametrize("text", ['"""', "'''\n", "\\", "{layer}"])
 def test_any_text_leaves_the_script_valid_python(text: str) -> None:
-    compile(attention_script(bundle="sentiment", text=text, layer=0, head=0, n_tokens=9), "script", "exec")
+    compile(
+        attention_script(bundle="sentiment", text=text, layer=0, head=0, step="mixture", n_tokens=9), "script", "exec"
+    )

@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.figures.matrix import WORDS, MatrixFigure
+from pages.figures.matrix import WORDS
 from pages.figures.matrix_bytes import unpack
 from pages.figures.matrix_page import ASSETS, SCRIPTS, component_assets, to_html
-from pages.figures.matrix_parts import Axis, Panel, Scale
 from tests.figures.matrices import ATTACK, ENGLISH_WORDS, attention, figure, panel_of
 
 
@@ -155,12 +154,14 @@ def test_page_script_mounts_it():
     def script():
         import numpy as np
 
+        from pages.figures import matrix, matrix_parts
         from pages.ui.matrix import Choice, show_matrix
         from tests.figures.matrices import ENGLISH_WORDS
 
-        axis = Axis("position", ("a", "b"))
-        panel = Panel("p", "", np.eye(2), Scale.of("probability"))
-        choice = show_matrix(MatrixFigure((panel,), axis, axis, ENGLISH_WORDS), key="m", on_select=print, on_cell=print)
+        axis = matrix_parts.Axis("position", ("a", "b"))
+        panel = matrix_parts.Panel("p", "", np.eye(2), matrix_parts.Scale.of("probability"))
+        figure = matrix.MatrixFigure((panel,), axis, axis, ENGLISH_WORDS)
+        choice = show_matrix(figure, key="m", on_select=print, on_cell=print)
         assert choice == Choice(None, None)
 
     for _ in range(2):  # a second server in one process registers it anew

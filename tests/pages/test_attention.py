@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from pages.ui.header import word_start
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.pages.running import run, told
@@ -32,7 +33,7 @@ def test_an_unknown_layer_in_the_link_is_named() -> None:
     assert app.session_state["layer@attention"] == "0"
 
 
-@pytest.mark.parametrize("cell", ["3.4", "99.0", "x.y", "", "1", "-1.2", "٣.1", "1.1.1"])
+@pytest.mark.parametrize("cell", ["3.4", "99.0", "x.y", "", "1", "-1.2", "٣.1", "1.1.1", f"{'9' * 5000}.1"])
 def test_any_cell_in_the_link_is_survived(cell: str) -> None:
     assert not run("attention", text=TEXT, cell=cell).exception
 
@@ -85,3 +86,29 @@ def test_under_the_glass_any_tensor_has_shape_and_line(language: str) -> None:
         assert words(language)[f"site.{leaf}"] in told(app)
         assert any(f'tap("{leaf}"' in str(code.value) for code in app.code)
         assert re.search(r"\(batch 1", app.metric[0].value) or "head" in app.metric[0].value
+
+
+@pytest.mark.parametrize("text", ["[MASK] " * 130, "[PAD]", "[CLS] [SEP] " * 80, "unwatchability " * 60])
+def test_text_that_spells_special_tokens_is_read(text: str) -> None:
+    assert not run("attention", text=text).exception
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "start"),
+    [("an unwatchability", 8, 3), ("an unwatchability", 3, 3), ("这部电影", 2, 2), ("a.b", 2, 2)],
+)
+def test_a_window_starts_where_a_word_does(text: str, place: int, start: int) -> None:
+    assert word_start(text, place) == start
+
+
+def test_a_link_cannot_put_a_link_into_a_message() -> None:
+    app = run("attention", layer="[Log in again](https://example.org)")
+    assert not app.exception
+    assert "](" not in "".join(toast.value for toast in app.toast)
+
+
+def test_typed_padding_is_hidden_from_every_query() -> None:
+    bundle = open_bundle("sentiment")
+    encoding = bundle.tokenizer.encode("good [PAD] film")
+    weights = read(bundle, encoding, sites=("*.weights",)).trace.stack("*.weights")
+    assert weights[..., encoding.ids.index(bundle.tokenizer.pad_id)].abs().max() == 0

@@ -37,6 +37,29 @@ def _taps() -> dict[str, tuple[SourceLine, ...]]:
     return {leaf: tuple(places) for leaf, places in found.items()}
 
 
-def tapped_at(leaf: str) -> tuple[SourceLine, ...]:
-    """Return every line that taps a leaf site such as ``weights``; empty where none does."""
-    return _taps().get(leaf, ())
+HOMES = {
+    "embedding": "embeddings",
+    "norm": "normalization",
+    "final_norm": "normalization",
+    "self_attention": "attention",
+    "cross_attention": "attention",
+    "feed_forward": "feed_forward",
+    "mlm_head": "bert",
+    "nsp_head": "bert",
+    "": "classifier",
+}
+
+
+def tapped_at(name: str) -> tuple[SourceLine, ...]:
+    """Return the lines that tap a full name such as ``encoder.layer0.self_attention.weights``; empty where none does.
+
+    Several parts tap a leaf of one name; the part that the name stands in decides which is meant.
+    """
+    scope, _, leaf = name.rpartition(".")
+    places = _taps().get(leaf, ())
+    home = HOMES.get(scope.rpartition(".")[2], "blocks")
+    if leaf == "residual" and home != "embeddings":
+        home = "blocks"
+    meant = tuple(place for place in places if Path(place.path).stem == home)
+    wanted = "x + output" if (leaf == "residual" and "attention" in scope) or "feed_forward" in scope else ""
+    return tuple(place for place in meant if wanted in place.code) or meant or places

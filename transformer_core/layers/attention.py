@@ -153,7 +153,7 @@ class MultiHeadAttention(nn.Module):
         if causal:
             masked_scores = masked_scores + additive_causal_mask(*scores.shape[2:], scores.dtype, scores.device)
         used = probe.tap("masked_scores", masked_scores)
-        weights = masked_softmax(used, some_hidden=used is not scores)
+        weights = masked_softmax(used, some_hidden=used is not scores or probe.wants("scores"))
         weights = probe.tap("weights", weights)  # (batch, head, query_pos, key_pos)
         return (F.dropout(weights, self.dropout) if self.training else weights) @ value
 

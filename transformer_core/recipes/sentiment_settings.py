@@ -64,7 +64,7 @@ def describe(settings: Settings) -> str:
     config, crops, before = settings.training, settings.crops, settings.pretraining
     return (
         f"first {before.training.epochs} epochs of guessing hidden words ({before.hide:.0%} of the tokens, "
-        f"stretches of {before.max_len}, {before.training.batch_size} a step, learning rate "
+        f"stretches of {before.max_len}, learning rate "
         f"{before.training.learning_rate:g}), no labels used; then classes, {config.epochs} epochs, "
         f"{config.batch_size} reviews a step; a review is cut to its opening ({crops.opening:.0%}), to any stretch "
         f"({crops.window:.0%}), or to 1 to {crops.longest} whole sentences; {settings.hide:.0%} of the tokens hidden; "

@@ -50,13 +50,13 @@ def forget_run(folder: str | os.PathLike[str]) -> None:
 
 
 def load_run(run: Run, folder: str | os.PathLike[str]) -> bool:
-    """Bring a fresh run to where save_run left another of the same model, data and config.
+    """Bring a fresh run to where save_run left another of the same model and config; the caller brings the same data.
 
     Returns:
         Whether there was anything to take up.
 
     Raises:
-        ValueError: what is in the folder is broken, or belongs to a run of another model, data or config.
+        ValueError: what is in the folder is broken, or belongs to a run of another model, config or number of batches.
     """
     folder = Path(folder)
     if not (folder / PLACE).is_file():

@@ -110,7 +110,8 @@ export const pointing = {
     this.point();
     this.say();
     this.refreshTable();
-    this.send?.({ selected, cell: pinned && [pinned.row, pinned.col], changed });
+    this.told = (this.told ?? 0) + 1; // Streamlit hears only of what differs from the last state
+    this.send?.({ selected, cell: pinned && [pinned.row, pinned.col], changed, told: this.told });
   },
 
   onWheel(event) {

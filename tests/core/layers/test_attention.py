@@ -10,7 +10,7 @@ from tests.core.helpers import close, exactly, lively
 from tests.core.torch_twins import copy_attention
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.masks import causal_mask
-from transformer_core.probe import SILENT, Probe
+from transformer_core.probe import SILENT, Probe, capture
 
 BATCH, HEADS, QUERY, KEY, D_MODEL = 2, 3, 4, 5, 12
 PATHS = {"fused": lambda: SILENT, "explicit": Probe}
@@ -188,3 +188,11 @@ def test_dropout_is_on_in_training_only_and_after_the_recorded_weights():
 def test_errors_name_the_values(options, message):
     with pytest.raises(ValueError, match=exactly(message)):
         MultiHeadAttention(10, 4, **options)
+
+
+def test_an_edit_of_the_scores_that_hides_a_row_gives_zeros():
+    attention = MultiHeadAttention(8, 2).eval()
+    edits = {"scores": lambda scores: torch.full_like(scores, float("-inf"))}
+    _, trace = capture(attention, torch.randn(1, 3, 8), sites=("weights", "heads"), edits=edits)
+    assert trace["weights"].abs().max() == 0
+    assert trace["heads"].abs().max() == 0

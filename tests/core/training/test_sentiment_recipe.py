@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from transformer_core.evaluate import evaluate
 from transformer_core.recipes import sentiment
 from transformer_core.recipes.reviews import Crops, set_aside
 from transformer_core.recipes.sentiment_card import SENTENCES
+from transformer_core.recipes.sentiment_settings import FULL, describe
 from transformer_core.training.data import Example
 
 
@@ -107,3 +110,10 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(made, tmp_path, monkeypa
     whole, parts = load(tmp_path / "whole"), load(tmp_path / "parts")
     for name, parameter in whole.model.named_parameters():
         assert torch.equal(parameter, parts.model.get_parameter(name)), name
+
+
+def test_the_shipped_bundle_is_what_the_recipe_makes():
+    shipped = load(Path(__file__).parents[3] / "assets" / "checkpoints" / "sentiment")
+    vocabulary = {"vocab_size": shipped.config.vocab_size, "target_vocab_size": shipped.config.vocab_size}
+    assert shipped.config == replace(FULL.model, **vocabulary)
+    assert describe(FULL) in shipped.card
