@@ -42,7 +42,9 @@ BA = "Ba et al. 2016, eq. 4"
 
 SITES: dict[str, Site] = {
     "token_ids": Site(("batch", "pos"), r"t_i", f"{VASWANI}, section 3.4", "the vocabulary ids read", "id"),
-    "segment_ids": Site(("batch", "pos"), r"s_i", f"{BERT}, section 3.2", "which sentence a token belongs to", "id"),
+    "segment_ids": Site(
+        ("batch", "pos"), r"s_i", f"{BERT}, section 3 and figure 2", "which sentence a token belongs to", "id"
+    ),
     "token_embedding": Site(
         STREAM, r"E_{t_i}", f"{VASWANI}, section 3.4", "the row of the embedding matrix of each token"
     ),
@@ -53,10 +55,11 @@ SITES: dict[str, Site] = {
         "the row, scaled so that positions do not drown it",
     ),
     "segment_embedding": Site(
-        STREAM, r"S_{s_i}", f"{BERT}, section 3.2", "the row of the segment matrix of each token"
+        STREAM, r"S_{s_i}", f"{BERT}, section 3 and figure 2", "the row of the segment matrix of each token"
     ),
     "position_embedding": Site(
         ("pos", "d_model"),
+        r"P_{pos};\quad \text{sinusoidal: } "
         r"PE_{(pos,2i)}=\sin\frac{pos}{10000^{2i/d_{model}}},\; PE_{(pos,2i+1)}=\cos\frac{pos}{10000^{2i/d_{model}}}",
         f"{VASWANI}, section 3.5",
         "the vector of each position, computed or learned",
@@ -64,7 +67,7 @@ SITES: dict[str, Site] = {
     ),
     "residual": Site(
         STREAM,
-        r"x + \mathrm{Sublayer}(x)",
+        r"x+\mathrm{Sublayer}(x);\quad \text{pre-norm: } x+\mathrm{Sublayer}(\mathrm{LN}(x))",
         f"{VASWANI}, section 3.1",
         "the residual stream after the part that names it",
         lens_name="blocks.{layer}.hook_resid_post",
@@ -85,21 +88,21 @@ SITES: dict[str, Site] = {
     ),
     "query": Site(
         QUERY_HEADS,
-        r"Q=XW^Q",
+        r"Q=XW^Q+b^Q",
         f"{VASWANI}, section 3.2.2",
         "what each position looks for",
         lens_name="blocks.{layer}.attn.hook_q",
     ),
     "key": Site(
         KEY_HEADS,
-        r"K=XW^K",
+        r"K=XW^K+b^K",
         f"{VASWANI}, section 3.2.2",
         "what each position offers to be found by",
         lens_name="blocks.{layer}.attn.hook_k",
     ),
     "value": Site(
         KEY_HEADS,
-        r"V=XW^V",
+        r"V=XW^V+b^V",
         f"{VASWANI}, section 3.2.2",
         "what each position hands over when attended to",
         lens_name="blocks.{layer}.attn.hook_v",
@@ -186,13 +189,13 @@ SITES: dict[str, Site] = {
     "pooled": Site(
         ("batch", "d_model"),
         r"\tanh(x_0W+b)",
-        f"{BERT}, appendix A",
+        f"{BERT}, released code",
         "the sentence vector that the pair verdict rests on",
     ),
     "transformed": Site(
         STREAM,
         r"\mathrm{LayerNorm}(\mathrm{GELU}(xW+b))",
-        f"{BERT}, section 3.1",
+        f"{BERT}, released code",
         "the stream made ready for the masked-word matrix",
     ),
     "logits": Site(
@@ -202,7 +205,9 @@ SITES: dict[str, Site] = {
         "a score for every word of the vocabulary",
         lens_name="unembed.hook_out",
     ),
-    "class_logits": Site(("batch", "class"), r"x_{CLS}W^\top+b", f"{BERT}, section 4.1", "a score for every class"),
+    "class_logits": Site(
+        ("batch", "class"), r"sW^\top+b", f"{BERT}, section 4.1, which has no b", "a score for every class"
+    ),
 }
 
 

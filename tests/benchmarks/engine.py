@@ -80,7 +80,13 @@ GOALS = (
     Goal("nothing captured / torch.nn", "silent", "torch.nn", EVERYWHERE),
     Goal("nothing captured / transformers sdpa", "silent", "transformers sdpa", dict.fromkeys(SHAPES, 0.95)),
     Goal("everything captured / transformers eager, outputs kept", "everything", "transformers eager", {"small": 0.75}),
-    Goal("  same", "everything", "transformers eager", {"gpt": 0.9}, (32,)),
+    Goal(
+        "everything captured / transformers eager, outputs kept",
+        "everything",
+        "transformers eager",
+        {"gpt": 0.9},
+        (32,),
+    ),
     Goal(
         "everything captured / TransformerLens cache",
         "everything",

@@ -97,8 +97,10 @@ def rotate(x: Tensor) -> Tensor:
 def alibi_bias(n_heads: int, query_pos: int, key_pos: int, device: torch.device) -> Tensor:
     """Return -m_h |i - j|, the penalty of distance added to scores (Press et al. 2022, section 3).
 
-    The slopes m_h are 2^(-8/n), 2^(-16/n), ... for n heads a power of two, and for other n the published
-    completion: the powers of the next smaller power of two, then every other one of the next larger.
+    Departure: the paper is causal, where j <= i; in an encoder the same penalty here falls on both sides alike, so
+    that such a model cannot tell a sentence from its mirror image.
+    The slopes m_h are 2^(-8/n), 2^(-16/n), ... for n heads a power of two, and for other n the published completion:
+    the powers of the next smaller power of two, then every other one of the next larger.
 
     Shapes:
         returns: (head, query_pos, key_pos)

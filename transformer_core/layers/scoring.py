@@ -1,6 +1,6 @@
 """Two ways to score how well a query fits a key.
 
-Dot product: Vaswani et al. 2017, eq. 1. Additive: Bahdanau et al. 2015, section 3.1. Read next: attention.py.
+Dot product: Vaswani et al. 2017, eq. 1. Additive: Bahdanau et al. 2015, appendix A.1.2. Read next: attention.py.
 """
 
 import math
