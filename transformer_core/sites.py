@@ -42,9 +42,7 @@ BA = "Ba et al. 2016, eq. 4"
 
 SITES: dict[str, Site] = {
     "token_ids": Site(("batch", "pos"), r"t_i", f"{VASWANI}, section 3.4", "the vocabulary ids read", "id"),
-    "segment_ids": Site(
-        ("batch", "pos"), r"s_i", f"{BERT}, section 3 and figure 2", "which sentence a token belongs to", "id"
-    ),
+    "segment_ids": Site(("batch", "pos"), r"s_i", f"{BERT}, figure 2", "which sentence a token belongs to", "id"),
     "token_embedding": Site(
         STREAM, r"E_{t_i}", f"{VASWANI}, section 3.4", "the row of the embedding matrix of each token"
     ),
@@ -54,9 +52,7 @@ SITES: dict[str, Site] = {
         f"{VASWANI}, section 3.4",
         "the row, scaled so that positions do not drown it",
     ),
-    "segment_embedding": Site(
-        STREAM, r"S_{s_i}", f"{BERT}, section 3 and figure 2", "the row of the segment matrix of each token"
-    ),
+    "segment_embedding": Site(STREAM, r"S_{s_i}", f"{BERT}, figure 2", "the row of the segment matrix of each token"),
     "position_embedding": Site(
         ("pos", "d_model"),
         r"P_{pos};\quad \text{sinusoidal: } "
