@@ -84,7 +84,7 @@ def explore(view: View, words: Words) -> None:
             note=section("attention", step),
         )
         show_matrix(figure, key="head_large", on_cell=None if step == "mixture" else on_cell)
-        export_head(view, layer, head, steps, step)
+        export_head(view, layer, head, steps, step, figure)
     under_the_glass(reading.trace)
 
 

@@ -5,36 +5,22 @@ Read next: ../figures/exports.py.
 
 import streamlit as st
 
-from pages.figures.attention import one_head
 from pages.figures.exports import attention_script, to_csv, to_npz
+from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_page import to_html
-from pages.ui.attention import matrix_words
 from pages.ui.header import View
 from pages.ui.language import language, t
-from pages.ui.url import cell_from_url
 from transformer_core.analysis.heads import HeadSteps
 
 
-def export_head(view: View, layer: int, head: int, steps: HeadSteps, step: str) -> None:
-    """Offer the chosen step of the chosen head as CSV, .npz, a page of its own, and the script that recomputes it."""
-    labels = view.encoding.labels
+def export_head(view: View, layer: int, head: int, steps: HeadSteps, step: str, figure: MatrixFigure) -> None:
+    """Offer the chosen step of a head as CSV, .npz, a page of its own figure, and the script that recomputes it."""
     stem = f"attention_layer{layer}_head{head}_{step}"
-    values = getattr(steps, step)
-    across = labels if values.shape[1] == len(labels) and step != "mixture" else tuple(map(str, range(values.shape[1])))
+    (panel,) = figure.panels
+    rows, cols = figure.axes(panel)
 
     def html() -> str:
-        title = t("attention.title_head", layer=layer, head=head)
-        figure = one_head(
-            vars(steps),
-            steps.divisor,
-            labels,
-            matrix_words(),
-            title=title,
-            step=step,
-            cell=cell_from_url(len(labels)),
-            version=stem,
-        )
-        return to_html(figure, title=title, language=language())
+        return to_html(figure, title=figure.title, language=language())
 
     def npz() -> bytes:
         arrays = {name: array for name, array in vars(steps).items() if name != "divisor"}
@@ -42,11 +28,16 @@ def export_head(view: View, layer: int, head: int, steps: HeadSteps, step: str) 
 
     def script() -> str:
         return attention_script(
-            bundle=view.bundle.name, text=view.encoding.text, layer=layer, head=head, step=step, n_tokens=len(labels)
+            bundle=view.bundle.name,
+            text=view.encoding.text,
+            layer=layer,
+            head=head,
+            step=step,
+            n_tokens=len(view.encoding),
         )
 
     files = (
-        ("CSV", "csv", "text/csv", lambda: to_csv(values, labels, across).encode("utf-8-sig")),
+        ("CSV", "csv", "text/csv", lambda: to_csv(panel.values, rows.labels, cols.labels).encode("utf-8-sig")),
         (".npz", "npz", "application/octet-stream", npz),
         ("HTML", "html", "text/html", html),
         ("Python", "py", "text/x-python", script),

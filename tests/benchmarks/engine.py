@@ -87,13 +87,8 @@ GOALS = (
         {"gpt": 0.9},
         (32,),
     ),
-    Goal(
-        "everything captured / TransformerLens cache",
-        "everything",
-        "TransformerLens",
-        {"small": 0.3, "gpt": 0.75},
-        (32,),
-    ),
+    Goal("everything captured / TransformerLens cache", "everything", "TransformerLens", {"small": 0.3}),
+    Goal("everything captured / TransformerLens cache", "everything", "TransformerLens", {"gpt": 0.75}, (32,)),
     Goal("one site of one layer / nothing captured", "one site", "silent", dict.fromkeys(SHAPES, 1.1)),
 )
 
