@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig, Scoring, head_size, require_choice
+from transformer_core.layers.dropout import drop
 from transformer_core.layers.linear import Linear
 from transformer_core.layers.masks import additive_causal_mask, additive_mask, causal_mask, check_mask, combined_mask
 from transformer_core.layers.positions import alibi_bias, rotate
@@ -111,7 +112,8 @@ class MultiHeadAttention(nn.Module):
         if mask is not None:
             check_mask(mask, (x.shape[0], self.n_heads, query.shape[2], key.shape[2]))
             mask = torch.atleast_2d(mask)
-        if self.additive_scores is not None or probe.wants(*INNER_SITES):
+        drops = self.training and self.dropout > 0 and not query.is_cuda
+        if self.additive_scores is not None or drops or probe.wants(*INNER_SITES):
             heads = self._explicit(query, key, value, mask, causal, probe)
         else:
             heads = self._fused(query, key, value, mask, causal, probe)
@@ -155,7 +157,7 @@ class MultiHeadAttention(nn.Module):
         used = probe.tap("masked_scores", masked_scores)
         weights = masked_softmax(used, some_hidden=used is not scores or probe.wants("scores"))
         weights = probe.tap("weights", weights)  # (batch, head, query_pos, key_pos)
-        return (F.dropout(weights, self.dropout) if self.training else weights) @ value
+        return (drop(weights, self.dropout) if self.training else weights) @ value
 
     def _fused(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, probe: Probe

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import MultiHeadAttention
+from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.feed_forward import FeedForward
 from transformer_core.layers.normalization import make_norm
 from transformer_core.probe import SILENT, Probe
@@ -23,15 +24,18 @@ class AddNorm(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.norm_order, self.residual = config.norm_order, config.residual
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, probe: Probe = SILENT) -> Tensor:
-        """Map (batch, pos, d_model) to the same shape."""
+    def forward(
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, first: int | None = None, probe: Probe = SILENT
+    ) -> Tensor:
+        """Map (batch, pos, d_model) to the same shape, or to the first positions that the sublayer gives."""
         normed = self.norm(x, probe=probe.at("norm")) if self.norm_order == "pre" else x
         output = sublayer(normed)
         if self.training:
             output = self.dropout(output)
+        x = x[:, :first]
         x = probe.tap("residual", x + output if self.residual else output)
         return self.norm(x, probe=probe.at("norm")) if self.norm_order == "post" else x
 
@@ -53,14 +57,27 @@ class EncoderBlock(nn.Module):
         self.feed_forward = feed_forward_from(config)
         self.feed_forward_norm = AddNorm(config)
 
-    def forward(self, x: Tensor, *, mask: Tensor | None = None, causal: bool = False, probe: Probe = SILENT) -> Tensor:
-        """Map (batch, pos, d_model) to the same shape; mask as in MultiHeadAttention."""
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        first: int | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
+        """Map (batch, pos, d_model) to the same shape, or to its first positions; mask as in MultiHeadAttention.
+
+        Args:
+            first: how many positions are wanted, counted from the start; they still attend to all. None wants all.
+        """
         attention_probe, feed_forward_probe = probe.at("self_attention"), probe.at("feed_forward")
-        x = self.self_attention_norm(
-            x,
-            lambda normed: self.self_attention(normed, mask=mask, causal=causal, probe=attention_probe),
-            probe=attention_probe,
-        )
+
+        def attend(normed: Tensor) -> Tensor:
+            memory = None if first is None else normed
+            return self.self_attention(normed[:, :first], memory, mask=mask, causal=causal, probe=attention_probe)
+
+        x = self.self_attention_norm(x, attend, first=first, probe=attention_probe)
         x = self.feed_forward_norm(
             x, lambda normed: self.feed_forward(normed, probe=feed_forward_probe), probe=feed_forward_probe
         )
@@ -117,8 +134,20 @@ class Stack(nn.Module):
         pre = config.norm_order == "pre"
         self.final_norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if pre else None
 
-    def forward(self, x: Tensor, *memory: Tensor, probe: Probe = SILENT, **options: Tensor | bool | None) -> Tensor:
-        """Map (batch, pos, d_model) to the same shape; memory and options go to every block."""
+    def forward(
+        self,
+        x: Tensor,
+        *memory: Tensor,
+        first: int | None = None,
+        probe: Probe = SILENT,
+        **options: Tensor | bool | None,
+    ) -> Tensor:
+        """Map (batch, pos, d_model) to the same shape, or to its first positions.
+
+        Memory and options go to every block, `first` to the last one alone, since what it leaves out nobody reads.
+        """
+        last = len(self.layers) - 1
         for index, layer in enumerate(self.layers):
-            x = layer(x, *memory, probe=probe.at(f"layer{index}"), **options)
+            wanted = {"first": first} if first is not None and index == last else {}
+            x = layer(x, *memory, probe=probe.at(f"layer{index}"), **options, **wanted)
         return x if self.final_norm is None else self.final_norm(x, probe=probe.at("final_norm"))

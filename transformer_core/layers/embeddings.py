@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.normalization import make_norm
 from transformer_core.layers.positions import make_positions
 from transformer_core.probe import SILENT, Probe
@@ -55,7 +56,7 @@ class InputEmbedding(nn.Module):
         self.position = make_positions(config.positions, config.max_len, config.d_model)
         self.segment = Embedding(config.n_segments, config.d_model) if config.n_segments else None
         self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if config.embedding_norm else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else None
         self.max_len = config.max_len
         self.n_segments = config.n_segments

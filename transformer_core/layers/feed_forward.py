@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_core.config import Activation, require_choice
+from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.linear import Linear
 from transformer_core.probe import SILENT, Probe
 
@@ -39,7 +40,7 @@ class FeedForward(nn.Module):
         require_choice("activation", activation, tuple(ACTIVATIONS))
         self.inner_proj = Linear(d_model, d_ff, bias=bias)
         self.outer_proj = Linear(d_ff, d_model, bias=bias)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.activation = activation
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:

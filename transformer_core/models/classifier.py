@@ -6,6 +6,7 @@ Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, sectio
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.linear import Linear
 from transformer_core.models.encoder import Encoder
@@ -31,7 +32,7 @@ class Classifier(nn.Module):
         super().__init__()
         self.config = config
         self.encoder = Encoder(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.class_proj = Linear(config.d_model, config.n_classes)
         initialize(self)
 
@@ -52,9 +53,13 @@ class Classifier(nn.Module):
         Raises:
             ValueError: as Encoder.
         """
-        x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, probe=probe.at("encoder"))
+        first = 1 if self._only_cls_is_read(mask, probe) else None
+        x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, first=first, probe=probe.at("encoder"))
         if self.config.pooling == "cls":
             pooled = probe.tap("cls_embedding", x[:, 0])  # (batch, d_model)
         else:
             pooled = probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, self.config.pad_id))
         return probe.tap("class_logits", self.class_proj(self.dropout(pooled)))
+
+    def _only_cls_is_read(self, mask: Tensor | None, probe: Probe) -> bool:
+        return probe is SILENT and mask is None and self.config.pooling == "cls" and self.config.positions != "alibi"

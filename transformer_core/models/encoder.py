@@ -29,6 +29,7 @@ class Encoder(nn.Module):
         *,
         segment_ids: Tensor | None = None,
         mask: Tensor | None = None,
+        first: int | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Encode a batch.
@@ -37,7 +38,11 @@ class Encoder(nn.Module):
             token_ids, segment_ids: (batch, pos)
             mask: boolean, True = may attend, broadcastable to (batch, head, query_pos, key_pos); it takes the place
                 of the padding mask, which is made from pad_id where none is given
-            returns: (batch, pos, d_model)
+            returns: (batch, pos, d_model), or its first positions
+
+        Args:
+            first: how many positions are wanted, counted from the start; None wants all. The rest of the last block
+                is then never computed. Not with a mask that tells queries apart, nor with ALiBi.
 
         Raises:
             ValueError: ids outside the vocabulary, an empty batch, too many positions, a mask that does not fit.
@@ -45,4 +50,4 @@ class Encoder(nn.Module):
         x = self.embedding(token_ids, segment_ids=segment_ids, probe=probe.at("embedding"))
         if mask is None:
             mask = padding_mask(token_ids, self.config.pad_id)
-        return self.stack(x, mask=mask, probe=probe)
+        return self.stack(x, mask=mask, first=first, probe=probe)

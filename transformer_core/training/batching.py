@@ -32,6 +32,25 @@ class LabelledBatch:
         return LabelledBatch(self.token_ids.to(device), self.labels.to(device))
 
 
+@dataclass(frozen=True, eq=False)
+class PairBatch:
+    """Sources and their targets as tensors.
+
+    Shapes:
+        source_ids: (batch, source_pos); target_ids: (batch, target_pos); both padded on the right
+    """
+
+    source_ids: Tensor
+    target_ids: Tensor
+
+    def __len__(self) -> int:
+        return len(self.source_ids)
+
+    def to(self, device: torch.device) -> "PairBatch":
+        """Return the batch on a device."""
+        return PairBatch(self.source_ids.to(device), self.target_ids.to(device))
+
+
 def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
     """Lay rows of ids side by side, padded on the right to the longest.
 

@@ -58,9 +58,9 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimiz
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
     if config.optimizer == "sgd":
-        return torch.optim.SGD(groups, lr=config.learning_rate, momentum=MOMENTUM)
+        return torch.optim.SGD(groups, lr=config.learning_rate, momentum=MOMENTUM, fused=True)
     kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    return kind(groups, lr=config.learning_rate, betas=ADAM_BETAS)
+    return kind(groups, lr=config.learning_rate, betas=ADAM_BETAS, fused=True)
 
 
 class Run:

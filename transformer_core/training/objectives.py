@@ -1,15 +1,16 @@
 """Objectives: from a model and a batch to the loss that training lowers.
 
-Label smoothing: Szegedy et al. 2016, section 7; masked words: Devlin et al. 2019, section 3.1. Read next: loop.py.
+Label smoothing: Szegedy et al. 2016, section 7; masked words: Devlin et al. 2019, section 3.1; next words: Radford et
+al. 2018, eq. 1. Read next: loop.py.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.models import Bert, Classifier
-from transformer_core.text import MASK_ID, SPECIAL_TOKENS
-from transformer_core.training.batching import LabelledBatch
+from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.text import MASK_ID, PAD_ID, SPECIAL_TOKENS
+from transformer_core.training.batching import LabelledBatch, PairBatch
 
 MASKED, RANDOM = 0.8, 0.1
 
@@ -57,7 +58,12 @@ def masked_words(model: Bert, batch: LabelledBatch, *, probability: float = 0.15
 
 
 def classification(
-    model: Classifier, batch: LabelledBatch, *, label_smoothing: float = 0.0, hide: float = 0.0
+    model: Classifier,
+    batch: LabelledBatch,
+    *,
+    label_smoothing: float = 0.0,
+    hide: float = 0.0,
+    softmax_before_loss: bool = False,
 ) -> Tensor:
     """Return the cross entropy, in nats an example, of telling the classes.
 
@@ -66,8 +72,38 @@ def classification(
         batch: labels are class numbers.
         label_smoothing: probability spread evenly over all classes.
         hide: probability of hiding a token as masked_words does, so that no single word can be relied on.
+        softmax_before_loss: feed the loss probabilities where it expects logits, a slip that is often printed: with two
+            classes the loss then cannot fall below 0.313 nats, and its gradient is weak.
     """
     token_ids = batch.token_ids
     if hide:
         token_ids, _ = mask_words(token_ids, model.config.vocab_size, probability=hide)
-    return F.cross_entropy(model(token_ids).float(), batch.labels, label_smoothing=label_smoothing)
+    logits = model(token_ids).float()
+    return F.cross_entropy(
+        logits.softmax(-1) if softmax_before_loss else logits, batch.labels, label_smoothing=label_smoothing
+    )
+
+
+def next_words(model: Gpt, token_ids: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
+    """Return the cross entropy, in nats a token, of guessing each next token; padding is not guessed.
+
+    Shapes:
+        token_ids: (batch, pos)
+    """
+    logits = model(token_ids[:, :-1]).float()  # (batch, pos, vocab)
+    return word_loss(logits, token_ids[:, 1:], label_smoothing=label_smoothing)
+
+
+def next_target_words(model: Translation, batch: PairBatch, *, label_smoothing: float = 0.0) -> Tensor:
+    """Return the cross entropy, in nats a token, of guessing each next target token from the source and what precedes."""
+    logits = model(batch.source_ids, batch.target_ids[:, :-1]).float()  # (batch, target_pos, vocab)
+    return word_loss(logits, batch.target_ids[:, 1:], label_smoothing=label_smoothing)
+
+
+def word_loss(logits: Tensor, words: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
+    """Return the mean cross entropy, in nats a token, over all tokens that are not padding.
+
+    Shapes:
+        logits: (batch, pos, vocab); words: (batch, pos)
+    """
+    return F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD_ID, label_smoothing=label_smoothing)

@@ -1,14 +1,22 @@
 """Objectives: what is hidden follows BERT's recipe, and the losses are what their definitions say."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
 
 from transformer_core.config import ModelConfig
-from transformer_core.models import Bert, Classifier
-from transformer_core.text import MASK_ID, SPECIAL_TOKENS
-from transformer_core.training.batching import LabelledBatch
-from transformer_core.training.objectives import classification, mask_words, masked_words
+from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.text import MASK_ID, PAD_ID, SPECIAL_TOKENS
+from transformer_core.training.batching import LabelledBatch, PairBatch
+from transformer_core.training.objectives import (
+    classification,
+    mask_words,
+    masked_words,
+    next_target_words,
+    next_words,
+)
 
 CONFIG = ModelConfig(vocab_size=50, d_model=16, n_heads=2, d_ff=32, n_layers=1, max_len=16, dropout=0.0)
 
@@ -77,3 +85,32 @@ def test_words_can_be_hidden_from_the_classifier():
     torch.manual_seed(2)
     corrupted, _ = mask_words(batch.token_ids, 50, probability=0.5)
     assert loss.item() == classification(model, LabelledBatch(corrupted, batch.labels)).item()
+
+
+def test_the_softmax_before_the_loss_keeps_it_from_falling():
+    model, batch = Classifier(CONFIG), some_batch()
+    with torch.no_grad():
+        model.class_proj.weight.zero_()
+        model.class_proj.bias.copy_(torch.tensor([50.0, -50.0]))
+    all_first = LabelledBatch(batch.token_ids, torch.zeros_like(batch.labels))
+    assert classification(model, all_first).item() == pytest.approx(0.0, abs=1e-6)
+    slipped = classification(model, all_first, softmax_before_loss=True).item()
+    assert slipped == pytest.approx(math.log(1 + math.exp(-1)), abs=1e-6)
+
+
+def test_next_words_is_the_mean_over_words_that_are_not_padding():
+    model = Gpt(CONFIG)
+    token_ids = some_batch().token_ids.clone()
+    token_ids[0, 6:] = PAD_ID
+    logits = model(token_ids[:, :-1]).log_softmax(-1)
+    scores = -logits.gather(-1, token_ids[:, 1:, None])[..., 0]
+    assert next_words(model, token_ids).item() == pytest.approx(scores[token_ids[:, 1:] != PAD_ID].mean().item(), 1e-5)
+
+
+def test_next_target_words_see_the_source_and_what_precedes_alone():
+    model = Translation(CONFIG)
+    source, target = some_batch().token_ids, some_batch().token_ids[:, :5]
+    expected = F.cross_entropy(model(source, target[:, :-1]).flatten(0, 1), target[:, 1:].flatten())
+    assert next_target_words(model, PairBatch(source, target)).item() == pytest.approx(expected.item(), rel=1e-6)
+    smoothed = next_target_words(model, PairBatch(source, target), label_smoothing=0.2)
+    assert smoothed.item() != pytest.approx(expected.item(), rel=1e-6)
