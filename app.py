@@ -5,6 +5,8 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.errors import show_error
+from pages.ui.film import film_routes
 from pages.ui.server import lifespan
 
-app = st.App(Path(__file__).parent / "pages" / "ui" / "entry.py", lifespan=lifespan, on_script_error=show_error)
+ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
+app = st.App(ENTRY, lifespan=lifespan, routes=film_routes(), on_script_error=show_error)

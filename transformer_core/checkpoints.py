@@ -138,7 +138,7 @@ def _load(folder: Path, device: str | None, max_bytes: int) -> Bundle:
     for name, limit in ((WEIGHTS, max_bytes), (TOKENIZER, LARGEST_TEXT_FILE)):
         check_file(folder / name, config["files"].get(name), limit)
     model_config = _model_config(folder, config)
-    model = _load_weights(folder / WEIGHTS, MODELS[config["kind"]], model_config)
+    model = load_weights(folder / WEIGHTS, MODELS[config["kind"]], model_config)
     try:
         tokenizer = Tokenizer.load(folder / TOKENIZER)
     except ValueError as error:
@@ -162,7 +162,12 @@ def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:
     return config
 
 
-def _load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.Module:
+def load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.Module:
+    """Return a model of this kind and config with the weights of a safetensors file, once all of them are known to fit.
+
+    Raises:
+        BundleError: a tensor is missing, too much, of another shape, or not finite.
+    """
     where = f"{path.parent.name}/{path.name}"
     try:
         with safe_open(path, framework="pt") as file:

@@ -5,15 +5,13 @@ Read next: pages/ui/matrix.py, which mounts it, and assets/components/matrix/, w
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from pages.figures.matrix_bytes import Buffers, padded, quantise
+from pages.figures.matrix_bytes import Buffers, packed, quantise
 from pages.figures.matrix_parts import Axis, Explain, Panel, Role, check_panel
 
 WORDS = (
@@ -142,8 +140,7 @@ class MatrixFigure:
         if self.explain is not None:
             arrays = {name: buffers.add(array.astype("<f4")) for name, array in self.explain.arrays().items()}
             header["explain"] = {"divisor": float(self.explain.divisor), "panels": self.explained(), "arrays": arrays}
-        text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
-        return padded(struct.pack("<I", len(text)) + text) + bytes(buffers.data)
+        return packed(header, buffers)
 
     def _packed_panel(self, panel: Panel, axes: list[Axis], buffers: Buffers) -> dict[str, Any]:
         for axis in self.axes(panel):

@@ -48,6 +48,12 @@ def padded(raw: bytes) -> bytes:
     return raw + b"\0" * (-len(raw) % ALIGNMENT)
 
 
+def packed(header: dict[str, Any], buffers: Buffers) -> bytes:
+    """Return the header's length (uint32, little-endian), the header (JSON), and the arrays, all padded to 8."""
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return padded(struct.pack("<I", len(text)) + text) + bytes(buffers.data)
+
+
 def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the header and the arrays by panel id and as "explain.query" and so on; codes become values again."""
     (length,) = struct.unpack_from("<I", payload)

@@ -10,6 +10,7 @@ from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_page import to_html
 from pages.ui.header import View
 from pages.ui.language import language, t
+from pages.ui.models import code_that_opens
 from transformer_core.analysis.heads import HeadSteps
 
 
@@ -27,8 +28,10 @@ def export_head(view: View, layer: int, head: int, steps: HeadSteps, step: str, 
         return to_npz(arrays)
 
     def script() -> str:
+        imports, opening = code_that_opens(view.bundle.name)
         return attention_script(
-            bundle=view.bundle.name,
+            imports=imports,
+            bundle=opening,
             text=view.encoding.text,
             layer=layer,
             head=head,

@@ -9,8 +9,8 @@ from typing import NoReturn
 import streamlit as st
 
 from pages.ui.language import LANGUAGES, plain, t
-from pages.ui.models import bundle_names, open_bundle
-from pages.ui.url import choose, choose_from_list, write
+from pages.ui.models import model_names, open_bundle
+from pages.ui.url import choose, choose_from_list, current, write
 from transformer_core.checkpoints import Bundle, BundleError
 from transformer_core.text import Encoding
 
@@ -36,7 +36,7 @@ def header() -> View:
     with text_place:
         text = write(t("header.text"), name="text", default=DEFAULT_TEXT)
     with model_place:
-        model = choose_from_list(t("header.model"), bundle_names(), name="model")
+        model = choose_from_list(t("header.model"), model_names(current("model")), name="model")
     return View(*_read(model, text))
 
 

@@ -5,49 +5,17 @@ Read first: pages/figures/matrix.py, which describes a figure and packs it.
 
 from __future__ import annotations
 
-import re
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_page import ASSETS, component_assets
+from pages.figures.matrix_page import component_assets
+from pages.ui.component import registered
 
-try:
-    from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-    from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
-except ImportError:  # not documented, so it may go; the script then travels with every message
-    get_bidi_component_manager = None
-
-if TYPE_CHECKING:
-    from streamlit.components.v2.types import ComponentRenderer
-
-_NAME = "vitrine.matrix"
-_script, _style = component_assets()
-_style = re.sub(r"\s+", " ", _style).replace("} ", "}\n")  # line ends tell Streamlit that this is no path
-_lock = threading.Lock()
-_mounts: dict[str, ComponentRenderer] = {}
-
-
-def _mount() -> ComponentRenderer:
-    """Return the component, registered once with the running server, from which browsers fetch its modules once."""
-    if get_bidi_component_manager is None:
-        if "matrix" not in _mounts:
-            _mounts["matrix"] = component(_NAME, js=_script, css=_style)
-        return _mounts["matrix"]
-    manager = get_bidi_component_manager()
-    with _lock:
-        if manager.get_component_asset_root(_NAME) is None:
-            package, _, folder = _NAME.partition(".")
-            manager.register_from_manifest(
-                ComponentManifest(package, "1", [ComponentConfig(folder, folder)]), ASSETS.parent
-            )
-            _mounts["matrix"] = component(_NAME, js="matrix.js", css=_style)
-    return _mounts["matrix"]
+_ASSETS = component_assets()
 
 
 @dataclass(frozen=True)
@@ -88,7 +56,7 @@ def show_matrix(
         if on_cell and "cell" in changed:
             on_cell(choice.cell)
 
-    result = _mount()(key=key, data=figure.to_bytes(), height=height, on_choice_change=answer)
+    result = registered("matrix", *_ASSETS)(key=key, data=figure.to_bytes(), height=height, on_choice_change=answer)
     return _choice(_raw(result))
 
 

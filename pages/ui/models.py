@@ -1,22 +1,85 @@
-"""The shipped models: their names, and each opened once for the whole server.
+"""The models at hand: the shipped ones and every moment of the runs, each opened once for the whole server.
 
 Read next: header.py.
 """
 
+import re
+import time
+from dataclasses import replace
 from functools import lru_cache
 
-from pages.ui.language import ASSETS
-from transformer_core.checkpoints import Bundle, load
+from pages.ui.language import ASSETS, t
+from pages.ui.runs import find_run, shelf
+from transformer_core.checkpoints import Bundle, BundleError, load
+from transformer_core.training.runs.errors import RunError
 
 CHECKPOINTS = ASSETS / "checkpoints"
+OF_RUN = re.compile(r"run:([a-z0-9]{1,32})(?:@([0-9]{1,4}))?")
+MOST_RUNS = 12
+SECONDS_FRESH = 3.0
 
 
-def bundle_names() -> list[str]:
+def name_of_moment(run: str, frame: int | None = None) -> str:
+    """Return the name of a run's model: of one frame, or with None of its end."""
+    return f"run:{run}" if frame is None else f"run:{run}@{frame}"
+
+
+def shipped_names() -> list[str]:
     """Return the names of the shipped bundles, in the order they are shown."""
     return sorted(path.parent.name for path in CHECKPOINTS.glob("*/config.json"))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=1)
+def _finished(_: int) -> tuple[tuple[str, str], ...]:
+    stores = (store for store in shelf().all() if store.spec.data.kind == "classifier")
+    done = ((store.id, store.spec.name) for store in stores if store.status().state == "finished")
+    return tuple(pair for _, pair in zip(range(MOST_RUNS), done, strict=False))
+
+
+def model_names(asked: str | None) -> dict[str, str]:
+    """Return what people call each model that can be chosen, by name: the shipped ones, then finished runs'.
+
+    Args:
+        asked: a name that a link brings; a moment of a run is among the models where the link asks for it.
+    """
+    names = {name: name for name in shipped_names()}
+    finished = _finished(int(time.monotonic() // SECONDS_FRESH))
+    names |= {name_of_moment(run): t("model.run", name=called) for run, called in finished}
+    found = OF_RUN.fullmatch(asked or "")
+    if asked and found and asked not in names and (store := find_run(found[1])) is not None:
+        called = store.spec.name if found[2] is None else f"{store.spec.name}, {t('model.frame', frame=found[2])}"
+        names[asked] = t("model.run", name=called)
+    return names
+
+
+@lru_cache(maxsize=16)
 def open_bundle(name: str) -> Bundle:
-    """Load a shipped bundle, once for all sessions; BundleError says what is wrong with it."""
-    return load(CHECKPOINTS / name)
+    """Load a model, once for all sessions.
+
+    Raises:
+        BundleError: what is wrong with it.
+    """
+    found = OF_RUN.fullmatch(name)
+    if found is None:
+        return load(CHECKPOINTS / name)
+    store = find_run(found[1])
+    if store is None:
+        raise BundleError(t("model.run_gone", run=found[1]))
+    try:
+        bundle = store.model(None if found[2] is None else int(found[2]))
+    except RunError as error:
+        raise BundleError(str(error)) from error
+    card = store.folder / "bundle" / "card.md"
+    return replace(bundle, name=name, card=card.read_text(encoding="utf-8") if card.is_file() else "")
+
+
+def code_that_opens(name: str) -> tuple[str, str]:
+    """Return what Python must import to open a model in the project's folder, and the expression that opens it."""
+    found = OF_RUN.fullmatch(name)
+    if found is None:
+        return "from transformer_core import load", f'load("assets/checkpoints/{name}")'
+    imports = (
+        "from transformer_core.training.runs.folder import default_root\n"
+        "from transformer_core.training.runs.store import RunStore"
+    )
+    return imports, f'RunStore(default_root() / "{found[1]}").model({found[2] or ""})'

@@ -10,7 +10,12 @@ import streamlit as st
 from pages.ui.language import t
 
 PAGES = Path(__file__).parents[1]
-ICONS = {"home": ":material/home:", "attention": ":material/grid_on:"}
+ICONS = {
+    "home": ":material/home:",
+    "attention": ":material/grid_on:",
+    "train": ":material/model_training:",
+    "compare": ":material/compare_arrows:",
+}
 
 
 def page_path(name: str) -> Path:

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager, suppress
 
 import torch
 
-from pages.ui.models import bundle_names, open_bundle
+from pages.ui.models import open_bundle, shipped_names
+from pages.ui.runs import launcher
 from transformer_core.analysis.reading import read
 from transformer_core.checkpoints import BundleError
 
@@ -26,7 +27,7 @@ async def _collect_now_and_then() -> None:
 
 def _warm_up() -> None:
     torch.set_num_threads(1)
-    for name in bundle_names():
+    for name in shipped_names():
         with suppress(BundleError):  # the page says what is wrong with it
             bundle = open_bundle(name)
             if bundle.kind == "classifier":
@@ -42,3 +43,4 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     tidying = asyncio.create_task(_collect_now_and_then())
     yield
     tidying.cancel()
+    launcher().close()

@@ -53,6 +53,19 @@ def set_choice(name: str, value: str) -> None:
     st.session_state[widget_key(name)] = value
 
 
+def current(name: str) -> Any:
+    """Return a choice without showing its widget: what that holds, else the one kept, else the URL's, else None."""
+    return st.session_state.get(widget_key(name), _kept().get(name, st.query_params.get(name)))
+
+
+def forget(*names: str) -> None:
+    """Let choices go, so that their widgets start anew; only before those are shown, as in a callback."""
+    for name in names:
+        _kept().pop(name, None)
+        st.session_state.pop(widget_key(name), None)
+        remember(name, None)
+
+
 def remember(name: str, value: str | None) -> None:
     """Write a value to the URL, or take it out."""
     if value is None:
@@ -93,14 +106,15 @@ def choose(
     return chosen or default
 
 
-def choose_from_list(label: str, options: Sequence[str], *, name: str) -> str | None:
-    """Show a list to select from; None where there is nothing in it."""
+def choose_from_list(label: str, options: Mapping[str, str], *, name: str) -> str | None:
+    """Show a list of options with their labels to select from; None where there is nothing in it."""
     if not options:
         return None
-    key = recall(name, options[0])
-    _allow(key, name, options, options[0])
-    chosen = st.selectbox(label, options, key=key)
-    keep(name, chosen, options[0])
+    names = list(options)
+    key = recall(name, names[0])
+    _allow(key, name, names, names[0])
+    chosen = st.selectbox(label, names, format_func=options.__getitem__, key=key)
+    keep(name, chosen, names[0])
     return chosen
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from tests.benchmarks.timing import interleaved, ratio
 from transformer_core import Classifier, ModelConfig, TrainConfig
 from transformer_core.training.batching import LabelledBatch
-from transformer_core.training.loop import Run, make_optimizer
+from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
 from transformer_core.training.precision import has_bfloat16
 

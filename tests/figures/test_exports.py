@@ -14,6 +14,7 @@ from transformer_core.analysis.heads import head_steps
 from transformer_core.analysis.reading import read
 from transformer_core.checkpoints import load
 
+OPENING = {"imports": "from transformer_core import load", "bundle": 'load("assets/checkpoints/sentiment")'}
 TEXT = 'It\'s "fine", \\n 好 😀 — not good at all.'
 
 
@@ -22,7 +23,7 @@ def test_the_script_recomputes_the_weights_on_the_screen(tmp_path) -> None:
     encoding = bundle.tokenizer.encode(TEXT)
     trace = read(bundle, encoding, sites=("encoder.layer2.self_attention.*",)).trace
     shown = head_steps(trace, "encoder.layer2.self_attention", 5).weights
-    script = attention_script(bundle="sentiment", text=TEXT, layer=2, head=5, step="weights", n_tokens=len(encoding))
+    script = attention_script(**OPENING, text=TEXT, layer=2, head=5, step="weights", n_tokens=len(encoding))
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     run = subprocess.run(
         [sys.executable, "-c", script],
@@ -53,6 +54,4 @@ def test_npz_reads_back_without_pickle() -> None:
 
 @pytest.mark.parametrize("text", ['"""', "'''\n", "\\", "{layer}"])
 def test_any_text_leaves_the_script_valid_python(text: str) -> None:
-    compile(
-        attention_script(bundle="sentiment", text=text, layer=0, head=0, step="mixture", n_tokens=9), "script", "exec"
-    )
+    compile(attention_script(**OPENING, text=text, layer=0, head=0, step="mixture", n_tokens=9), "script", "exec")

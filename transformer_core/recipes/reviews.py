@@ -3,6 +3,7 @@
 Data: Maas et al. 2011. Read next: sentiment_settings.py.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ import torch
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.data import Example
+from transformer_core.training.splitting import distinct, take
 
 ENCODED_AT_ONCE = 512
 SENTENCE_STOPS = (".", "!", "?")
@@ -32,17 +34,12 @@ def set_aside(examples: Iterable[Example], per_class: int, *, seed: int) -> tupl
     Raises:
         ValueError: a class has too few examples to leave any for training.
     """
-    unique = list({" ".join(e.text.casefold().split()): e for e in reversed(list(examples))}.values())[::-1]
-    shuffled = [unique[place] for place in np.random.default_rng(seed).permutation(len(unique))]
-    counts: dict[int, int] = {}
-    train, aside = [], []
-    for example in shuffled:
-        counts[example.label] = counts.get(example.label, 0) + 1
-        (aside if counts[example.label] <= per_class else train).append(example)
+    unique = distinct(examples)
+    counts = Counter(example.label for example in unique)
     for label, count in sorted(counts.items()):
         if count <= per_class:
             raise ValueError(f"label {label} has {count} different reviews; to set {per_class} aside, more are needed")
-    return train, aside
+    return take(unique, dict.fromkeys(counts, per_class), seed=seed)
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def next_words(model: Gpt, token_ids: Tensor, *, label_smoothing: float = 0.0) -
 
 
 def next_target_words(model: Translation, batch: PairBatch, *, label_smoothing: float = 0.0) -> Tensor:
-    """Return the cross entropy, in nats a token, of guessing each next target token from the source and what precedes."""
+    """Return the cross entropy, in nats a token, of guessing each next target token, given the source."""
     logits = model(batch.source_ids, batch.target_ids[:, :-1]).float()  # (batch, target_pos, vocab)
     return word_loss(logits, batch.target_ids[:, 1:], label_smoothing=label_smoothing)
 

@@ -5,15 +5,21 @@
 export const LEVELS = 254; // codes 0..254 are values from low to high
 export const MASKED = 255;
 
-export function unpack(bytes) {
+// The header, and how one of its places becomes an array.
+export function contents(bytes) {
   const source = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
   const length = new DataView(source.buffer, source.byteOffset).getUint32(0, true);
-  const figure = JSON.parse(new TextDecoder().decode(source.subarray(4, 4 + length)));
+  const header = JSON.parse(new TextDecoder().decode(source.subarray(4, 4 + length)));
   const data = new Uint8Array(source.subarray(Math.ceil((4 + length) / 8) * 8)).buffer; // a copy begins at an aligned address
   const array = ({ at, shape, type }) => {
     const size = shape.reduce((product, side) => product * side, 1);
     return type === "u1" ? new Uint8Array(data, at, size) : new Float32Array(data, at, size);
   };
+  return { header, array };
+}
+
+export function unpack(bytes) {
+  const { header: figure, array } = contents(bytes);
   figure.panels = figure.panels.map((panel, index) => ({
     ...panel,
     index,

@@ -1,0 +1,262 @@
+// The time machine: one run or two, moved by one scrubber, live while they train. This class joins the other modules.
+// Next: film.js.
+
+import { readTheme } from "../matrix/colour.js";
+import { Ruler } from "../matrix/geometry.js";
+import { el } from "../matrix/readout.js";
+import { decimal } from "./axes.js";
+import { Clock } from "./clock.js";
+import { Panel } from "./panel.js";
+import { Reel } from "./reel.js";
+import { savePicture, videoOf } from "./record.js";
+import { differences } from "./telling.js";
+import { Timeline } from "./timeline.js";
+import { Toolbar } from "./toolbar.js";
+import { Transport } from "./transport.js";
+import { typing } from "./typing.js";
+
+const REST = 400; // ms without movement before the page is told a frame
+const ECHO = 4000; // ms in which the page may still answer
+
+export class Player {
+  // feeding: from a reel and what to call on news to a feed, or null where all bytes are there.
+  constructor(parent, feeding) {
+    Object.assign(this, { feeding, panels: [], clock: new Clock(), timeline: new Timeline(), calls: 0, wanted: null });
+    this.look = { method: "tsne", mistakes: false, train: true, held_out: true, focus: null, colours: [] };
+    this.build();
+    parent.append(this.root);
+    this.observer = new ResizeObserver(() => Math.abs(this.root.clientWidth - (this.laidWidth ?? 0)) >= 1 && this.wake(true));
+    this.observer.observe(this.root);
+    this.ending = new AbortController();
+    window.addEventListener("resize", () => this.wake(true), { signal: this.ending.signal });
+    this.watching = setInterval(() => this.data && readTheme(this.root).key !== this.theme?.key && this.wake(true), 700);
+  }
+
+  build() {
+    const { clock } = this;
+    const act = {
+      play: () => this.move(() => clock.toggle()),
+      previous: () => this.to(clock.frame - 1),
+      next: () => this.to(clock.frame + 1),
+      loop: () => this.move(() => (clock.loop = !clock.loop)),
+      live: () => this.to(clock.last),
+      speed: (speed) => this.move(() => (clock.speed = speed)),
+      letGo: () => this.follow(null, null),
+      to: (frame) => this.to(frame),
+      head: (by) => this.panels.forEach((panel) => panel.turn(by)),
+    };
+    this.toolbar = new Toolbar(this.look, () => this.wake(true));
+    this.above = el("div", "vf-above");
+    this.stage = el("div", "vf-stage");
+    this.differing = el("div", "vf-differences");
+    this.transport = new Transport(act, (place, done) => this.drag(place, done));
+    this.below = el("div", "vf-below");
+    this.live = el("div", "vf-unseen");
+    this.live.setAttribute("aria-live", "polite");
+    this.root = el("div", "vf", this.above, this.stage, this.transport.root, this.differing, this.below, this.toolbar.table, this.live);
+    typing(this.root, clock, act);
+  }
+
+  remove() {
+    this.ending.abort();
+    this.observer.disconnect();
+    clearInterval(this.watching);
+    clearTimeout(this.resting);
+    cancelAnimationFrame(this.raf);
+    for (const { feed } of this.panels) feed?.stop();
+    this.root.remove();
+  }
+
+  // data: see pages/figures/film_page.py; send: {view, ask}, which tell the page, or null where there is none.
+  receive(data, send) {
+    const before = this.data;
+    Object.assign(this, { data, send, words: data.words, calls: this.calls + 1 });
+    const other = this.adopt(data.runs);
+    if (data.method !== before?.method && data.method !== this.told?.method) this.look.method = data.method;
+    if (other || (data.frame !== before.frame && !this.echoes(data.frame))) this.start(data.frame);
+    this.told ??= { frame: data.frame ?? null, method: this.look.method };
+    for (const { feed, reel } of this.panels) {
+      if (feed && (reel.probe?.text ?? "") !== data.probe) feed.follow(data.probe);
+      if (feed && before && !reel.live) feed.wake();
+    }
+    this.wake(true);
+    return this.calls;
+  }
+
+  // Whether a frame is what the page was told itself a moment ago: its answers come late, the hand has moved on.
+  echoes(frame) {
+    this.tellings = (this.tellings ?? []).filter(({ at }) => performance.now() - at < ECHO);
+    return this.tellings.some((one) => one.frame === (frame ?? null));
+  }
+
+  // Keeps what is known of runs that stay, and opens new ones; says whether the first one is another.
+  adopt(runs) {
+    const ids = runs.map(({ id }) => id).join();
+    if (ids === this.ids) return false;
+    this.ids = ids;
+    const kept = this.panels;
+    const other = kept[0]?.reel.id !== runs[0].id;
+    if (other) this.clock.rewind();
+    this.panels = runs.map((run) => kept.find(({ reel }) => reel.id === run.id) ?? this.open(run));
+    for (const panel of kept) if (!this.panels.includes(panel)) panel.feed?.stop();
+    this.stage.replaceChildren(...this.panels.map(({ top }) => top));
+    this.below.replaceChildren(...this.panels.map(({ bottom }) => bottom));
+    this.news();
+    return other;
+  }
+
+  open(run) {
+    const panel = new Panel(new Reel(run), {
+      asks: this.send !== null,
+      follow: (where, point) => this.follow(where, point),
+      go: (where, index) => this.to(this.timeline.frameOf(where.reel.frames[index].step)),
+      seek: (step, done) => this.drag(this.timeline.placeOf(step), done),
+      ask: (where, action) => this.send.ask({ run: where.reel.id, frame: where.frame.number, action }),
+      save: (where, kind) => (kind === "webm" ? this.record(where) : savePicture(where, this.look, kind)),
+      part: (name) => this.move(() => (this.look[name] = !this.look[name]), true),
+      focus: (label) => this.move(() => (this.look.focus = label), true),
+      wake: (all) => this.wake(all),
+    });
+    panel.feed = this.feeding(panel.reel, () => this.news());
+    return panel;
+  }
+
+  news() {
+    this.timeline.gather(this.panels.map(({ reel }) => reel));
+    this.clock.grow(this.timeline.length);
+    if (this.wanted !== null && this.timeline.length) this.start(this.wanted);
+    this.wake(true);
+  }
+
+  // Stands at a frame that the page asks for: a frame's number in the first run, null for the newest.
+  start(number) {
+    const { frames, live } = this.panels[0].reel;
+    this.wanted = null;
+    if (number === null || number === undefined) return;
+    const frame = frames.find((one) => one.number >= number) ?? (live ? null : frames.at(-1));
+    if (frame) this.clock.seek(this.timeline.frameOf(frame.step));
+    else this.wanted = number;
+  }
+
+  move(action, all = false) {
+    action();
+    this.wake(all);
+  }
+
+  to(frame) {
+    this.move(() => this.clock.seek(frame));
+  }
+
+  drag(place, done) {
+    this.move(() => (done ? this.clock.seek(Math.round(place)) : this.clock.drag(place)));
+  }
+
+  // Follows a point, and the same text in the other run.
+  follow(panel, point) {
+    const text = point === null ? null : panel.reel.points.texts[point];
+    for (const one of this.panels) {
+      const same = one === panel ? point : (one.reel.points?.texts.indexOf(text) ?? -1);
+      one.followed = text === null || same < 0 ? null : same;
+    }
+    this.wake(true);
+  }
+
+  // Asks for a picture; `all` also lays everything out anew.
+  wake(all = false) {
+    this.stale ||= all;
+    this.raf ||= requestAnimationFrame((now) => this.draw(now));
+  }
+
+  draw(now) {
+    this.raf = 0;
+    const { clock, panels } = this;
+    let moving = clock.tick(now);
+    if (this.stale && this.data) this.lay();
+    if (!this.laidWidth) return;
+    const step = this.timeline.stepAt(clock.at);
+    if (this.frameTold !== clock.frame) this.tell();
+    for (const panel of panels) moving = panel.paint(step, this.look) || moving;
+    this.showPlace(step);
+    this.recording?.frame();
+    if (this.recording && !clock.playing) this.recording = this.recording.stop();
+    if (moving || this.stale || this.recording) this.wake();
+    else this.rest();
+  }
+
+  lay() {
+    const width = this.root.clientWidth;
+    if (width < 40) return; // hidden; the observer calls again
+    const { words, panels, data, look, root } = this;
+    this.stale = false;
+    this.laidWidth = width;
+    const theme = (this.theme = readTheme(root));
+    if (this.ruler?.font !== theme.font) this.ruler = new Ruler(theme.font);
+    look.colours = data.palette[theme.dark ? "dark" : "light"];
+    for (const name of ["line", "muted"]) root.style.setProperty(`--vf-${name}`, theme[name]);
+    const two = panels.length > 1 && width >= 760;
+    const each = two ? (width - 36) / 2 : width;
+    const stacked = each < 860;
+    Object.assign(root.dataset, { two, stacked, narrow: width < 620 });
+    const height = Math.round(Math.max(300, Math.min(each * (two ? 0.8 : 0.72), (window.innerHeight || 800) * 0.54, 680)));
+    const reels = panels.map(({ reel }) => reel);
+    for (const panel of panels) {
+      const others = reels.filter((reel) => reel !== panel.reel);
+      panel.lay({ width: each, height, stacked, theme, ruler: this.ruler, words, others, look, trouble: panel.feed?.trouble });
+    }
+    (panels.length > 1 ? this.above : panels[0].toolsPlace).append(this.toolbar.root);
+    this.toolbar.lay(reels, look, words, panels.some(({ pointed }) => pointed));
+    this.tell();
+    const total = Math.max(1, ...reels.map(({ totalSteps }) => totalSteps));
+    const reached = Math.max(0, ...reels.map(({ run, lastStep }) => Math.max(run.step, lastStep)));
+    this.transport.lay(this.timeline.steps, total, reached, words);
+    root.dataset.version = reels.map(({ version }) => version).join();
+  }
+
+  // Words, numbers and heads of the frame.
+  tell() {
+    const { clock, panels } = this;
+    this.frameTold = clock.frame;
+    const step = this.timeline.step(clock.frame);
+    const frames = panels.map((panel) => {
+      const { index } = panel.reel.placeAt(step);
+      panel.tell(index, this.look);
+      return panel.reel.frames[index];
+    });
+    this.differing.hidden = panels.length < 2 || frames.some((frame) => !frame);
+    if (!this.differing.hidden) this.differing.replaceChildren(...differences(frames, this.words));
+  }
+
+  showPlace(at) {
+    const { clock, panels } = this;
+    const live = panels.some(({ reel }) => reel.live);
+    const epoch = decimal(panels[0].frame?.epoch ?? NaN, 1);
+    this.transport.show(clock, { step: this.timeline.step(clock.frame), at, epoch, live }, this.words);
+    Object.assign(this.root.dataset, { frame: clock.frame, playing: clock.playing });
+  }
+
+  // Once nothing has moved for a while: the page hears of the frame, a screen reader of its numbers.
+  rest() {
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => {
+      const { clock, panels } = this;
+      if (clock.playing || clock.glide || this.transport.held || !this.timeline.length || this.wanted !== null) return;
+      const summary = panels.map((panel) => panel.summary()).join(" ");
+      if (this.live.textContent !== summary) this.live.textContent = summary;
+      const view = { frame: clock.following ? null : (panels[0].frame?.number ?? null), method: this.look.method };
+      if (JSON.stringify(view) === JSON.stringify(this.told)) return;
+      this.told = view;
+      (this.tellings ??= []).push({ frame: view.frame, at: performance.now() });
+      this.send?.view(view);
+    }, REST);
+  }
+
+  // Plays the whole run once and saves what the map showed.
+  record(panel) {
+    if (this.recording || this.clock.count < 2) return;
+    Object.assign(this.clock, { playing: false, loop: false });
+    this.clock.stand(0);
+    this.clock.toggle();
+    this.recording = videoOf(panel, this.look);
+    this.wake();
+  }
+}

@@ -1,0 +1,68 @@
+"""The shelf of runs and what starts them, one for the whole server.
+
+Read next: train_base.py.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+
+from pages.ui.language import t
+from pages.ui.url import current, forget, keep
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.folder import default_root
+from transformer_core.training.runs.launcher import Launcher
+from transformer_core.training.runs.records import Status
+from transformer_core.training.runs.shelf import Shelf
+from transformer_core.training.runs.store import RunStore
+
+LIVE = ("queued", "starting", "running", "paused")
+
+
+@lru_cache(maxsize=4)
+def _shelf_at(root: Path) -> Shelf:
+    return Shelf(root)
+
+
+def is_live(status: Status) -> bool:
+    """Tell whether a run still moves, or its worker still writes."""
+    return status.state in LIVE or status.alive
+
+
+def shelf() -> Shelf:
+    """Return the shelf of this server's runs."""
+    return _shelf_at(default_root())
+
+
+@lru_cache(maxsize=1)
+def launcher() -> Launcher:
+    """Return what starts this server's runs."""
+    return Launcher()
+
+
+def find_run(run: str) -> RunStore | None:
+    """Return a run, None where there is none that can be read."""
+    try:
+        return shelf().open(run)
+    except RunError:
+        return None
+
+
+def follow(run: str | None, *, name: str = "run") -> None:
+    """Let the page show a run from its newest frame, or with None the form; before anything of it is shown."""
+    forget(name, "frame")
+    if run is not None:
+        keep(name, run, "")
+
+
+def followed(name: str = "run") -> str | None:
+    """Return the id of the run that the page is asked to show."""
+    return current(name) or None
+
+
+def in_words(seconds: float) -> str:
+    """Return a time as people say it."""
+    if seconds < 99.5:
+        return t("time.seconds", count=max(1, round(seconds)))
+    if seconds < 5_400:
+        return t("time.minutes", count=round(seconds / 60))
+    return t("time.hours", count=f"{seconds / 3_600:.1f}")

@@ -1,0 +1,61 @@
+"""The film of one run or two on a page, and what its buttons do: open a moment's model, or branch off from it.
+
+Read next: train_results.py.
+"""
+
+import streamlit as st
+
+from pages.ui.film import FilmAsk, Method, show_film
+from pages.ui.language import section, t
+from pages.ui.models import name_of_moment
+from pages.ui.navigation import open_page
+from pages.ui.train_base import begin_with
+from pages.ui.train_header import probe
+from pages.ui.url import current, keep
+from transformer_core.training.runs.store import RunStore
+
+METHODS: tuple[Method, ...] = ("tsne", "pca")
+
+
+def _frame_chosen() -> int | None:
+    asked = current("frame") or ""
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 4 else None
+
+
+def method_chosen() -> Method:
+    """Return the method of the map that the page shows."""
+    return next((method for method in METHODS if method == current("map")), METHODS[0])
+
+
+def _viewed(frame: int | None, method: Method) -> None:
+    keep("frame", "" if frame is None else str(frame), "")
+    keep("map", method, METHODS[0])
+
+
+def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
+    if asked.action == "branch":
+        begin_with(asked.run, asked.frame)
+        open_page("train")
+    store = next(store for store in stores if store.id == asked.run)
+    if store.spec.data.kind != "classifier":
+        st.toast(t("train.only_classifiers"), icon=":material/info:")
+        return
+    keep("model", name_of_moment(asked.run, asked.frame), "")
+    open_page("attention")
+
+
+def follow_run(*stores: RunStore) -> None:
+    """Show the film of one run, or of two on one scrubber, with a typed text followed through both."""
+    first = stores[0]
+    text = probe(first, first.facts())
+    st.caption(section("train", f"film_{first.spec.data.kind}"))
+    asked = show_film(
+        [(store.id, store.spec.name) for store in stores],
+        key=f"film of {len(stores)}",
+        probe=text,
+        frame=_frame_chosen(),
+        method=method_chosen(),
+        on_view=_viewed,
+    )
+    if asked is not None:
+        _answer(asked, stores)

@@ -1,0 +1,74 @@
+"""The form: what to learn, the model, the optimiser and the run, and from them a spec that the engine has checked.
+
+Read next: train_start.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.language import t
+from pages.ui.train_base import Base, choose_base
+from pages.ui.train_controls import label_of, value_word
+from pages.ui.train_data import Learned, choose_data
+from pages.ui.train_settings import SECTIONS, read_settings, show_settings
+from pages.ui.train_start import show_start
+from transformer_core.training.runs.settings import called, change, obstacles
+from transformer_core.training.runs.spec import RunSpec
+
+SUMMARY = ("n_layers", "d_model", "n_heads", "optimizer", "learning_rate", "epochs", "examples")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the form asks for: a spec, or in words why there is none."""
+
+    spec: RunSpec | None
+    problem: str = ""
+
+
+def wanted(base: Base, learned: Learned, values: Mapping[str, Any]) -> Wanted:
+    """Return the spec that a form's values make, or why they make none."""
+    if learned.problem:
+        return Wanted(None, learned.problem)
+    try:
+        spec = change(base.spec, **values, **learned.values)
+        spec = replace(spec, data=replace(spec.data, file=learned.file), origin=base.origin)
+        spec = replace(spec, name=called(base.spec, spec))
+    except ValueError as error:
+        return Wanted(None, str(error))
+    if base.has_weights and (fixed := obstacles(base.spec, spec)):
+        return Wanted(None, t("train.fixed", names=", ".join(map(label_of, fixed))))
+    return Wanted(spec)
+
+
+def _summary(values: Mapping[str, Any]) -> str:
+    return " · ".join(f"{label_of(name)} {value_word(name, values[name])}" for name in SUMMARY if name in values)
+
+
+def _show_sections(source: str, base: Base, values: Mapping[str, Any]) -> None:
+    names = {name: t(f"section.{name}") for name in SECTIONS}
+    box = st.expander(
+        t("train.settings", summary=_summary(values)), icon=":material/tune:", key="settings_open", bind="query-params"
+    )
+    if not box.open:
+        return
+    with box:
+        for section, tab in zip(SECTIONS, st.tabs(list(names.values())), strict=True):
+            with tab:
+                show_settings(section, source, base.usual, frozen=base.has_weights)
+
+
+def show_form() -> None:
+    """Show the form with its button to start."""
+    form_place, start_place = st.columns([2.6, 1], gap="large")
+    with form_place:
+        base = choose_base()
+        learned = choose_data(base)
+    values = read_settings(learned.source, base.usual)
+    with start_place:
+        asked = wanted(base, learned, values)
+        show_start(asked.spec, asked.problem, learned)
+    _show_sections(learned.source, base, values)

@@ -1,0 +1,82 @@
+"""Try this: a prediction asked while the run is under way, and answered by its numbers when it has ended.
+
+Read next: train_exports.py.
+"""
+
+import streamlit as st
+
+from pages.ui.language import plain, section, t
+from pages.ui.navigation import open_page
+from pages.ui.runs import follow, is_live
+from pages.ui.same_but import same_but
+from pages.ui.train_results import LITTLE
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.store import RunStore
+
+GUESSES = ("as_well", "less", "hardly")
+
+
+def separation(train: float, held_out: float, majority: float) -> str:
+    """Return how well held-out points separate beside training points, by the accuracy of their nearest neighbours.
+
+    "as_well" is within two points; "hardly" is less than half of the way from the commonest class to the training
+    points.
+    """
+    if train - held_out < LITTLE:
+        return "as_well"
+    return "hardly" if held_out - majority < (train - majority) / 2 else "less"
+
+
+def _measured(store: RunStore) -> tuple[float, float] | None:
+    needed = ("neighbours_train", "neighbours_held_out")
+    for layout in reversed(store.layouts()):
+        if all(name in layout.measures for name in needed):
+            return layout.measures[needed[0]], layout.measures[needed[1]]
+    return None
+
+
+def _show_separation(store: RunStore) -> None:
+    st.markdown(section("train", "try_separate"))
+    names = {name: t(f"train_try.{name}") for name in GUESSES}
+    guess = st.radio(
+        t("train_try.guess"),
+        GUESSES,
+        format_func=names.__getitem__,
+        index=None,
+        horizontal=True,
+        key=f"separate {store.id}",
+    )
+    if guess is None:
+        return
+    found = None if is_live(store.status()) else _measured(store)
+    if found is None:
+        st.caption(t("train_try.wait"))
+        return
+    came = separation(*found, store.facts().get("baselines", {}).get("majority", 0.0))
+    said = t("train_try.right") if came == guess else t("train_try.wrong", outcome=t(f"train_try.{came}"))
+    train, held_out = (f"{value:.1%}" for value in found)
+    st.markdown(f"{said} {t('train_try.measured', train=train, held_out=held_out)}")
+
+
+def _show_residual(store: RunStore) -> None:
+    st.markdown(section("train", "try_residual"))
+    if st.button(t("train_try.no_residual"), icon=":material/fork_right:"):
+        try:
+            made = same_but(store, "residual", False)
+        except (RunError, ValueError) as error:
+            st.error(plain(str(error)), icon=":material/error:")
+            return
+        follow(made.id, name="other")
+        open_page("compare")
+
+
+def show_try(store: RunStore) -> None:
+    """Ask for predictions about a run."""
+    box = st.expander(t("train_try.heading"), icon=":material/science:", key="try_open", bind="query-params")
+    if not box.open:
+        return
+    with box:
+        if store.spec.data.kind == "classifier":
+            _show_separation(store)
+        if store.spec.model.residual:
+            _show_residual(store)

@@ -1,0 +1,121 @@
+"""Presets and settings: every preset is a sound spec, and a flat table of settings says all that fixes a run."""
+
+import dataclasses
+
+import pytest
+
+from transformer_core.training.runs.presets import ARTICLE, IMDB, PRESETS, QUICK, REVERSE
+from transformer_core.training.runs.settings import NAMES, called, change, differences, obstacles, settings
+from transformer_core.training.runs.spec import LONGEST_NAME, RunSpec
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_named_after_its_key_and_survives_json(name: str) -> None:
+    spec = PRESETS[name]
+    assert spec.name == name
+    assert RunSpec.from_json(spec.to_json()) == spec
+
+
+def test_the_article_is_the_articles_own() -> None:
+    told = settings(ARTICLE)
+    asked = {
+        "d_model": 256,
+        "n_heads": 4,
+        "n_layers": 4,
+        "d_ff": 512,
+        "max_len": 256,
+        "dropout": 0.4,
+        "optimizer": "adam",
+        "learning_rate": 1e-4,
+        "batch_size": 32,
+        "epochs": 20,
+        "softmax_before_loss": True,
+    }
+    assert {name: told[name] for name in asked} == asked
+
+
+def test_imdb_is_the_measured_recipe() -> None:
+    told = settings(IMDB)
+    asked = {
+        "source": "imdb",
+        "examples": 8_000,
+        "d_model": 64,
+        "n_layers": 2,
+        "max_len": 192,
+        "epochs": 2,
+        "tokenizer": "wordpiece",
+        "vocab_size": 8_000,
+        "pooling": "mean",
+    }
+    assert {name: told[name] for name in asked} == asked
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_settings_are_enough_to_make_the_spec_again(name: str) -> None:
+    told = settings(PRESETS[name])
+    assert tuple(told) == NAMES
+    rebuilt = change(QUICK, **told)
+    assert differences(rebuilt, PRESETS[name]) == {}
+
+
+def test_a_change_changes_that_and_nothing_else() -> None:
+    assert differences(QUICK, change(QUICK, activation="relu")) == {"activation": ("gelu", "relu")}
+    assert differences(QUICK, QUICK) == {}
+
+
+def test_the_width_of_a_head_follows_that_of_the_model() -> None:
+    wider = change(QUICK, d_model=128)
+    assert wider.model.d_head == 32
+    assert change(QUICK, n_heads=8).model.d_head == 8
+    assert differences(QUICK, wider).keys() == {"d_model"}
+    assert change(QUICK, d_head=8).model.d_head == 8
+    assert settings(change(change(QUICK, d_head=8), n_heads=2))["d_head"] == 8
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"d_model": 66, "n_heads": 4}, "divisible"),
+        ({"epochs": 0}, "epochs=0"),
+        ({"learning_rate": -1.0}, "learning_rate=-1.0"),
+        ({"colour": "red"}, "no setting"),
+        ({"examples": 10**9}, "examples=1000000000"),
+        ({"softmax_before_loss": "yes"}, "softmax_before_loss='yes'"),
+    ],
+)
+def test_what_cannot_be_is_said(values: dict, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        change(QUICK, **values)
+
+
+ELSEWHERE = {
+    "activation": "relu",
+    "dropout": 0.3,
+    "residual": False,
+    "scale_scores": False,
+    "norm_order": "post",
+    "positions": "alibi",
+    "pooling": "mean",
+    "learning_rate": 1e-2,
+    "epochs": 9,
+    "batch_size": 16,
+    "n_layers": 3,
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_leaves_the_vocabulary_alone_may_change_on_the_way(name: str) -> None:
+    assert obstacles(QUICK, change(QUICK, **{name: ELSEWHERE[name]})) == []
+
+
+@pytest.mark.parametrize("name", ["seed", "examples", "symbols", "length"])
+def test_other_data_may_not(name: str) -> None:
+    assert obstacles(REVERSE, change(REVERSE, **{name: settings(REVERSE)[name] + 5})) == [name]
+
+
+def test_a_run_is_called_after_what_was_changed() -> None:
+    assert called(QUICK, QUICK) == "quick"
+    assert called(QUICK, change(QUICK, activation="relu", d_model=128)) == "quick, d_model=128, activation=relu"
+    every = change(QUICK, **ELSEWHERE, seed=7)
+    assert len(called(QUICK, every)) <= LONGEST_NAME
+    dataclasses.replace(every, name=called(QUICK, every))

@@ -1,0 +1,95 @@
+"""A run as a zip: what comes back is what went; live, stopped or done."""
+
+import io
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.core.runs_tools import SPEC, called, first_two, own_curve, stored_curve, tiny_task, wait_for
+from transformer_core.checkpoints import load
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.shelf import Shelf
+from transformer_core.training.runs.sitting import Sitting
+from transformer_core.training.runs.spec import DataSpec
+
+WITH_DATA = replace(SPEC, data=DataSpec(source="table", file="rows.csv"))
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A finished run, and its zip as names and bytes."""
+    shelf = Shelf(tmp_path_factory.mktemp("runs"))
+    store, packed = shelf.create(WITH_DATA, data=b"text,label\n" * 50), io.BytesIO()
+    Sitting(store, tiny_task, first_two).work()
+    shelf.export_zip(store.id, packed)
+    with zipfile.ZipFile(packed) as archive:
+        return store, {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(files, change=None):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            if change is not None:
+                change(entry)
+            archive.writestr(entry, content)
+    packed.seek(0)
+    return packed
+
+
+def test_a_run_comes_back_as_it_went(exported, tmp_path):
+    store, files = exported
+    shelf = Shelf(tmp_path / "elsewhere")
+    back = shelf.import_zip(zipped(files))
+    assert back.id == store.id
+    assert (back.spec, back.facts(), back.points().texts) == (store.spec, store.facts(), store.points().texts)
+    assert stored_curve(back) == stored_curve(store) == own_curve(SPEC)
+    assert back.status() == store.status()
+    assert [vars(frame) for frame in back.frames()] == [vars(frame) for frame in store.frames()]
+    for ours, theirs in zip(back.layouts(), store.layouts(), strict=True):
+        np.testing.assert_array_equal(ours.xy, theirs.xy)
+    np.testing.assert_array_equal(back.embeddings(4), store.embeddings(4))
+    assert (back.folder / "rows.csv").read_bytes() == (store.folder / "rows.csv").read_bytes()
+    assert load(back.folder / "bundle", device="cpu").card == load(store.folder / "bundle", device="cpu").card
+    assert back.model(2).n_parameters == store.model(2).n_parameters
+    again = shelf.import_zip(zipped(files))
+    assert again.id != store.id, "its own id is taken"
+    assert len(shelf.all()) == 2
+
+
+def test_a_zip_holds_what_a_run_is_and_nothing_of_the_machine(exported):
+    store, files = exported
+    frames = {f"frames/{number:03d}.safetensors" for number in range(5)}
+    bundle = {f"bundle/{name}" for name in ("card.md", "config.json", "model.safetensors", "tokenizer.json")}
+    plain = {"run.json", "spec.json", "run.sqlite", "tokenizer.json", "repeat.py", "rows.csv"}
+    assert set(files) == frames | bundle | plain
+    home = str(store.folder.parent).encode()
+    assert not [name for name, content in files.items() if home in content]
+
+
+def test_a_stopped_run_goes_on_elsewhere_to_the_same_curve(tmp_path):
+    here, there = Shelf(tmp_path / "here"), Shelf(tmp_path / "there")
+    slow = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=8))
+    store, live, stopped = here.create(slow), io.BytesIO(), tmp_path / "stopped.zip"
+    process = called(store)
+    wait_for(lambda: store.status().step >= 4)
+    here.export_zip(store.id, live)
+    store.ask("stop")
+    process.join(60)
+    here.export_zip(store.id, stopped)
+    snapshot = there.import_zip(live)
+    assert snapshot.status().state == "stopped"
+    assert stored_curve(snapshot) == own_curve(slow)[: snapshot.status().step]
+    back = there.import_zip(stopped)
+    Sitting(back, tiny_task, first_two).work()
+    assert stored_curve(back) == own_curve(slow)
+
+
+def test_a_run_that_has_not_begun_has_nothing_to_export(tmp_path):
+    shelf = Shelf(tmp_path)
+    with pytest.raises(RunError, match="nothing to export"):
+        shelf.export_zip(shelf.create(SPEC).id, io.BytesIO())

@@ -1,0 +1,210 @@
+"""The shelf: all runs of a machine, made, listed, named, deleted, pruned, sent away and taken in.
+
+Read next: export.py.
+"""
+
+import dataclasses
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from transformer_core.training.runs.arrival import unpack
+from transformer_core.training.runs.errors import RunError, in_words
+from transformer_core.training.runs.export import pack
+from transformer_core.training.runs.folder import (
+    ABOUT,
+    ID,
+    KEPT,
+    MAKING,
+    ORIGIN,
+    SPEC,
+    TAKEN_NAMES,
+    Data,
+    default_root,
+    has_worker,
+    new_id,
+    put_data,
+    write_whole,
+)
+from transformer_core.training.runs.removal import end_worker, remove, sweep, too_old
+from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.runs.store import RunStore
+
+FORMAT = 1
+MOST_LISTED = 200
+MOST_RUNS, MOST_BYTES = 20, 4 << 30
+
+
+class Shelf:
+    """The folder that holds the runs.
+
+    Pruning, before each new run: the oldest that have ended go until at most 20 are left and all together take at most
+    4 GB. A run with a worker never goes, nor one that somebody has renamed: a name given by hand means it is wanted.
+
+    Args:
+        root: by default VITRINE_RUNS, else .runs/live under the project's root.
+
+    Raises:
+        RunError: from all methods, where the folder cannot be read or written.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = (default_root() if root is None else Path(root)).absolute()
+
+    def create(self, spec: RunSpec, *, data: Data | None = None) -> RunStore:
+        """Make the folder of a new run; a Launcher starts it.
+
+        Args:
+            spec: the run's.
+            data: what the file shall hold that spec.data.file names.
+
+        Raises:
+            RunError: spec and data do not fit, or the frame is gone that the run branches off from.
+        """
+        _require_fitting(spec, data)
+        self.prune()
+        with self._making() as draft:
+            write_whole(draft / SPEC, spec.to_json())
+            if data is not None and spec.data.file is not None:
+                put_data(data, draft / spec.data.file)
+            if spec.origin is not None and spec.origin.frame is not None:
+                weights = self.open(spec.origin.run).weights_path(spec.origin.frame)
+                if weights is None:
+                    raise RunError(f"frame {spec.origin.frame} of run {spec.origin.run} has no weights to begin with")
+                shutil.copyfile(weights, draft / ORIGIN)
+            return self._place(draft, new_id())
+
+    def open(self, run: str) -> RunStore:
+        """Return a run by its id.
+
+        Raises:
+            RunError: there is none, or it cannot be read.
+        """
+        return RunStore(self._folder(run))
+
+    def all(self) -> list[RunStore]:
+        """Return the runs that can be read, newest first, at most 200."""
+        return [store for store in map(_read, self._folders()) if isinstance(store, RunStore)]
+
+    def broken(self) -> dict[str, str]:
+        """Return the ids of the folders that cannot be read, each with the reason."""
+        found = {folder.name: _read(folder) for folder in self._folders()}
+        return {name: what for name, what in found.items() if isinstance(what, str)}
+
+    def rename(self, run: str, name: str) -> RunStore:
+        """Give a run another name; from here on it is kept until somebody deletes it.
+
+        Raises:
+            RunError: the name is empty or too long.
+        """
+        store = self.open(run)
+        try:
+            spec = dataclasses.replace(store.spec, name=name.strip())
+        except ValueError as error:
+            raise RunError(str(error)) from None
+        with in_words("the run cannot be renamed"):
+            write_whole(store.folder / SPEC, spec.to_json())
+            (store.folder / KEPT).touch()
+        return RunStore(store.folder)
+
+    def delete(self, run: str, *, stop: bool = False) -> None:
+        """Delete a run, readable or not.
+
+        Args:
+            run: its id.
+            stop: stop its worker first; without this, a run that has one is not deleted.
+
+        Raises:
+            RunError: there is no such run, it has a worker, or it cannot be deleted.
+        """
+        folder = self._folder(run)
+        if has_worker(folder):
+            if not stop:
+                raise RunError(f"run {run} has a worker; stop it before deleting it")
+            end_worker(RunStore(folder))
+        remove(folder)
+
+    def prune(self) -> list[str]:
+        """Delete old runs by the rule above and return their ids."""
+        pruned = []
+        for folder in too_old(self._folders(most=None), most=MOST_RUNS, most_bytes=MOST_BYTES):
+            with suppress(RunError):  # a run that cannot be deleted is no reason not to make another
+                remove(folder)
+                pruned.append(folder.name)
+        sweep(self.root)
+        return pruned
+
+    def export_zip(self, run: str, to: Path | IO[bytes]) -> None:
+        """Write a run as one zip, which import_zip reads here and elsewhere; a live run as it is now."""
+        pack(self.open(run), to)
+
+    def import_zip(self, file: Path | IO[bytes]) -> RunStore:
+        """Take in a run that export_zip wrote, under its own id or, where that is taken, a new one.
+
+        Raises:
+            RunError: the zip is not such a one, whole and plausible in all its parts.
+        """
+        self.prune()
+        with self._making() as draft:
+            spec, run = unpack(file, draft)
+            write_whole(draft / SPEC, spec.to_json())
+            return self._place(draft, new_id() if (self.root / run).exists() else run)
+
+    def _folder(self, run: str) -> Path:
+        if not (isinstance(run, str) and ID.fullmatch(run) and (self.root / run).is_dir()):
+            raise RunError(f"there is no run {str(run)[:40]!r} here; it may have been deleted")
+        return self.root / run
+
+    def _folders(self, most: int | None = MOST_LISTED) -> list[Path]:
+        with in_words("the folder of runs cannot be read"):
+            if not self.root.is_dir():
+                return []
+            folders = [entry for entry in self.root.iterdir() if ID.fullmatch(entry.name) and entry.is_dir()]
+        return sorted(folders, key=_created, reverse=True)[:most]
+
+    @contextmanager
+    def _making(self) -> Iterator[Path]:
+        """Give a folder of its own to make a run in, which is gone afterwards unless it was put in its place."""
+        with in_words("the run cannot be made"):
+            self.root.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(prefix=MAKING, dir=self.root))
+        try:
+            with in_words("the run cannot be made"):
+                yield draft
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _place(self, draft: Path, run: str) -> RunStore:
+        write_whole(draft / ABOUT, json.dumps({"format": FORMAT, "id": run, "created": time.time()}) + "\n")
+        draft.chmod(0o755)
+        draft.rename(self.root / run)
+        return RunStore(self.root / run)
+
+
+def _require_fitting(spec: RunSpec, data: Data | None) -> None:
+    file = spec.data.file
+    if (file is None) != (data is None):
+        raise RunError(f"file={file!r} and data must be given together, or neither")
+    if file in TAKEN_NAMES or (file is not None and file.startswith(".")):
+        raise RunError(f"file={file!r} is a name that the run needs itself")
+
+
+def _read(folder: Path) -> RunStore | str:
+    try:
+        store = RunStore(folder)
+        store.status()
+    except RunError as error:
+        return str(error)
+    return store
+
+
+def _created(folder: Path) -> float:
+    try:
+        return float(json.loads((folder / ABOUT).read_text(encoding="utf-8"))["created"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0

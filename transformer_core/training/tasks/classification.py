@@ -1,0 +1,123 @@
+"""Texts and their classes: the task whose sentence vectors come apart while it is learned.
+
+Devlin et al. 2019, section 4.1. Read next: sequences.py.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.training.baselines import bag_of_words, majority
+from transformer_core.training.batching import LabelledBatch, padded
+from transformer_core.training.data import Example
+from transformer_core.training.objectives import classification
+from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size
+from transformer_core.training.tasks.task import Points, Task
+
+LONGEST_SHOWN = 400
+
+
+class Part:
+    """Examples of one part, train or held out, as ids."""
+
+    def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer, max_len: int, device: torch.device) -> None:
+        self.examples, self._device = examples, device
+        encodings = tokenizer.encode_batch([example.text for example in examples], max_len=max_len)
+        self.rows = [encoding.ids for encoding in encodings]
+        self.lengths = [len(row) for row in self.rows]
+        self.labels = [example.label for example in examples]
+
+    def batch(self, places: Sequence[int]) -> LabelledBatch:
+        """Return the examples at these places as a batch on the device."""
+        rows, labels = [self.rows[place] for place in places], [self.labels[place] for place in places]
+        return LabelledBatch(padded(rows, PAD_ID), torch.tensor(labels)).to(self._device)
+
+    def measure(self, model: nn.Module, count: int) -> tuple[float, float]:
+        """Return loss in nats and accuracy on the first `count` examples."""
+        loss, right = 0.0, 0
+        for places in in_turn(self.lengths[:count]):
+            batch = self.batch(places)
+            logits = model(batch.token_ids).float()
+            loss += float(F.cross_entropy(logits, batch.labels, reduction="sum"))
+            right += int((logits.argmax(-1) == batch.labels).sum())
+        return loss / count, right / count
+
+
+def _points(parts: dict[str, Part], count: int) -> Points:
+    """Take the first examples of each part, as many of one as of the other where there are enough."""
+    shares = {name: min(count // 2, len(part.rows)) for name, part in parts.items()}
+    chosen = [(part, place, name == "held_out") for name, part in parts.items() for place in range(shares[name])]
+    return Points(
+        texts=[part.examples[place].text[:LONGEST_SHOWN] for part, place, _ in chosen],
+        labels=[part.labels[place] for part, place, _ in chosen],
+        held_out=[held_out for _, _, held_out in chosen],
+        token_ids=padded([part.rows[place] for part, place, _ in chosen], PAD_ID),
+    )
+
+
+def classification_task(
+    spec: RunSpec,
+    train: Sequence[Example],
+    held_out: Sequence[Example],
+    labels: Sequence[str],
+    device: torch.device,
+) -> Task:
+    """Return the task of telling the classes of texts.
+
+    Args:
+        spec: the run's.
+        train, held_out: in random order.
+        labels: names of the classes.
+        device: where batches shall be.
+
+    Raises:
+        ValueError: the texts leave nothing to learn a vocabulary from.
+    """
+    generated = spec.data.source == "reviews"
+    tokenizer = Tokenizer.train(
+        spec.data.tokenizer,
+        [example.text for example in train],
+        vocab_size=spec.data.vocab_size,
+        lowercase=True,
+        min_frequency=1 if generated else 2,
+    )
+    config = replace(
+        spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, n_classes=len(labels), pad_id=PAD_ID
+    )
+    parts = {
+        name: Part(examples, tokenizer, config.max_len, device)
+        for name, examples in (("train", train), ("held_out", held_out))
+    }
+    sizes = {name: sample_size(part.lengths) for name, part in parts.items()}
+
+    def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
+        return parts[name].measure(model, len(parts[name].rows) if thorough else sizes[name])
+
+    part, training = parts["train"], spec.training
+    batches, steps_per_epoch = epochs_of(part.lengths, training.batch_size, training.seed, part.batch)
+    return Task(
+        kind="classifier",
+        config=config,
+        tokenizer=tokenizer,
+        labels=tuple(labels),
+        objective=functools.partial(
+            classification,
+            label_smoothing=training.label_smoothing,
+            softmax_before_loss=spec.softmax_before_loss,
+        ),
+        batches=batches,
+        steps_per_epoch=steps_per_epoch,
+        measure=both_parts(measure),
+        baselines={
+            "majority": majority(part.labels, parts["held_out"].labels),
+            "bag_of_words": bag_of_words(train, held_out, tokenizer, n_classes=len(labels)),
+        },
+        points=_points(parts, spec.points),
+        prompt=held_out[0].text[:LONGEST_SHOWN],
+    )

@@ -1,0 +1,52 @@
+"""From a run's spec to its task: the data are made or read, and the kind of model follows from them.
+
+Read next: ../runs/worker.py.
+"""
+
+from pathlib import Path
+
+import torch
+
+from transformer_core.training.corpora.passages import passage
+from transformer_core.training.corpora.reviews import reviews
+from transformer_core.training.intake.rows import read_rows
+from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.splitting import split
+from transformer_core.training.tasks.characters import character_task
+from transformer_core.training.tasks.classification import classification_task
+from transformer_core.training.tasks.masked import masked_task
+from transformer_core.training.tasks.sequences import sequence_task
+from transformer_core.training.tasks.task import Task
+
+
+def make_task(spec: RunSpec, folder: Path | None, device: torch.device | None = None) -> Task:
+    """Make or read the data of a run; the same spec and file give the same task.
+
+    Args:
+        spec: the run's.
+        folder: where the file is that spec.data names; None where it names none.
+        device: where batches shall be; by default the processor.
+
+    Raises:
+        ValueError: the data are missing, or too few or short for this spec.
+        OSError: the file cannot be read.
+    """
+    data, device = spec.data, device or torch.device("cpu")
+    if data.kind == "translation":
+        return sequence_task(spec, device)
+    if data.source in ("characters", "masked_words"):
+        text = passage(data.language) if data.file is None else _file(spec, folder).read_text(encoding="utf-8")
+        return (character_task if data.source == "characters" else masked_task)(spec, text, device)
+    if data.source == "reviews":
+        train, held_out = reviews(data.language, train=data.examples, held_out=data.held_out, seed=spec.training.seed)
+        return classification_task(spec, train, held_out, ("negative", "positive"), device)
+    train, held_out = split(read_rows(_file(spec, folder)), held_out=data.held_out, seed=spec.training.seed)
+    return classification_task(spec, train[: data.examples], held_out, data.labels, device)
+
+
+def _file(spec: RunSpec, folder: Path | None) -> Path:
+    if folder is None or spec.data.file is None:
+        raise ValueError(
+            f"file={spec.data.file!r} must name the data of source={spec.data.source!r} in the run's folder"
+        )
+    return folder / spec.data.file

@@ -1,0 +1,102 @@
+"""Masked words: a BERT learns to guess words that are hidden in sentences.
+
+Devlin et al. 2019, section 3.1. Read next: make.py.
+"""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer_core.text import MASK, MASK_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
+from transformer_core.training.batching import LabelledBatch, padded
+from transformer_core.training.objectives import masked_words
+from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size, word_measures
+from transformer_core.training.tasks.task import Task
+
+SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*[”’\"']?")
+LEAST_SENTENCES = 20
+HIDDEN = 0.15
+
+
+def sentences_of(text: str) -> list[str]:
+    """Cut a text into its sentences, each different one once, in their order."""
+    return list(dict.fromkeys(found.strip() for found in SENTENCE.findall(text) if len(found.strip()) > 1))
+
+
+class MaskedPart:
+    """Sentences of one part, train or held out, as ids, and the same with fixed words hidden for measuring."""
+
+    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, max_len: int, device: torch.device) -> None:
+        self._device = device
+        self._rows = [encoding.ids for encoding in tokenizer.encode_batch(texts, max_len=max_len)]
+        self.lengths = [len(row) for row in self._rows]
+
+    def batch(self, places: Sequence[int]) -> LabelledBatch:
+        """Return the sentences at these places as a batch on the device."""
+        rows = padded([self._rows[place] for place in places], PAD_ID)
+        return LabelledBatch(rows, torch.zeros(len(rows), dtype=torch.long)).to(self._device)
+
+    def scored(self, model: nn.Module, count: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield logits and the hidden words (all others as padding) of the first `count` sentences."""
+        rng = np.random.default_rng(0)
+        for places in in_turn(self.lengths[:count]):
+            ids = self.batch(places).token_ids
+            draws = torch.from_numpy(rng.random(ids.shape)).to(ids.device)
+            hidden = (draws < HIDDEN) & (ids >= len(SPECIAL_TOKENS))  # (batch, pos)
+            yield model(ids.masked_fill(hidden, MASK_ID)).mlm_logits, ids.masked_fill(~hidden, PAD_ID)
+
+
+def masked_task(spec: RunSpec, text: str, device: torch.device) -> Task:
+    """Return the task of guessing hidden words; every tenth sentence is held out.
+
+    Args:
+        spec: the run's.
+        text: what is learned.
+        device: where batches shall be.
+
+    Raises:
+        ValueError: the text has too few sentences.
+    """
+    data, training = spec.data, spec.training
+    sentences = sentences_of(text)[: data.examples + data.held_out]
+    if len(sentences) < LEAST_SENTENCES:
+        raise ValueError(f"text has {len(sentences)} different sentences; at least {LEAST_SENTENCES} are needed")
+    held_out = sentences[::10]
+    train = [sentence for place, sentence in enumerate(sentences) if place % 10]
+    tokenizer = Tokenizer.train(data.tokenizer, train, vocab_size=data.vocab_size, lowercase=True, min_frequency=1)
+    config = replace(spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+    parts = {
+        name: MaskedPart(texts, tokenizer, config.max_len, device)
+        for name, texts in (("train", train), ("held_out", held_out))
+    }
+
+    def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
+        lengths = parts[name].lengths
+        return word_measures(parts[name].scored(model, len(lengths) if thorough else sample_size(lengths)))[:2]
+
+    part = parts["train"]
+    batches, steps_per_epoch = epochs_of(part.lengths, training.batch_size, training.seed, part.batch)
+    return Task(
+        kind="bert",
+        config=config,
+        tokenizer=tokenizer,
+        objective=functools.partial(masked_words, probability=HIDDEN),
+        batches=batches,
+        steps_per_epoch=steps_per_epoch,
+        measure=both_parts(measure),
+        prompt=with_hidden_word(held_out[0], tokenizer),
+    )
+
+
+def with_hidden_word(text: str, tokenizer: Tokenizer) -> str:
+    """Put [MASK] in place of a text's middle token."""
+    encoding = tokenizer.encode(text)
+    own = [place for place in range(len(encoding)) if not encoding.special[place]]
+    start, end = encoding.offsets[own[len(own) // 2]]
+    return f"{text[:start]}{MASK}{text[end:]}"

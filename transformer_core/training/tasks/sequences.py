@@ -1,0 +1,90 @@
+"""Copy, reverse and sort: an encoder-decoder learns a rule whose attention can be foretold.
+
+Sorting as a toy task: Vinyals et al. 2016, section 6.1. Read next: characters.py.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.training.batching import PairBatch, padded
+from transformer_core.training.corpora.sequences import sequences
+from transformer_core.training.objectives import next_target_words
+from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size, word_measures
+from transformer_core.training.tasks.task import Task
+
+Pairs = Sequence[tuple[str, str]]
+
+
+class PairPart:
+    """Pairs of one part, train or held out, as ids."""
+
+    def __init__(self, pairs: Pairs, tokenizer: Tokenizer, device: torch.device) -> None:
+        self._device = device
+        sources, targets = zip(*pairs, strict=True)
+        self._sources = [encoding.ids for encoding in tokenizer.encode_batch(sources)]
+        self._targets = [encoding.ids for encoding in tokenizer.encode_batch(targets)]
+        self.lengths = [len(row) for row in self._sources]
+
+    def batch(self, places: Sequence[int]) -> PairBatch:
+        """Return the pairs at these places as a batch on the device."""
+        sources, targets = ([rows[place] for place in places] for rows in (self._sources, self._targets))
+        return PairBatch(padded(sources, PAD_ID), padded(targets, PAD_ID)).to(self._device)
+
+    def scored(self, model: nn.Module, count: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield logits and the words they should have named, of the first `count` pairs."""
+        for places in in_turn(self.lengths[:count]):
+            batch = self.batch(places)
+            yield model(batch.source_ids, batch.target_ids[:, :-1]), batch.target_ids[:, 1:]
+
+
+def sequence_task(spec: RunSpec, device: torch.device) -> Task:
+    """Return the task of copying, reversing or sorting letters; accuracy counts whole sequences.
+
+    A sequence whose every next letter is guessed from the right letters before it is also written rightly by greedy
+    decoding, so that accuracy is that of greedy decoding.
+
+    Args:
+        spec: the run's; data.source names the rule.
+        device: where batches shall be.
+
+    Raises:
+        ValueError: the model's max_len is too short for the sequences.
+    """
+    data, training = spec.data, spec.training
+    if spec.model.max_len < data.length + 2:
+        raise ValueError(f"max_len={spec.model.max_len} must be at least {data.length + 2}: length={data.length} and 2")
+    train, held_out = sequences(
+        data.source,
+        symbols=data.symbols,
+        length=data.length,
+        train=data.examples,
+        held_out=data.held_out,
+        seed=training.seed,
+    )
+    tokenizer = Tokenizer.train("word", [source for source, _ in train], min_frequency=1, template="bos_eos")
+    config = replace(spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+    parts = {name: PairPart(pairs, tokenizer, device) for name, pairs in (("train", train), ("held_out", held_out))}
+
+    def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
+        lengths = parts[name].lengths
+        loss, _, rows = word_measures(parts[name].scored(model, len(lengths) if thorough else sample_size(lengths)))
+        return loss, rows
+
+    part = parts["train"]
+    batches, steps_per_epoch = epochs_of(part.lengths, training.batch_size, training.seed, part.batch)
+    return Task(
+        kind="translation",
+        config=config,
+        tokenizer=tokenizer,
+        objective=functools.partial(next_target_words, label_smoothing=training.label_smoothing),
+        batches=batches,
+        steps_per_epoch=steps_per_epoch,
+        measure=both_parts(measure),
+        prompt=held_out[0][0],
+    )
