@@ -137,7 +137,8 @@ class _Painter:
             radius = scene.radius * (1.12 if held_out else 1)
             for index in np.flatnonzero(chosen):
                 hue = hues[int(points.labels[index])]
-                self._stamp(image, *scene.xy[index], radius, hue, held_out, 1.0 if held_out else TRAIN_ALPHA)
+                x, y = map(float, scene.xy[index])
+                self._stamp(image, x, y, radius, hue, held_out, 1.0 if held_out else TRAIN_ALPHA)
 
     def _stamp(self, image: Image.Image, x: float, y: float, radius: float, hue: str, held: bool, alpha: float) -> None:
         """Put a mark on the image, at the nearest of FINE x FINE places within a pixel."""

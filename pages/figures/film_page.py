@@ -18,20 +18,14 @@ from pages.figures.standalone import COMPONENTS, joined, self_contained
 
 DATA = ("pen", "reel", "feed", "clock", "axes")
 PICTURES = ("curves", "plot", "map", "trail", "heads")
-ELEMENTS = (
-    "telling",
-    "following",
-    "transport",
-    "views",
-    "panel",
-    "record",
-    "typing",
-    "timeline",
-    "toolbar",
-    "player",
-    "film",
-)
-SCRIPTS = (*DATA, *PICTURES, *ELEMENTS)  # in reading order: each imports only what comes before, and from the matrix
+ELEMENTS = ("telling", "following", "transport", "views", "panel", "record", "typing")
+WHOLE = ("timeline", "toolbar", "teller", "player", "film")
+SCRIPTS = (
+    *DATA,
+    *PICTURES,
+    *ELEMENTS,
+    *WHOLE,
+)  # in reading order: each imports only what comes before, and from the matrix
 WORDS = (
     *("loading", "lost", "state_queued", "state_starting", "state_running", "state_running_left"),
     *("state_paused", "state_stopped", "state_finished", "state_failed", "state_interrupted", "unit_s"),
@@ -43,7 +37,19 @@ WORDS = (
     *("each_step", "smoothed", "curves_label", "baseline_majority", "baseline_bag_of_words", "train_loss"),
     *("held_out_loss", "train_accuracy", "held_out_accuracy", "points", "probe", "probe_waits"),
     *("probe_none", "heads", "heads_label", "layer", "head", "weight", "axis_query", "axis_key"),
-    *("axis_output", "axis_input", "samples", "scrubber", "keys", "place", "no_frames", "play", "pause"),
+    *(
+        "axis_output",
+        "axis_input",
+        "samples",
+        "goal",
+        "scrubber",
+        "keys",
+        "place",
+        "no_frames",
+        "waiting",
+        "play",
+        "pause",
+    ),
     *("previous", "next", "loop", "speed", "live", "live_on", "live_follow", "summary", "open", "branch"),
     *(
         "png",

@@ -91,7 +91,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _asked(value: Any, runs: Sequence[str]) -> FilmAsk | None:
     ask = _mapping(value)
     run, frame, action = ask.get("run"), ask.get("frame"), ask.get("action")
-    if run not in runs or not isinstance(frame, int) or action not in ("open", "branch"):
+    if not isinstance(run, str) or run not in runs or not isinstance(frame, int) or action not in ("open", "branch"):
         return None
     return FilmAsk(run, frame, action)
 

@@ -120,6 +120,6 @@ def test_measures_count_real_words_and_whole_rows() -> None:
 def test_all_examples_come_in_turn_and_a_sample_is_bounded() -> None:
     lengths = [5, 900, 3, 3, 40, 20_000]
     assert sorted(place for places in in_turn(lengths) for place in places) == list(range(6))
-    assert sample_size([16] * 5_000) == 1_024
-    assert sample_size([400] * 5_000) == 96
+    assert sample_size([16] * 5_000) == 256
+    assert sample_size([400] * 5_000) == 64
     assert sample_size([16] * 10) == 10

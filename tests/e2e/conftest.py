@@ -21,9 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a fresh server."""
-    with serving(tmp_path_factory.mktemp("server") / "log") as address:
-        yield address
+    """The address of a fresh server, whose runs lie in a folder of their own."""
+    folder = tmp_path_factory.mktemp("server")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VITRINE_RUNS", str(folder / "runs"))
+        with serving(folder / "log") as address:
+            yield address
 
 
 @pytest.fixture(scope="session")

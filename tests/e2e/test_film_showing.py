@@ -91,7 +91,7 @@ def test_texts_and_names_are_never_markup(page: Page, address: str, stage: Stage
         stage.probes["runone01"], text=ATTACK, tokens=[ATTACK] * 7, key_tokens=[ATTACK] * 7
     )
     watch(page, address, frame=5)
-    expect(page.locator(".vf-name")).to_have_text(ATTACK)
+    expect(page.locator(".vf-name")).to_have_text(f"A · {ATTACK}")
     expect(page.locator(".vf-state")).to_have_text(f"failed: {ATTACK}")
     assert page.locator(".vf img:not(canvas)").count() == 0
 
@@ -101,7 +101,7 @@ def test_a_finished_run_lives_on_in_a_page_of_its_own(page: Page, address: str, 
     stage.own = to_html([film], film_words(), title="A run", probes=[stage.probes["runone01"]])
     page.goto(f"{address}/own")
     wait_frame(page, 7)
-    expect(page.locator(".vf-name")).to_have_text(ATTACK)
+    expect(page.locator(".vf-name")).to_have_text(f"A · {ATTACK}")
     expect(page.get_by_role("button", name="Branch from here")).to_be_hidden()
     slider(page).focus()
     page.keyboard.press("ArrowLeft")

@@ -29,8 +29,8 @@ class FrameLayout:
         xy: (point, 2), float32
 
     Args:
-        xy: centred, with a root mean square distance of 1 from the centre at every frame, so that axes stay as they are:
-            nearly all points lie within 3 of the centre.
+        xy: centred, with a root mean square distance of 1 from the centre at every frame, so that axes can stay: nearly
+            all points lie within 3 of the centre.
         measures: "trustworthiness" of the picture; "displacement" from the frame before, 0 for the first; and the same
             for every method, since in full, "neighbours_train" and "neighbours_held_out": accuracy of the nearest
             neighbours' vote, each only where there are such points.
@@ -69,17 +69,19 @@ class LayoutSequence:
         Raises:
             ValueError: there are fewer than 4 points, another number than before, or a value is not finite.
         """
-        x = torch.as_tensor(embeddings).detach().float().cpu()
+        x = embeddings if isinstance(embeddings, Tensor) else torch.tensor(embeddings)
+        x = x.detach().float().cpu()
         if len(x) < LEAST_POINTS:
             raise ValueError(f"embeddings has {len(x)} points; at least {LEAST_POINTS} are needed")
         for method, xy in self._previous.items():
             if xy.shape != (len(x), 2):
                 raise ValueError(f"embeddings has {len(x)} points; the {method} before has {tuple(xy.shape)}")
+        if not torch.isfinite(x).all():
+            raise ValueError("embeddings holds values that are infinite or not numbers; every one must be finite")
         distances = squared_distances(x)  # (point, point)
         places = {"tsne": self._tsne(x, distances), "pca": normalised(pca(x))}
-        train, rest = neighbour_accuracy(
-            x, torch.as_tensor(labels), torch.as_tensor(held_out, dtype=torch.bool), distances=distances
-        )
+        parts = torch.tensor(np.asarray(labels)), torch.tensor(np.asarray(held_out, dtype=bool))  # (point,) each
+        train, rest = neighbour_accuracy(x, *parts, distances=distances)
         shared = {"neighbours_train": train, "neighbours_held_out": rest}
         k = min(NEIGHBOURS, (len(x) - 1) // 2)
         layouts = {}

@@ -97,8 +97,8 @@ def _room(store: RunStore) -> int:
     return min(MOST_TOKENS, store.spec.model.max_len)
 
 
-def _ids(encoding: Encoding) -> torch.Tensor:
-    return torch.tensor([encoding.ids])  # (1, pos)
+def _ids(encoding: Encoding, bundle: Bundle) -> torch.Tensor:
+    return torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device)  # (1, pos)
 
 
 def _maps(trace: Trace, pattern: str) -> np.ndarray:
@@ -111,7 +111,7 @@ def _ask_classifier(store: RunStore, tokenizer: Tokenizer, text: str, after: int
 
     def answer(bundle: Bundle, number: int) -> Moment:
         pooled = "cls_embedding" if bundle.config.pooling == "cls" else "mean_embedding"
-        logits, trace = capture(bundle.model, _ids(encoding), sites=("*.self_attention.weights", pooled))
+        logits, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights", pooled))
         embedding = trace[pooled].float().cpu()  # (1, d_model)
         points = torch.from_numpy(store.embeddings(number))  # (point, d_model)
         xy = {
@@ -138,11 +138,14 @@ def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: in
 
     def answer(bundle: Bundle, number: int) -> Moment:
         _, trace = capture(
-            bundle.model, _ids(source), _ids(target)[:, :-1], sites=("decoder.*.cross_attention.weights",)
+            bundle.model,
+            _ids(source, bundle),
+            _ids(target, bundle)[:, :-1],
+            sites=("decoder.*.cross_attention.weights",),
         )
         steps = greedy(
             bundle.model,  # type: ignore[arg-type]
-            _ids(source),
+            _ids(source, bundle),
             bos_id=target.ids[0],
             eos_id=target.ids[-1],
             most=len(source) + 4,
@@ -157,9 +160,9 @@ def _ask_gpt(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Q
     encoding = tokenizer.encode(text, max_len=_room(store))
 
     def answer(bundle: Bundle, number: int) -> Moment:
-        _, trace = capture(bundle.model, _ids(encoding), sites=("*.self_attention.weights",))
-        generator = torch.Generator().manual_seed(store.spec.training.seed)
-        steps = sample(bundle.model, _ids(encoding), most=SAMPLE_TOKENS, temperature=0.8, generator=generator)  # type: ignore[arg-type]
+        _, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights",))
+        generator = torch.Generator(next(bundle.model.parameters()).device).manual_seed(store.spec.training.seed)
+        steps = sample(bundle.model, _ids(encoding, bundle), most=SAMPLE_TOKENS, temperature=0.8, generator=generator)  # type: ignore[arg-type]
         written = tokenizer.decode([step.token_id for step in steps])
         return Moment(number, _maps(trace, "*.self_attention.weights"), sample=written)
 
@@ -170,7 +173,7 @@ def _ask_bert(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _
     encoding = tokenizer.encode(text, max_len=_room(store))
 
     def answer(bundle: Bundle, number: int) -> Moment:
-        output, trace = capture(bundle.model, _ids(encoding), sites=("*.self_attention.weights",))
+        output, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights",))
         guesses = output.mlm_logits[0].argmax(-1).tolist()
         words = [
             f"[{tokenizer.label_of(guess)}]" if id_ == tokenizer.mask_id else label

@@ -31,7 +31,7 @@ def squared_distances(x: Tensor, others: Tensor | None = None) -> Tensor:
     x_squares, other_squares = x.square().sum(1), others.square().sum(1)
     distances = torch.addmm(other_squares.expand(len(x), -1), x, others.T, alpha=-2).add_(x_squares[:, None])
     noise = ROUNDING * float(torch.maximum(x_squares.max(), other_squares.max()))
-    return torch.nn.functional.threshold_(distances, noise, 0.0)
+    return torch.threshold_(distances, noise, 0.0)
 
 
 def nearest(distances: Tensor, k: int, *, without_self: bool = True) -> Tensor:
@@ -56,7 +56,8 @@ def trustworthiness(x: Tensor, xy: Tensor, *, k: int = 10, distances: Tensor | N
     """Return how many of the neighbours that a picture shows are neighbours indeed: 1 where all are.
 
     1 - 2 / (n k (2n - 3k - 1)) * sum over points i and those of their k nearest in the picture that are not among their
-    k nearest in full, of (rank of the neighbour in full - k); Venna and Kaski 2001, eq. 3. At random it is about 0.5.
+    k nearest in full, of (rank of the neighbour in full - k); Venna and Kaski 2001, eq. 3. At random it is about 0.5;
+    neighbours at equal distances all have the best rank of theirs, so that equal vectors may be shown anywhere.
 
     Shapes:
         x: (point, d); xy: (point, 2); distances: (point, point)
@@ -108,7 +109,7 @@ def neighbour_accuracy(
         raise ValueError(f"labels={len(labels)} and held_out={len(held_out)} must have as many points as x={len(x)}")
     distances = squared_distances(x) if distances is None else distances
     train, rest = (part.nonzero().flatten() for part in (~held_out, held_out))
-    distances, voters = distances[:, train], labels[train]
+    distances, voters = distances[:, train], labels[train].long()
     return (
         _accuracy(distances[train], voters, labels[train], min(k, len(train) - 1), without_self=True),
         _accuracy(distances[rest], voters, labels[rest], min(k, len(train)), without_self=False),
@@ -119,9 +120,8 @@ def _accuracy(distances: Tensor, voters: Tensor, labels: Tensor, k: int, *, with
     if k < 1 or not len(labels):
         return math.nan
     votes = voters[nearest(distances, k, without_self=without_self)]  # (point, k)
-    weights = 1.0 + torch.arange(k, 0, -1, dtype=torch.float64) / (
-        k * (k + 1)
-    )  # the advance of nearness is below one vote
+    # whoever is nearer counts for more, yet all of that together for less than one vote
+    weights = 1.0 + torch.arange(k, 0, -1, dtype=torch.float64) / (k * (k + 1))
     counts = torch.zeros(len(labels), int(voters.max()) + 1, dtype=torch.float64)  # (point, class)
     counts.scatter_add_(1, votes, weights.expand(len(labels), -1))
     return float((counts.argmax(1) == labels).double().mean())

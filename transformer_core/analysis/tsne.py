@@ -38,10 +38,10 @@ class Phase:
 
 
 FRESH = (Phase(100, 12.0, 1 / 48, 0.5), Phase(400, 1.0, 1 / 6, 0.8))
-WARM = (Phase(50, 2.0, 1 / 12, 0.5), Phase(150, 1.0, 1 / 6, 0.8))
+WARM = (Phase(50, 2.0, 1 / 6, 0.5), Phase(100, 1.0, 1 / 6, 0.8))
 FRESH_SPREAD = 1e-4
-WARM_SPREAD = 0.6
-HOLD = 1.0
+WARM_SPREAD = 0.5
+HOLD = 0.75
 
 
 @torch.no_grad()
@@ -72,7 +72,7 @@ def affinities(distances: Tensor, *, perplexity: float = PERPLEXITY) -> Tensor:
     gaps /= (gaps.sum(1, keepdim=True) / (n - 1)).clamp_(min=1e-300)
     weights, total = _gaussians(gaps.float(), wanted)
     weights /= total[:, None]
-    return torch.nn.functional.threshold_((weights + weights.T).mul_(0.5 / n), LEAST_AFFINITY, 0.0)
+    return torch.threshold_((weights + weights.T).mul_(0.5 / n), LEAST_AFFINITY, 0.0)
 
 
 def _gaussians(gaps: Tensor, wanted: float) -> tuple[Tensor, Tensor]:
@@ -118,7 +118,7 @@ class _Slope:
         torch.mul(xy, -2.0, out=self._right[:2])
         torch.add(squares, 1.0, out=self._right[3])
         kernel = torch.mm(self._left, self._right, out=self._kernel).reciprocal_()  # 1 / (1 + squared distance)
-        repulsion = 1.0 / (float(kernel.sum() - kernel.diagonal().sum()) * exaggeration)
+        repulsion = 1.0 / (float(kernel.fill_diagonal_(0.0).sum()) * exaggeration)
         balance = torch.add(self._attraction, kernel, alpha=-repulsion, out=self._balance).mul_(kernel)
         self._charges[:2] = xy
         sums = torch.mm(self._charges, balance, out=self._sums)  # balance is symmetric

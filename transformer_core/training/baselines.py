@@ -113,8 +113,8 @@ def fit_bag_of_ids(
 
 def _as_bags(rows: Rows) -> tuple[Tensor, Tensor]:
     """Return all ids in a row, and where each example's begin, as embedding_bag wants them."""
-    lengths = torch.tensor([len(row) for row in rows])
-    return torch.tensor([id_ for row in rows for id_ in row]), lengths.cumsum(0) - lengths
+    lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
+    return torch.tensor([id_ for row in rows for id_ in row], dtype=torch.long), lengths.cumsum(0) - lengths
 
 
 def _turned(ids: Tensor, starts: Tensor, n_features: int) -> tuple[Tensor, Tensor]:

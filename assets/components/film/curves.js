@@ -46,8 +46,10 @@ function lossChart(reel, others, colours, words) {
   ];
   const all = [reel, ...others];
   const tall = all.flatMap((one) => [measured(one, "train_loss"), measured(one, "held_out_loss"), one.smooth]);
-  const [, high] = reach(...tall);
-  return { id: "loss", title: words.loss, share: 0.4, lines, low: 0, high: (high > 0 ? high : 1) * 1.08, guides: [], write: (value) => decimal(value), short: round };
+  const [least, most] = reach(...tall);
+  const high = most > 0 ? most : 1;
+  const low = Number.isFinite(least) && least > 0.6 * high ? Math.max(0, least - 0.6 * (high - least)) : 0; // a loss that hardly falls is looked at closely
+  return { id: "loss", title: words.loss, share: 0.4, lines, low, high: high + 0.08 * (high - low), guides: [], write: (value) => decimal(value), short: round };
 }
 
 function accuracyChart(reel, others, colours, words) {

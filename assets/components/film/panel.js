@@ -75,7 +75,7 @@ export class Panel {
     Object.assign(this, { words, theme, ruler, width });
     const { reel, pointed } = this;
     const [line, tone] = stateLine(reel, trouble, words);
-    this.name.textContent = visible(reel.run.name || reel.id);
+    this.name.textContent = `${reel.role} · ${visible(reel.run.name || reel.id)}`;
     this.name.hidden = !others.length; // of one run alone the page says the name
     this.state.textContent = line;
     this.state.dataset.tone = tone;
@@ -186,8 +186,8 @@ export class Panel {
     const panel = figure.panels.find(({ id }) => id === selected);
     const label = fill(words.heads_label, { head: panel.fullName, step: this.frame.step });
     const whole = pointed ? width - (this.bars.hidden ? 0 : BARS + GAP) : this.leftWidth;
-    const beside = whole >= 560;
-    const side = beside ? Math.floor((whole - GAP) * (pointed ? 0.52 : 0.62)) : Math.min(width, 560);
+    const beside = whole >= (pointed ? 560 : 440);
+    const side = beside ? Math.floor((whole - GAP) * (pointed ? 0.52 : 0.6)) : Math.min(width, 560);
     this.large.show(figure, selected, { width: side, tall: pointed ? 330 : this.height - 90, theme, ruler, label });
     const room = pointed && beside ? whole - GAP - side : width;
     this.grid.show(figure, selected, { width: room, tall: 360, theme, ruler, label: words.heads });

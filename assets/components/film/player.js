@@ -9,19 +9,18 @@ import { Clock } from "./clock.js";
 import { Panel } from "./panel.js";
 import { Reel } from "./reel.js";
 import { savePicture, videoOf } from "./record.js";
+import { Teller } from "./teller.js";
 import { differences } from "./telling.js";
 import { Timeline } from "./timeline.js";
 import { Toolbar } from "./toolbar.js";
 import { Transport } from "./transport.js";
 import { typing } from "./typing.js";
 
-const REST = 400; // ms without movement before the page is told a frame
-const ECHO = 4000; // ms in which the page may still answer
-
 export class Player {
   // feeding: from a reel and what to call on news to a feed, or null where all bytes are there.
   constructor(parent, feeding) {
     Object.assign(this, { feeding, panels: [], clock: new Clock(), timeline: new Timeline(), calls: 0, wanted: null });
+    this.teller = new Teller(() => this.standing(), (view, news) => this.rested(view, news));
     this.look = { method: "tsne", mistakes: false, train: true, held_out: true, focus: null, colours: [] };
     this.build();
     parent.append(this.root);
@@ -61,7 +60,7 @@ export class Player {
     this.ending.abort();
     this.observer.disconnect();
     clearInterval(this.watching);
-    clearTimeout(this.resting);
+    this.teller.stop();
     cancelAnimationFrame(this.raf);
     for (const { feed } of this.panels) feed?.stop();
     this.root.remove();
@@ -72,21 +71,16 @@ export class Player {
     const before = this.data;
     Object.assign(this, { data, send, words: data.words, calls: this.calls + 1 });
     const other = this.adopt(data.runs);
-    if (data.method !== before?.method && data.method !== this.told?.method) this.look.method = data.method;
-    if (other || (data.frame !== before.frame && !this.echoes(data.frame))) this.start(data.frame);
-    this.told ??= { frame: data.frame ?? null, method: this.look.method };
+    const asked = (name) => other || (data[name] !== before[name] && !this.teller.echoes(name, data[name]));
+    if (asked("method")) this.look.method = data.method;
+    if (asked("frame")) this.start(data.frame);
+    this.teller.begin({ frame: data.frame ?? null, method: this.look.method });
     for (const { feed, reel } of this.panels) {
       if (feed && (reel.probe?.text ?? "") !== data.probe) feed.follow(data.probe);
       if (feed && before && !reel.live) feed.wake();
     }
     this.wake(true);
     return this.calls;
-  }
-
-  // Whether a frame is what the page was told itself a moment ago: its answers come late, the hand has moved on.
-  echoes(frame) {
-    this.tellings = (this.tellings ?? []).filter(({ at }) => performance.now() - at < ECHO);
-    return this.tellings.some((one) => one.frame === (frame ?? null));
   }
 
   // Keeps what is known of runs that stay, and opens new ones; says whether the first one is another.
@@ -173,14 +167,14 @@ export class Player {
     let moving = clock.tick(now);
     if (this.stale && this.data) this.lay();
     if (!this.laidWidth) return;
-    const step = this.timeline.stepAt(clock.at);
+    const step = this.timeline.stepAt(clock.calm.matches ? clock.frame : clock.at);
     if (this.frameTold !== clock.frame) this.tell();
     for (const panel of panels) moving = panel.paint(step, this.look) || moving;
     this.showPlace(step);
     this.recording?.frame();
     if (this.recording && !clock.playing) this.recording = this.recording.stop();
     if (moving || this.stale || this.recording) this.wake();
-    else this.rest();
+    else this.teller.rest();
   }
 
   lay() {
@@ -234,20 +228,17 @@ export class Player {
     Object.assign(this.root.dataset, { frame: clock.frame, playing: clock.playing });
   }
 
-  // Once nothing has moved for a while: the page hears of the frame, a screen reader of its numbers.
-  rest() {
-    clearTimeout(this.resting);
-    this.resting = setTimeout(() => {
-      const { clock, panels } = this;
-      if (clock.playing || clock.glide || this.transport.held || !this.timeline.length || this.wanted !== null) return;
-      const summary = panels.map((panel) => panel.summary()).join(" ");
-      if (this.live.textContent !== summary) this.live.textContent = summary;
-      const view = { frame: clock.following ? null : (panels[0].frame?.number ?? null), method: this.look.method };
-      if (JSON.stringify(view) === JSON.stringify(this.told)) return;
-      this.told = view;
-      (this.tellings ??= []).push({ frame: view.frame, at: performance.now() });
-      this.send?.view(view);
-    }, REST);
+  // What the film rests at: the first run's frame, null for the newest; null while anything moves.
+  standing() {
+    const { clock, panels, transport, timeline } = this;
+    if (clock.playing || clock.glide || transport.held || !timeline.length || this.wanted !== null) return null;
+    return { frame: clock.following ? null : (panels[0].frame?.number ?? null), method: this.look.method };
+  }
+
+  rested(view, news) {
+    const summary = this.panels.map((panel) => panel.summary()).join(" ");
+    if (this.live.textContent !== summary) this.live.textContent = summary;
+    if (news) this.send?.view(view);
   }
 
   // Plays the whole run once and saves what the map showed.

@@ -118,7 +118,12 @@ function paintNumbersAt(pen, scene, box, step) {
     if (!line.part) continue;
     pen.mark(line.mark, right, box.title - 4.5, held ? 4.2 : 4, { fill });
     right -= 20;
-    pen.mark(line.mark, xOf(scene, box, stepOf(line, step)), yOf(box, value), held ? 5 : 4.4, { fill, stroke: theme.paper, width: 1.6 });
+  }
+  for (const line of lines) {
+    const value = valueAtStep(line, step);
+    if (!line.part || !Number.isFinite(value)) continue;
+    const style = { fill: partColours(theme)[line.part], stroke: theme.paper, width: 1.2 };
+    pen.mark(line.mark, xOf(scene, box, stepOf(line, step)), yOf(box, value), 4.6, style);
   }
 }
 

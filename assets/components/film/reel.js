@@ -39,8 +39,9 @@ function smoothed(before, { step, loss }, memory) {
 }
 
 export class Reel {
-  constructor({ id, name }) {
+  constructor({ id, name, role = "" }) {
     this.id = id;
+    this.role = role.toUpperCase(); // A or B of two runs
     this.run = { id, name, kind: "", labels: [], state: "", step: 0, total_steps: 0, message: "", queue_place: 0 };
     this.baselines = {};
     this.points = null;

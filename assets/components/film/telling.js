@@ -50,13 +50,20 @@ export function bars(moment, labels, colours) {
   });
 }
 
+// What an encoder-decoder should write: the labels of its output without the signs of beginning and end.
+function goalOf(probe) {
+  if (probe?.attention_name !== "cross") return "";
+  return probe.tokens.filter((token) => !/^[[<].+[\]>]$/.test(token)).join(" ");
+}
+
 // What the model writes, frame by frame; the list grows, the current line is marked.
 export class Samples {
   constructor() {
     this.list = el("ol", "vf-samples-list");
     this.list.tabIndex = 0;
     this.lines = new Map();
-    this.root = el("div", "vf-samples", (this.title = el("h4")), this.list);
+    this.goal = el("div", "vf-goal");
+    this.root = el("div", "vf-samples", (this.title = el("h4")), this.goal, this.list);
   }
 
   show(reel, current, words) {
@@ -67,10 +74,13 @@ export class Samples {
       this.lines.clear();
       this.list.replaceChildren();
     }
+    const goal = goalOf(reel.probe);
+    this.goal.hidden = !goal;
+    this.goal.replaceChildren(el("span", "vf-quiet", words.goal), el("bdi", "vf-strong", visible(goal)));
     for (const frame of reel.frames) {
       const moment = reel.moment(frame);
       if (!moment || this.lines.has(frame.number)) continue;
-      const line = el("li", "", el("span", "vf-quiet", `${frame.step}`), el("bdi", "", moment.sample || "…"));
+      const line = el("li", goal && moment.sample === goal ? "vf-hit" : "", el("span", "vf-quiet", `${frame.step}`), el("bdi", "", moment.sample || "…"));
       this.lines.set(frame.number, line);
       this.list.append(line);
     }
@@ -97,7 +107,7 @@ export function differences([one, other], words) {
     const write = accuracy ? (value) => percent(value, 1) : (value) => decimal(value);
     const gap = signed(accuracy ? `${decimal(100 * (b - a), 1)} ${words.points}` : decimal(b - a));
     const much = accuracy ? Math.abs(b - a) >= 0.02 : Math.abs(b - a) >= 0.1 * Math.max(Math.abs(a), Math.abs(b));
-    return el("div", `vf-difference ${much ? "vf-much" : ""}`, el("span", "vf-quiet", words[name]), el("span", "", write(a)), el("span", "vf-quiet", "→"), el("span", "", write(b)), el("b", "", gap));
+    return el("div", `vf-difference ${much ? "vf-much" : ""}`, el("span", "vf-quiet", words[name]), el("span", "", `A ${write(a)}`), el("span", "vf-quiet", "→"), el("span", "", `B ${write(b)}`), el("b", "", gap));
   });
   return rows.filter(Boolean);
 }

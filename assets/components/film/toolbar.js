@@ -1,5 +1,5 @@
 // What is chosen for every map at once: the projection, whether mistakes are marked; and the table of numbers.
-// Next: player.js.
+// Next: teller.js.
 
 import { el } from "../matrix/readout.js";
 import { frameTable } from "./record.js";

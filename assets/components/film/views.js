@@ -50,7 +50,10 @@ export class MapView {
   draw(pen, width, height, box, into) {
     const { reel, place, look } = this;
     pen.rect(0, 0, width, height, { fill: ground(pen.theme) });
-    if (!reel.points || !reel.frames.length) return null;
+    if (!reel.points || !reel.frames.length) {
+      pen.text(this.words.waiting, width / 2, height / 2, { size: 15, anchor: "middle", fill: pen.theme.muted });
+      return null;
+    }
     const to = projection(box, width, height);
     const screen = positions(reel, look.method, place, to, into);
     if (!screen) return null;

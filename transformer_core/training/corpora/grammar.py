@@ -19,6 +19,7 @@ from transformer_core.config import require_choice
 Language = Literal["en", "zh"]
 Part = Literal["train", "held_out"]
 CORPORA = Path(__file__).parents[3] / "assets" / "corpora"
+FEWEST_WORDS = 3
 TURNING = ("negation", "contrast", "irony", "hearsay")
 CONSTRUCTIONS = ("plain", *TURNING)
 POLARITIES = {"negative": 0, "positive": 1}
@@ -45,7 +46,7 @@ class Parts:
         return self.train if part == "train" else self.held_out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grammar:
     """The reviews of one language.
 
@@ -86,7 +87,8 @@ def parse_grammar(content: Mapping[str, Any]) -> Grammar:
     """Turn the content of a grammar's file into a grammar.
 
     Raises:
-        ValueError: a template or a clause has a slot that no list and no clause fills, or stands in both parts.
+        ValueError: a template or a clause has a slot that no list and no clause fills, or stands in both parts, or a
+            list has too few words.
     """
     texts = {
         section: {
@@ -106,7 +108,8 @@ def parse_grammar(content: Mapping[str, Any]) -> Grammar:
     )
     for section in texts.values():
         for name, parts in section.items():
-            _check(name, parts, grammar)
+            _check_texts(name, parts, grammar)
+    _check_words(grammar)
     return grammar
 
 
@@ -141,7 +144,7 @@ def _unique(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def _check(name: str, parts: Parts, grammar: Grammar) -> None:
+def _check_texts(name: str, parts: Parts, grammar: Grammar) -> None:
     for text in (*parts.train, *parts.held_out):
         for match in SLOT.finditer(text):
             polarities = (0, 1) if match["sign"] else (None,)
@@ -151,3 +154,15 @@ def _check(name: str, parts: Parts, grammar: Grammar) -> None:
     both = set(parts.train) & set(parts.held_out)
     if both:
         raise ValueError(f"{name}: {min(both)!r} is both for training and held out")
+
+
+def _check_words(grammar: Grammar) -> None:
+    """Every list must leave words for training in every construction, as many as a review may need of one list."""
+    for lists in grammar.lists.values():
+        for (name, polarity), words in lists.items():
+            for construction in TURNING:
+                left = sum(grammar.withheld.get(word) != construction for word in words.known)
+                if polarity is not None and left < FEWEST_WORDS:
+                    raise ValueError(
+                        f"list {name!r} leaves {left} words for {construction} in training; {FEWEST_WORDS} are needed"
+                    )

@@ -1,19 +1,25 @@
-"""A text to write like: a story of our own, and after it reviews from the grammar, one a line.
+"""A text to read for models that guess the next character or a hidden word: a story of our own, then reviews.
 
-Read next: ../tasks/make.py.
+Read next: ../baselines.py.
 """
 
-from functools import lru_cache
+import functools
+from typing import get_args
 
+from transformer_core.config import require_choice
 from transformer_core.training.corpora.grammar import CORPORA, Language
 from transformer_core.training.corpora.reviews import reviews
 
-N_REVIEWS = 2_400
+REVIEWS = 600
 
 
-@lru_cache(maxsize=2)
+@functools.cache
 def passage(language: Language) -> str:
-    """Return the text of a language that next characters and hidden words are learned from; always the same."""
+    """Return a text of several thousand characters, a paragraph or a review a line; it is always the same.
+
+    Raises:
+        ValueError: there is no such language.
+    """
+    require_choice("language", language, get_args(Language))
     story = (CORPORA / "stories" / f"{language}.txt").read_text(encoding="utf-8")
-    train, _ = reviews(language, train=N_REVIEWS, held_out=0)
-    return story + "".join(f"{review.text}\n" for review in train)
+    return story + "".join(f"{review.text}\n" for review in reviews(language, train=REVIEWS, held_out=0)[0])

@@ -3,6 +3,7 @@
 Read next: reviews.py.
 """
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,25 +45,31 @@ class Review:
         return Example(self.text, self.label)
 
 
+@functools.lru_cache(maxsize=4_096)
+def pools(
+    grammar: Grammar, domain: str, name: str, polarity: int | None, construction: str
+) -> tuple[list[str], list[str]]:
+    """Return the words of a list that training uses in a construction, and those that it does not."""
+    words = grammar.lists[domain][name, polarity]
+    known = [word for word in words.known if grammar.withheld.get(word) != construction]
+    withheld = [word for word in words.known if grammar.withheld.get(word) == construction]
+    return known, [*withheld, *words.unseen]
+
+
 def write_review(grammar: Grammar, construction: str, part: Part, label: int, rng: Random) -> Review:
     """Write a review of a construction for a label; its part decides which templates, clauses and words it may use."""
-    template = rng.choice(grammar.templates[construction].of(part))
-    text = with_clauses(grammar, template, part, rng)
-    lists = grammar.lists[rng.choice(sorted(grammar.lists))]
+    text = with_clauses(grammar, rng.choice(grammar.templates[construction].of(part)), part, rng)
+    domain = rng.choice(list(grammar.lists))
     chosen: dict[str, tuple[str, str, int | None]] = {}
     for match in SLOT.finditer(text):
         if match[0] not in chosen:
             polarity = {"+": label, "-": 1 - label, "?": rng.randrange(2)}.get(match["sign"])
-            words = lists[match["name"], polarity]
+            known, held_back = pools(grammar, domain, match["name"], polarity, construction)
             used = {word for word, _, _ in chosen.values()}
-            known = [w for w in words.known if w not in used and grammar.withheld.get(w) != construction]
-            held_back = [w for w in words.known if w not in used and grammar.withheld.get(w) == construction]
-            held_back += [w for w in words.unseen if w not in used]
-            word = _choose(known, held_back, part, rng)
-            chosen[match[0]] = word, match["name"], polarity
+            chosen[match[0]] = _choose(known, held_back, used, part, rng), match["name"], polarity
     filled = SLOT.sub(lambda match: chosen[match[0]][0], text)
     return Review(
-        _with_names(_with_aside(_in_writing(filled, grammar), grammar, part, rng), grammar, rng),
+        _in_writing(_with_names(_with_aside(filled, grammar, part, rng), grammar, rng), grammar),
         label,
         construction,
         frame_of(text),
@@ -105,16 +112,16 @@ def _allowed(options: Parts, part: Part, rng: Random) -> Sequence[str]:
     return options.train
 
 
-def _choose(known: Sequence[str], held_back: Sequence[str], part: Part, rng: Random) -> str:
+def _choose(known: Sequence[str], held_back: Sequence[str], used: set[str], part: Part, rng: Random) -> str:
     if part == "held_out" and held_back and rng.random() < HELD_BACK_SHARE:
-        return rng.choice(held_back)
-    return rng.choice(known)
+        known = [word for word in held_back if word not in used] or known
+    return rng.choice([word for word in known if word not in used])
 
 
 def _in_writing(text: str, grammar: Grammar) -> str:
     def article(match: re.Match[str]) -> str:
         letter, word = match.groups()
-        vowel = word[0].lower() in "aeiou" and word not in grammar.articles["a"] or word in grammar.articles["an"]
+        vowel = (word[0].lower() in "aeiou" and word not in grammar.articles["a"]) or word in grammar.articles["an"]
         return f"{letter}{'n' if vowel else ''} {word}"
 
     return SENTENCE_START.sub(lambda match: match[0].upper(), ARTICLE.sub(article, text))

@@ -56,7 +56,7 @@ def weights_file(folder: Path, frame: int) -> Path:
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file beside its place and move it there, so that nobody reads half of it."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

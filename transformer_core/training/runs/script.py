@@ -63,4 +63,5 @@ def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
 
 def _plain(text: str) -> str:
     """Return a text that cannot end the docstring that it stands in."""
-    return text.replace("\\", "/").replace('"', "'")
+    readable = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+    return readable.replace("\\", "/").replace('"', "'")

@@ -17,8 +17,8 @@ from transformer_core.training.tasks.task import Measures
 
 T = TypeVar("T")
 TOKENS_AT_ONCE = 8_192
-QUICK_TOKENS = 16_384
-LEAST_QUICK = 96
+QUICK_TOKENS = 4_096
+LEAST_QUICK = 64
 
 
 def epochs_of(
@@ -51,7 +51,7 @@ def in_turn(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def sample_size(lengths: Sequence[int]) -> int:
-    """Return how many examples, from the first on, a quick measure takes: about 16,000 tokens, and at least 96."""
+    """Return how many examples, from the first on, a quick measure takes: about 4,000 tokens, and at least 64."""
     mean = max(1, round(sum(lengths) / max(len(lengths), 1)))
     return min(len(lengths), max(LEAST_QUICK, QUICK_TOKENS // mean))
 

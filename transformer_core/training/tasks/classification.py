@@ -70,6 +70,8 @@ def classification_task(
 ) -> Task:
     """Return the task of telling the classes of texts.
 
+    A word that occurs once in training is unknown, so that the model learns what to make of unknown words.
+
     Args:
         spec: the run's.
         train, held_out: in random order.
@@ -79,13 +81,11 @@ def classification_task(
     Raises:
         ValueError: the texts leave nothing to learn a vocabulary from.
     """
-    generated = spec.data.source == "reviews"
     tokenizer = Tokenizer.train(
         spec.data.tokenizer,
         [example.text for example in train],
         vocab_size=spec.data.vocab_size,
         lowercase=True,
-        min_frequency=1 if generated else 2,
     )
     config = replace(
         spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, n_classes=len(labels), pad_id=PAD_ID

@@ -1,0 +1,230 @@
+"""How quick, how faithful and how calm the live pictures are, against scikit-learn's t-SNE drawn afresh at each frame.
+
+Run: python -m tests.benchmarks.layouts [--data DIR] [--epochs N] [--rounds N]
+DIR holds train.csv.gz with the columns text and label, at least 1,200 texts; without it they are made up.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from transformer_core import Classifier, ModelConfig, TrainConfig
+from transformer_core.analysis.layouts import LayoutSequence, Method
+from transformer_core.analysis.neighbours import displacement, trustworthiness
+from transformer_core.analysis.projection import normalised, turned_onto
+from transformer_core.recipes.reviews import encode_rows
+from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
+from transformer_core.training.batching import LabelledBatch, bucketed, padded
+from transformer_core.training.data import Example, read_labelled
+from transformer_core.training.loop import Run
+from transformer_core.training.objectives import classification
+
+POINTS, SMALL_POINTS, SMALL_WIDTH = 1_200, 600, 64
+BATCH = 32
+CONFIG = ModelConfig(
+    vocab_size=4_000, d_model=256, n_heads=4, d_ff=512, n_layers=2, max_len=64, dropout=0.0, n_classes=2
+)
+TRAINING = TrainConfig(learning_rate=1e-3, batch_size=BATCH, seed=0)
+MOST_SECONDS, MOST_SECONDS_SMALL = 0.8, 0.15
+LEAST_TRUST, TRUST_BELOW_PEER, MOST_OF_PEER = 0.95, 0.03, 0.7
+Refit = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Film:
+    """What one method drew.
+
+    Args:
+        seconds: of each frame.
+        trust: trustworthiness of each frame, k = 10.
+        moves: displacement of each frame from the one before, the first left out.
+    """
+
+    seconds: list[float]
+    trust: list[float]
+    moves: list[float]
+
+
+def invented(n: int) -> list[Example]:
+    """Return made-up reviews: words for and against among others, of which "not" turns the next."""
+    rng = np.random.default_rng(0)
+    plain, good, bad = (
+        [f"{kind}{number}" for number in range(size)] for kind, size in (("w", 400), ("g", 40), ("b", 40))
+    )
+    examples = []
+    for _ in range(n):
+        label, words = int(rng.integers(2)), []
+        for _ in range(int(rng.integers(8, 20))):
+            word, turned = rng.choice(plain), rng.random() < 0.3
+            if rng.random() < 0.3:
+                word = rng.choice(good if (label == 1) != turned else bad)
+                words += ["not"] if turned else []
+            words.append(str(word))
+        examples.append(Example(" ".join(words), label))
+    return examples
+
+
+def examples_of(folder: Path | None) -> list[Example]:
+    """Return the texts to train on."""
+    if folder is None:
+        return invented(POINTS)
+    examples = list(read_labelled(folder / "train.csv.gz", ("negative", "positive")))[:POINTS]
+    if len(examples) < POINTS:
+        raise ValueError(f"--data {folder} has {len(examples)} texts in train.csv.gz; {POINTS} are needed")
+    return examples
+
+
+def record(examples: list[Example], epochs: int) -> list[torch.Tensor]:
+    """Train a classifier; return the [CLS] vectors of all texts before the first epoch and after each.
+
+    Shapes:
+        returns: each (point, d_model)
+    """
+    tokenizer = Tokenizer.train("wordpiece", [e.text for e in examples], vocab_size=CONFIG.vocab_size, lowercase=True)
+    config = replace(CONFIG, vocab_size=tokenizer.vocab_size)
+    rows = [[CLS_ID, *row[: config.max_len - 2].tolist(), SEP_ID] for row in encode_rows(tokenizer, examples)]
+    labels = torch.tensor([example.label for example in examples])
+
+    def batches(epoch: int):
+        for places in bucketed([len(row) for row in rows], BATCH, np.random.default_rng((0, epoch))):
+            yield LabelledBatch(padded([rows[place] for place in places], PAD_ID), labels[places])
+
+    torch.manual_seed(0)
+    steps = -(-len(rows) // BATCH)
+    run = Run(
+        Classifier(config), classification, batches, steps_per_epoch=steps, config=replace(TRAINING, epochs=epochs)
+    )
+    frames, ids = [], padded(rows, PAD_ID)
+
+    @torch.inference_mode()
+    def look() -> None:
+        run.model.eval()
+        frames.append(torch.cat([run.model.encoder(part)[:, 0] for part in ids.split(100)]).clone())
+
+    look()
+    for step in run.steps():
+        if step.step % steps == 0:
+            look()
+            print(f"epoch {step.epoch + 1}: loss {step.loss:.3f} nats", flush=True)
+    return frames
+
+
+def ours(frames: list[torch.Tensor], rounds: int) -> dict[Method, Film]:
+    """Draw all frames by every method of ours, several times; a frame's seconds are its best of them."""
+    parts = [0, 1] * (len(frames[0]) // 2), [False] * len(frames[0])
+    seconds = []
+    for _ in range(rounds):
+        sequence, drawn, times = LayoutSequence(), [], []
+        for x in frames:
+            start = time.perf_counter()
+            drawn.append(sequence.add(x, *parts))
+            times.append(time.perf_counter() - start)
+        seconds.append(times)
+    best = [min(times) for times in zip(*seconds, strict=True)]
+
+    def film(method: Method) -> Film:
+        measures = [layouts[method].measures for layouts in drawn]
+        return Film(best, [m["trustworthiness"] for m in measures], [m["displacement"] for m in measures][1:])
+
+    return {"tsne": film("tsne"), "pca": film("pca")}
+
+
+def scikit_learn() -> Refit | None:
+    """Return a fresh fit with scikit-learn's settings, or None where it is not installed."""
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError:
+        return None
+    return lambda x: torch.from_numpy(TSNE(init="pca", random_state=0).fit_transform(x.numpy()))
+
+
+def refitted(frames: list[torch.Tensor], refit: Refit) -> tuple[Film, Film]:
+    """Draw every frame afresh; return the film as drawn and with each frame turned onto the one before."""
+    seconds, drawn, turned = [], [], []
+    for x in frames:
+        start = time.perf_counter()
+        drawn.append(normalised(refit(x)))
+        seconds.append(time.perf_counter() - start)
+        turned.append(turned_onto(drawn[-1], turned[-1]) if turned else drawn[-1])
+    trust = [trustworthiness(x, xy) for x, xy in zip(frames, drawn, strict=True)]
+    moves = ([displacement(b, a) for a, b in zip(film, film[1:], strict=False)] for film in (drawn, turned))
+    plain, lined_up = (Film(seconds, trust, each) for each in moves)
+    return plain, lined_up
+
+
+def show(title: str, film: Film) -> None:
+    """Print a row: the frames after the first count for the seconds, since they are most of a run."""
+    print(
+        f"{title:42} {statistics.median(film.seconds[1:]):7.3f} s {max(film.seconds):7.3f} s"
+        f" {statistics.mean(film.trust):6.3f} {min(film.trust):6.3f} {statistics.mean(film.moves):6.3f}",
+        flush=True,
+    )
+
+
+def judge(title: str, measured: float, sign: str, limit: float) -> bool:
+    """Print a goal; return whether it was met."""
+    met = measured <= limit if sign == "<=" else measured >= limit
+    print(f"{title:70} {measured:6.3f} {sign} {limit:5.3f} {'ok' if met else 'MISSED'}", flush=True)
+    return met
+
+
+def main() -> int:
+    """Print the tables; exit status 1 where a goal was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--epochs", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=3, help="of ours; the best counts")
+    options = parser.parse_args()
+    torch.set_num_threads(2)
+    frames = record(examples_of(options.data), options.epochs)
+    print(f"{len(frames)} frames of {' x '.join(map(str, frames[0].shape))}")
+    print(f"{'':42} {'median':>9} {'longest':>9} {'trust':>6} {'least':>6} {'moved':>6}")
+    small = [x[:SMALL_POINTS, :SMALL_WIDTH] for x in frames]
+    films = {}
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        films[threads] = ours(frames, options.rounds)
+        show(f"t-SNE, PCA and measures, threads: {threads}", films[threads]["tsne"])
+        little = ours(small, options.rounds)["tsne"]
+        show(f"the same, {SMALL_POINTS} x {SMALL_WIDTH}", little)
+    tsne = films[2]["tsne"]
+    show("PCA (in the seconds above)", films[2]["pca"])
+    met = [
+        judge("seconds a frame, median", statistics.median(tsne.seconds[1:]), "<=", MOST_SECONDS),
+        judge(
+            f"seconds a frame, {SMALL_POINTS} x {SMALL_WIDTH}",
+            statistics.median(little.seconds[1:]),
+            "<=",
+            MOST_SECONDS_SMALL,
+        ),
+        judge("trustworthiness, mean", statistics.mean(tsne.trust), ">=", LEAST_TRUST),
+    ]
+    refit = scikit_learn()
+    if refit is None:
+        print("scikit-learn is not installed: nothing to compare with")
+        return 0 if all(met) else 1
+    plain, turned = refitted(frames, refit)
+    show("scikit-learn, afresh", plain)
+    show("scikit-learn, afresh, each frame turned", turned)
+    for peer, name in ((plain, "scikit-learn"), (turned, "scikit-learn turned")):
+        share = statistics.mean(tsne.moves) / statistics.mean(peer.moves)
+        met.append(judge(f"displacement / {name}", share, "<=", MOST_OF_PEER))
+    behind = max(theirs - mine for theirs, mine in zip(plain.trust, tsne.trust, strict=True))
+    met.append(judge("trustworthiness, how far below scikit-learn at worst", behind, "<=", TRUST_BELOW_PEER))
+    print("frame  trust: ours, scikit-learn  moved: ours, scikit-learn, turned")
+    rows = zip(tsne.trust, plain.trust, [0.0, *tsne.moves], [0.0, *plain.moves], [0.0, *turned.moves], strict=True)
+    for number, row in enumerate(rows):
+        print(f"{number:5}  " + "  ".join(f"{value:.3f}" for value in row))
+    print(f"{sum(met)} of {len(met)} goals met")
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""A run in the browser: started, followed, stopped, found again, replayed, and opened as a model elsewhere."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.serving import settle
+
+SMALL = "examples=256&held_out=64&epochs=2&frames=4&points=40&d_model=16&n_heads=2&d_ff=16&threads=1"
+LONG = "examples=2000&held_out=64&epochs=200&frames=4&points=40&d_model=16&n_heads=2&d_ff=16&threads=1"
+A_MINUTE = 60_000
+
+
+def start(page: Page, address: str, settings: str) -> str:
+    """Start a run from a link and return its id, which is in the URL from then on."""
+    page.goto(f"{address}/train?{settings}")
+    page.get_by_role("button", name="Start training").click()
+    page.wait_for_url(re.compile(r"[?&]run="), timeout=A_MINUTE)
+    return parse_qs(urlsplit(page.url).query)["run"][0]
+
+
+def wait_finished(page: Page) -> None:
+    """Wait until the page tells what the run came to and the film stands at its last frame."""
+    expect(page.get_by_text("Held-out accuracy").first).to_be_visible(timeout=A_MINUTE)
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("frame 4 of 4"), timeout=A_MINUTE)
+
+
+def test_a_run_is_started_watched_to_its_end_and_found_again_by_its_link(page: Page, address: str) -> None:
+    run = start(page, address, SMALL)
+    wait_finished(page)
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("^step 16 "))
+    page.goto(f"{address}/train?run={run}&frame=1")
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("frame 2 of 4"), timeout=A_MINUTE)
+
+
+def test_the_model_of_a_moment_opens_on_the_attention_page(page: Page, address: str) -> None:
+    run = start(page, address, SMALL + "&seed=1")
+    wait_finished(page)
+    page.get_by_role("button", name="Open this moment's model").click()
+    page.wait_for_url(re.compile("/attention"), timeout=A_MINUTE)
+    settle(page)
+    page.locator(".vm[data-painted]").first.wait_for(timeout=A_MINUTE)
+    model = parse_qs(urlsplit(page.url).query)["model"][0]
+    assert model.startswith(f"run:{run}@")
+    expect(page.get_by_role("combobox", name="Model")).to_have_value(re.compile("^run: .*frame 3"))
+
+
+def test_a_run_is_stopped_and_taken_up_again_after_the_tab_was_closed(page: Page, address: str) -> None:
+    run = start(page, address, LONG)
+    expect(page.get_by_role("button", name="Stop")).to_be_visible(timeout=A_MINUTE)
+    expect(page.get_by_text("running").first).to_be_visible(timeout=A_MINUTE)
+    other = page.context.new_page()
+    page.goto("about:blank")
+    other.goto(f"{address}/train?run={run}")
+    other.get_by_role("button", name="Stop").click(timeout=A_MINUTE)
+    again = other.get_by_role("button", name="Resume")
+    again.click(timeout=A_MINUTE)
+    other.get_by_role("button", name="Stop").click(timeout=A_MINUTE)
+    expect(again).to_be_visible(timeout=A_MINUTE)
+
+
+def test_a_run_that_is_not_there_is_told_in_words(page: Page, address: str) -> None:
+    page.goto(f"{address}/train?run=nosuchrun1")
+    expect(page.get_by_text("nosuchrun1")).to_be_visible(timeout=A_MINUTE)
+    expect(page.get_by_role("button", name="Start training")).to_be_visible(timeout=A_MINUTE)
