@@ -19,7 +19,7 @@ from pages.figures.standalone import COMPONENTS, joined, self_contained
 DATA = ("pen", "reel", "feed", "clock", "axes")
 PICTURES = ("curves", "plot", "map", "trail", "heads")
 ELEMENTS = ("telling", "following", "transport", "views", "panel", "record", "typing")
-WHOLE = ("timeline", "toolbar", "teller", "player", "film")
+WHOLE = ("timeline", "toolbar", "teller", "screen", "player", "film")
 SCRIPTS = (
     *DATA,
     *PICTURES,

@@ -1,14 +1,13 @@
 // The time machine: one run or two, moved by one scrubber, live while they train. This class joins the other modules.
 // Next: film.js.
 
-import { readTheme } from "../matrix/colour.js";
-import { Ruler } from "../matrix/geometry.js";
 import { el } from "../matrix/readout.js";
 import { decimal } from "./axes.js";
 import { Clock } from "./clock.js";
 import { Panel } from "./panel.js";
 import { Reel } from "./reel.js";
 import { savePicture, videoOf } from "./record.js";
+import { Screen } from "./screen.js";
 import { Teller } from "./teller.js";
 import { differences } from "./telling.js";
 import { Timeline } from "./timeline.js";
@@ -22,13 +21,8 @@ export class Player {
     Object.assign(this, { feeding, panels: [], clock: new Clock(), timeline: new Timeline(), calls: 0, wanted: null });
     this.teller = new Teller(() => this.standing(), (view, news) => this.rested(view, news));
     this.look = { method: "tsne", mistakes: false, train: true, held_out: true, focus: null, colours: [] };
+    this.screen = new Screen(parent, (now, stale) => this.draw(now, stale));
     this.build();
-    parent.append(this.root);
-    this.observer = new ResizeObserver(() => Math.abs(this.root.clientWidth - (this.laidWidth ?? 0)) >= 1 && this.wake(true));
-    this.observer.observe(this.root);
-    this.ending = new AbortController();
-    window.addEventListener("resize", () => this.wake(true), { signal: this.ending.signal });
-    this.watching = setInterval(() => this.data && readTheme(this.root).key !== this.theme?.key && this.wake(true), 700);
   }
 
   build() {
@@ -52,18 +46,15 @@ export class Player {
     this.below = el("div", "vf-below");
     this.live = el("div", "vf-unseen");
     this.live.setAttribute("aria-live", "polite");
-    this.root = el("div", "vf", this.above, this.stage, this.transport.root, this.differing, this.below, this.toolbar.table, this.live);
-    typing(this.root, clock, act);
+    const { root } = this.screen;
+    root.append(this.above, this.stage, this.transport.root, this.differing, this.below, this.toolbar.table, this.live);
+    typing(root, clock, act);
   }
 
   remove() {
-    this.ending.abort();
-    this.observer.disconnect();
-    clearInterval(this.watching);
     this.teller.stop();
-    cancelAnimationFrame(this.raf);
+    this.screen.remove();
     for (const { feed } of this.panels) feed?.stop();
-    this.root.remove();
   }
 
   // data: see pages/figures/film_page.py; send: {view, ask}, which tell the page, or null where there is none.
@@ -155,47 +146,34 @@ export class Player {
     this.wake(true);
   }
 
-  // Asks for a picture; `all` also lays everything out anew.
   wake(all = false) {
-    this.stale ||= all;
-    this.raf ||= requestAnimationFrame((now) => this.draw(now));
+    this.screen.wake(all);
   }
 
-  draw(now) {
-    this.raf = 0;
+  draw(now, stale) {
     const { clock, panels } = this;
     let moving = clock.tick(now);
-    if (this.stale && this.data) this.lay();
-    if (!this.laidWidth) return;
+    if (stale && this.data) this.lay();
+    if (!this.screen.theme) return;
     const step = this.timeline.stepAt(clock.calm.matches ? clock.frame : clock.at);
     if (this.frameTold !== clock.frame) this.tell();
     for (const panel of panels) moving = panel.paint(step, this.look) || moving;
     this.showPlace(step);
     this.recording?.frame();
     if (this.recording && !clock.playing) this.recording = this.recording.stop();
-    if (moving || this.stale || this.recording) this.wake();
+    if (moving || this.recording) this.wake();
     else this.teller.rest();
   }
 
   lay() {
-    const width = this.root.clientWidth;
-    if (width < 40) return; // hidden; the observer calls again
-    const { words, panels, data, look, root } = this;
-    this.stale = false;
-    this.laidWidth = width;
-    const theme = (this.theme = readTheme(root));
-    if (this.ruler?.font !== theme.font) this.ruler = new Ruler(theme.font);
-    look.colours = data.palette[theme.dark ? "dark" : "light"];
-    for (const name of ["line", "muted"]) root.style.setProperty(`--vf-${name}`, theme[name]);
-    const two = panels.length > 1 && width >= 760;
-    const each = two ? (width - 36) / 2 : width;
-    const stacked = each < 860;
-    Object.assign(root.dataset, { two, stacked, narrow: width < 620 });
-    const height = Math.round(Math.max(300, Math.min(each * (two ? 0.8 : 0.72), (window.innerHeight || 800) * 0.54, 680)));
+    const { words, panels, look } = this;
+    const room = this.screen.measure(panels.length);
+    if (!room) return;
+    look.colours = this.data.palette[room.theme.dark ? "dark" : "light"];
     const reels = panels.map(({ reel }) => reel);
     for (const panel of panels) {
       const others = reels.filter((reel) => reel !== panel.reel);
-      panel.lay({ width: each, height, stacked, theme, ruler: this.ruler, words, others, look, trouble: panel.feed?.trouble });
+      panel.lay({ ...room, words, others, look, trouble: panel.feed?.trouble });
     }
     (panels.length > 1 ? this.above : panels[0].toolsPlace).append(this.toolbar.root);
     this.toolbar.lay(reels, look, words, panels.some(({ pointed }) => pointed));
@@ -203,7 +181,7 @@ export class Player {
     const total = Math.max(1, ...reels.map(({ totalSteps }) => totalSteps));
     const reached = Math.max(0, ...reels.map(({ run, lastStep }) => Math.max(run.step, lastStep)));
     this.transport.lay(this.timeline.steps, total, reached, words);
-    root.dataset.version = reels.map(({ version }) => version).join();
+    this.screen.root.dataset.version = reels.map(({ version }) => version).join();
   }
 
   // Words, numbers and heads of the frame.
@@ -225,7 +203,7 @@ export class Player {
     const live = panels.some(({ reel }) => reel.live);
     const epoch = decimal(panels[0].frame?.epoch ?? NaN, 1);
     this.transport.show(clock, { step: this.timeline.step(clock.frame), at, epoch, live }, this.words);
-    Object.assign(this.root.dataset, { frame: clock.frame, playing: clock.playing });
+    Object.assign(this.screen.root.dataset, { frame: clock.frame, playing: clock.playing });
   }
 
   // What the film rests at: the first run's frame, null for the newest; null while anything moves.

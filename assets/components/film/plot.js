@@ -84,7 +84,8 @@ function paintSteps(pen, scene) {
   for (const value of values) {
     const x = xOf(scene, last, value);
     pen.line([x, y, x, y + 4], { stroke: theme.line });
-    pen.text(String(value), x, y + 17, { size: 12, anchor: value ? "middle" : "start", fill: theme.muted });
+    const edge = x > scene.width - 24;
+    pen.text(String(value), edge ? scene.width : x, y + 17, { size: 12, anchor: edge ? "end" : value ? "middle" : "start", fill: theme.muted });
   }
   pen.text(scene.stepWord, 0, y + 17, { size: 12, fill: theme.muted });
 }

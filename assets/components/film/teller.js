@@ -1,5 +1,5 @@
 // What the page is told of the frame that is shown, once nothing has moved for a while, and what of its answers is an echo.
-// Next: player.js.
+// Next: screen.js.
 
 const REST = 400; // ms without movement
 const ECHO = 4000; // ms in which the page may still answer

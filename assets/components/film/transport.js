@@ -1,5 +1,5 @@
 // The scrubber and its buttons: one slider for everything that moves, a mark at every frame, at the step where it was taken.
-// Next: typing.js.
+// Next: views.js.
 
 import { fill } from "../matrix/unpack.js";
 import { clamp } from "../matrix/geometry.js";

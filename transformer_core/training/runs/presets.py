@@ -9,11 +9,14 @@ from transformer_core.training.runs.spec import DataSpec, RunSpec
 
 QUICK = RunSpec(
     name="quick",
-    data=DataSpec(source="reviews", examples=4_000, held_out=600, vocab_size=2_000, tokenizer="word"),
-    model=ModelConfig(vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=48, dropout=0.1),
-    training=TrainConfig(learning_rate=2e-3, warm_up=0.1, batch_size=32, epochs=6),
+    data=DataSpec(source="reviews", examples=12_000, held_out=600, vocab_size=2_000, tokenizer="word"),
+    model=ModelConfig(
+        vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=48, dropout=0.02, positions="learned"
+    ),
+    training=TrainConfig(learning_rate=3e-3, warm_up=0.1, weight_decay=0.05, batch_size=32, epochs=9),
     frames=24,
     points=400,
+    threads=1,
 )
 REVERSE = RunSpec(
     name="reverse",
@@ -40,11 +43,21 @@ IMDB = RunSpec(
     name="imdb",
     data=DataSpec(source="imdb", examples=8_000, held_out=2_000, vocab_size=8_000, tokenizer="wordpiece"),
     model=ModelConfig(
-        vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=192, dropout=0.1, pooling="mean"
+        vocab_size=16,
+        d_model=64,
+        n_heads=4,
+        d_ff=128,
+        n_layers=2,
+        max_len=192,
+        dropout=0.2,
+        positions="learned",
+        pooling="mean",
     ),
-    training=TrainConfig(learning_rate=1e-3, warm_up=0.1, batch_size=32, epochs=2),
-    frames=16,
-    points=600,
+    training=TrainConfig(
+        learning_rate=2e-3, warm_up=0.1, weight_decay=0.05, label_smoothing=0.05, batch_size=32, epochs=2
+    ),
+    frames=12,
+    points=300,
 )
 ARTICLE = RunSpec(
     name="article",

@@ -1,0 +1,109 @@
+"""Runs as people start them: how long from Start to the end, how good they become, and what recording them costs.
+
+Run: python -m tests.benchmarks.runs [--data DIR]   # DIR holds train25k.csv.gz of IMDB; without it that row is left out
+"""
+
+import argparse
+import dataclasses
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from transformer_core.training.intake import ROWS_FILE, read_imdb, write_rows
+from transformer_core.training.runs.folder import Data
+from transformer_core.training.runs.launcher import Launcher
+from transformer_core.training.runs.presets import IMDB, QUICK
+from transformer_core.training.runs.settings import change
+from transformer_core.training.runs.shelf import Shelf
+from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.runs.store import RunStore
+
+ENDED = ("finished", "failed", "stopped", "interrupted")
+MOST_SECONDS = 60.0
+LEAST_QUICK, LEAST_IMDB, MOST_COST, MOST_WORDS = 0.97, 0.84, 1.10, 0.85
+ROUNDS = 3
+
+
+def finished(folder: Path, spec: RunSpec, data: Data | None = None) -> tuple[RunStore, float]:
+    """Start a run as the page does, with a worker that stands by and has estimated it, and wait for its end.
+
+    Returns:
+        The run, and the seconds from Start to its end, pictures included.
+    """
+    launcher = Launcher()
+    launcher.estimate(spec, data)
+    store = Shelf(folder).create(spec, data=data)
+    started = time.perf_counter()
+    launcher.start(store)
+    while store.status().state not in ENDED:
+        time.sleep(0.02)
+    seconds = time.perf_counter() - started
+    launcher.close()
+    status = store.status()
+    if status.state != "finished":
+        raise RuntimeError(f"the run is {status.state}: {status.message}")
+    return store, seconds
+
+
+def tell(title: str, value: float, bound: float, *, least: bool = False) -> bool:
+    """Print a row and return whether its goal is met."""
+    met = value >= bound if least else value <= bound
+    print(f"{title:64} {value:7.3f} {'>=' if least else '<='} {bound:5.2f} {'ok' if met else 'MISSED'}", flush=True)
+    return met
+
+
+def quick(folder: Path) -> list[bool]:
+    """Run the quick preset in both languages."""
+    met = []
+    for language in ("en", "zh"):
+        store, seconds = finished(folder, change(QUICK, language=language))
+        measures, words = store.frames()[-1].measures, store.facts()["baselines"]["bag_of_words"]
+        met += [
+            tell(f"quick, {language}: seconds from Start, pictures included", seconds, MOST_SECONDS),
+            tell(f"quick, {language}: held-out accuracy", measures["held_out_accuracy"], LEAST_QUICK, least=True),
+            tell(f"quick, {language}: held-out accuracy of counting words", words, MOST_WORDS),
+        ]
+    return met
+
+
+def recording(folder: Path) -> bool:
+    """Compare training with all frames with training that keeps the first and the last one, in turns."""
+    ratios = []
+    for _ in range(ROUNDS):
+        spent = [finished(folder, change(QUICK, frames=frames))[1] for frames in (QUICK.frames, 2)]
+        ratios.append(spent[0] / spent[1])
+    return tell(f"quick: {QUICK.frames} frames against 2, seconds from Start", statistics.median(ratios), MOST_COST)
+
+
+def imdb(folder: Path, data: Path) -> list[bool]:
+    """Train on 8,000 reviews of IMDB."""
+    examples, _ = read_imdb(data / "train25k.csv.gz", limit=IMDB.data.examples + IMDB.data.held_out, seed=0)
+    spec = dataclasses.replace(IMDB, data=dataclasses.replace(IMDB.data, file=ROWS_FILE))
+    store, seconds = finished(folder, spec, write_rows(examples))
+    measures = store.frames()[-1].measures
+    print(f"imdb: {seconds:.1f} seconds from Start, pictures and data included")
+    return [
+        tell("imdb, 8,000 reviews: seconds of training", store.status().seconds, MOST_SECONDS),
+        tell("imdb, 8,000 reviews: held-out accuracy", measures["held_out_accuracy"], LEAST_IMDB, least=True),
+    ]
+
+
+def main() -> int:
+    """Print one table; exit status 1 where a goal was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    data = parser.parse_args().data
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        met = quick(folder)
+        if data is not None:
+            met += imdb(folder, data)
+        met.append(recording(folder))
+    print(f"{sum(met)} of {len(met)} goals met")
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
