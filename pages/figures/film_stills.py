@@ -91,7 +91,7 @@ def _measures(measures: Mapping[str, float], words: Mapping[str, str]) -> str:
     return words["picture_measures"].format(
         held_out=said("neighbours_held_out", ".0%"),
         train=said("neighbours_train", ".0%"),
-        trust=said("trustworthiness", ".2f"),
+        trust=said("trustworthiness", ".3f"),
     )
 
 

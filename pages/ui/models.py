@@ -47,8 +47,8 @@ def model_names(asked: str | None) -> dict[str, str]:
     names |= {name_of_moment(run): t("model.run", name=called) for run, called in finished}
     found = OF_RUN.fullmatch(asked or "")
     if asked and found and asked not in names and (store := find_run(found[1])) is not None:
-        called = store.spec.name if found[2] is None else f"{store.spec.name}, {t('model.frame', frame=found[2])}"
-        names[asked] = t("model.run", name=called)
+        moment = "" if found[2] is None else ", " + t("model.frame", frame=found[2])
+        names[asked] = t("model.run", name=f"{store.spec.name}{moment}")
     return names
 
 

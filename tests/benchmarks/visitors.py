@@ -28,7 +28,7 @@ from transformer_core.training.runs.shelf import Shelf
 
 THINK_SECONDS = 5.0
 MOST_GROWTH = 2.0
-WORDS = "the film was slow dull funny brilliant boring plot actor scene never always hardly".split()
+WORDS = ("slow", "dull", "funny", "boring", "brilliant", "never", "always", "hardly", "plot", "film", "actor", "scene")
 
 
 async def _ask(socket: ClientConnection, page: str, text: str) -> float:

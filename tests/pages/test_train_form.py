@@ -18,7 +18,7 @@ from transformer_core.training.runs.settings import settings
 from transformer_core.training.runs.spec import KIND_OF_SOURCE, Origin
 
 SOURCE_OF = {kind: source for source, kind in KIND_OF_SOURCE.items() if source not in ("table", "imdb")}
-OTHER = {"threads": "1", "examples": "500", "d_model": "32", "n_heads": "2", "max_len": "24"}
+OTHER = {"threads": "2", "examples": "500", "d_model": "32", "n_heads": "2", "max_len": "24"}
 
 
 @pytest.fixture(autouse=True)

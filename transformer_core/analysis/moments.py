@@ -5,6 +5,7 @@ Read next: reading.py, which asks the same of one model.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from transformer_core.generation import greedy, sample
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, Tokenizer
 from transformer_core.trace import Trace
+from transformer_core.training.corpora.sequences import Rule
 from transformer_core.training.corpora.sequences import answer as rule_answer
 from transformer_core.training.runs.folder import TOKENIZER
 from transformer_core.training.runs.store import RunStore
@@ -134,7 +136,7 @@ def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: in
     """The attention is that of writing the right answer, so that its axes stay the same from frame to frame."""
     letters = " ".join("".join(text.split()))
     source = tokenizer.encode(letters, max_len=_room(store))
-    target = tokenizer.encode(rule_answer(store.spec.data.source, letters), max_len=_room(store))
+    target = tokenizer.encode(rule_answer(cast(Rule, store.spec.data.source), letters), max_len=_room(store))
 
     def answer(bundle: Bundle, number: int) -> Moment:
         _, trace = capture(

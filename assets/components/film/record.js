@@ -51,7 +51,7 @@ function paintPicture(pen, panel, look, { width, height, keyLines }) {
     }
   });
   const measures = frame.layouts[look.method]?.measures ?? {};
-  const said = { held_out: percent(measures.neighbours_held_out), train: percent(measures.neighbours_train), trust: decimal(measures.trustworthiness ?? NaN, 2) };
+  const said = { held_out: percent(measures.neighbours_held_out), train: percent(measures.neighbours_train), trust: decimal(measures.trustworthiness ?? NaN) };
   pen.text(map.ruler.fit(fill(words.picture_measures, said), width - 16, 13), 2, heightOf(height, keyLines) - 10, { size: 13, fill: theme.muted });
 }
 

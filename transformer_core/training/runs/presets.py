@@ -9,34 +9,35 @@ from transformer_core.training.runs.spec import DataSpec, RunSpec
 
 QUICK = RunSpec(
     name="quick",
-    data=DataSpec(source="reviews", examples=12_000, held_out=600, vocab_size=2_000, tokenizer="word"),
-    model=ModelConfig(
-        vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=48, dropout=0.02, positions="learned"
-    ),
-    training=TrainConfig(learning_rate=3e-3, warm_up=0.1, weight_decay=0.05, batch_size=32, epochs=9),
+    data=DataSpec(source="reviews", examples=8_000, held_out=600, vocab_size=2_000, tokenizer="word"),
+    model=ModelConfig(vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=48, positions="rotary"),
+    training=TrainConfig(learning_rate=2e-3, batch_size=32, epochs=8),
     frames=24,
     points=400,
-    threads=1,
 )
 REVERSE = RunSpec(
     name="reverse",
     data=DataSpec(source="reverse", examples=8_000, held_out=400, symbols=12, length=10),
-    model=ModelConfig(vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=32, dropout=0.0),
-    training=TrainConfig(learning_rate=2e-3, warm_up=0.1, batch_size=64, epochs=8),
+    model=ModelConfig(
+        vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=32, dropout=0.0, scale_embeddings=True
+    ),
+    training=TrainConfig(learning_rate=3e-3, batch_size=64, epochs=6),
     frames=24,
 )
 CHARACTERS = RunSpec(
     name="characters",
     data=DataSpec(source="characters", examples=16_000, tokenizer="character"),
-    model=ModelConfig(vocab_size=16, d_model=64, n_heads=4, d_ff=256, n_layers=2, max_len=64, dropout=0.0),
-    training=TrainConfig(learning_rate=3e-3, warm_up=0.1, batch_size=32, epochs=1),
+    model=ModelConfig(
+        vocab_size=16, d_model=64, n_heads=4, d_ff=256, n_layers=2, max_len=64, dropout=0.0, positions="rotary"
+    ),
+    training=TrainConfig(learning_rate=4e-3, batch_size=16, epochs=1),
     frames=24,
 )
 MASKED_WORDS = RunSpec(
     name="masked_words",
     data=DataSpec(source="masked_words", vocab_size=2_000, tokenizer="word"),
-    model=ModelConfig(vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=48, dropout=0.1),
-    training=TrainConfig(learning_rate=3e-3, warm_up=0.1, batch_size=32, epochs=20),
+    model=ModelConfig(vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=48, positions="rotary"),
+    training=TrainConfig(learning_rate=3e-3, batch_size=16, epochs=60),
     frames=24,
 )
 IMDB = RunSpec(

@@ -6,13 +6,14 @@ Sorting as a toy task: Vinyals et al. 2016, section 6.1. Read next: characters.p
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import PairBatch, padded
-from transformer_core.training.corpora.sequences import sequences
+from transformer_core.training.corpora.sequences import Rule, sequences
 from transformer_core.training.objectives import next_target_words
 from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size, word_measures
@@ -60,7 +61,7 @@ def sequence_task(spec: RunSpec, device: torch.device) -> Task:
     if spec.model.max_len < data.length + 2:
         raise ValueError(f"max_len={spec.model.max_len} must be at least {data.length + 2}: length={data.length} and 2")
     train, held_out = sequences(
-        data.source,
+        cast(Rule, data.source),
         symbols=data.symbols,
         length=data.length,
         train=data.examples,
