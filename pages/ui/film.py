@@ -56,12 +56,12 @@ def show_film(
     probe: str = "",
     frame: int | None = None,
     method: Method = "tsne",
+    turn: str = "",
     on_view: Callable[[int | None, Method], None] | None = None,
 ) -> FilmAsk | None:
     """Show one run, or two side by side on one scrubber, and return what was asked for just now.
 
-    The component fetches the runs by itself, live ones again and again; no rerun is needed for them to move. A rerun
-    makes it ask at once, also for a run that had ended.
+    The component fetches the runs by itself, live ones again and again; no rerun is needed for them to move.
 
     Args:
         runs: id and name of one run, or of two.
@@ -69,6 +69,7 @@ def show_film(
         probe: a text that is followed through the runs, "" for none.
         frame: number of the first run's frame to stand at, None for the newest.
         method: of the map to begin with.
+        turn: whatever changes when a run that had ended is taken up again, which makes the component ask at once.
         on_view: called with the frame (None for the newest) and the method once a person rests at another one, before
             the page runs; for the URL.
     """
@@ -80,6 +81,7 @@ def show_film(
             on_view(at if isinstance(at, int) else None, how)
 
     data = film_data(runs, film_words(), probe=probe, frame=frame, method=method, language=language())
+    data["turn"] = turn
     result = registered("film", *_ASSETS)(key=key, data=data, on_view_change=viewed, on_ask_change=lambda: None)
     return _asked(_mapping(result).get("ask"), [run for run, _ in runs])
 

@@ -4,7 +4,6 @@ Read next: train_data.py.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ class Base:
     data: Path | None = None
 
     @property
-    def usual(self) -> Mapping[str, Any]:
+    def usual(self) -> dict[str, Any]:
         """Every setting where nothing is changed."""
         return settings(self.spec)
 

@@ -9,6 +9,7 @@ from pages.ui.film import FilmAsk, Method, show_film
 from pages.ui.language import section, t
 from pages.ui.models import name_of_moment
 from pages.ui.navigation import open_page
+from pages.ui.runs import is_live
 from pages.ui.train_base import begin_with
 from pages.ui.train_header import probe
 from pages.ui.url import current, keep
@@ -55,6 +56,7 @@ def follow_run(*stores: RunStore) -> None:
         probe=text,
         frame=_frame_chosen(),
         method=method_chosen(),
+        turn=" ".join(f"{store.id} {is_live(store.status())}" for store in stores),
         on_view=_viewed,
     )
     if asked is not None:

@@ -13,6 +13,7 @@ from pages.ui.language import t
 from pages.ui.train_base import Base, choose_base
 from pages.ui.train_controls import label_of, value_word
 from pages.ui.train_data import Learned, choose_data
+from pages.ui.train_samples import show_samples
 from pages.ui.train_settings import SECTIONS, read_settings, show_settings
 from pages.ui.train_start import show_start
 from transformer_core.training.runs.settings import called, change, obstacles
@@ -68,6 +69,9 @@ def show_form() -> None:
         base = choose_base()
         learned = choose_data(base)
     values = read_settings(learned.source, base.usual)
+    if learned.data is None and not learned.problem:
+        with form_place:
+            show_samples(learned.source, base.usual | values)
     with start_place:
         asked = wanted(base, learned, values)
         show_start(asked.spec, asked.problem, learned)

@@ -91,8 +91,10 @@ def show_panel(store: RunStore) -> None:
             st.progress(min(1.0, share), progress_words(status))
         with buttons_place:
             _buttons(store, status)
-        if status.message:
+        if status.state == "interrupted":
+            st.warning(t("run.interrupted", error=plain(status.message)), icon=ICONS[status.state])
+        elif status.message:
             show = st.error if status.state == "failed" else st.warning
-            show(plain(status.message), icon=ICONS[status.state])
+            show(t("run.failed", error=plain(status.message)), icon=ICONS[status.state])
 
     st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS if was_live else None, key=f"panel {store.id}")()

@@ -4,6 +4,7 @@ van der Maaten and Hinton 2008; start from PCA: Kobak and Berens 2019. Read next
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -37,11 +38,11 @@ class Phase:
     momentum: float
 
 
-FRESH = (Phase(100, 12.0, 1 / 48, 0.5), Phase(400, 1.0, 1 / 6, 0.8))
+FRESH = (Phase(60, 12.0, 1 / 48, 0.5), Phase(140, 1.0, 1 / 6, 0.8))
 WARM = (Phase(50, 2.0, 1 / 6, 0.5), Phase(100, 1.0, 1 / 6, 0.8))
 FRESH_SPREAD = 1e-4
 WARM_SPREAD = 0.5
-HOLD = 0.75
+HOLD = 1.0
 
 
 @torch.no_grad()
@@ -127,26 +128,26 @@ class _Slope:
 
 @torch.no_grad()
 def descend(
-    attraction: Tensor, start: Tensor, phases: tuple[Phase, ...], *, held_to: Tensor | None = None, hold: float = 0.0
+    attraction: Tensor, start: Tensor, phases: Sequence[Phase], *, held_to: Sequence[Tensor] = (), hold: float = 0.0
 ) -> Tensor:
     """Move points downhill from a start, with momentum and a gain for each coordinate (section 3.4 of the paper).
 
     Shapes:
-        attraction: (point, point), from affinities; start, held_to, returns: (point, 2)
+        attraction: (point, point), from affinities; start, each of held_to, returns: (point, 2)
 
     Args:
-        held_to: places that points are drawn back to. The force is the same however far a point is (above a distance of
-            about 1): who belongs elsewhere goes there, who may as well stay stays. Rauber et al. 2016 take a spring.
+        held_to: pictures whose places points are drawn to. The force is the same however far a point is (above about 1):
+            who belongs elsewhere goes there, who may as well stay stays. Rauber et al. 2016 take a spring.
         hold: what a move by 1 costs, in nats of the mean over points that the divergence is.
     """
     n = len(attraction)
     slope, xy = _Slope(attraction), start.T.contiguous()
-    anchor = None if held_to is None else held_to.T
+    anchors = [picture.T for picture in held_to]
     moves, gains = torch.zeros_like(xy), torch.ones_like(xy)
     for phase in phases:
         for _ in range(phase.steps):
             gradient = slope(xy, phase.exaggeration)
-            if anchor is not None:
+            for anchor in anchors:
                 away = xy - anchor
                 gradient += away.mul_(hold / n / (away.square().sum(0) + 1.0).sqrt_())
             gains = torch.where(gradient * moves < 0, gains + 0.2, gains * 0.8).clamp_(min=LEAST_GAIN)
@@ -184,4 +185,4 @@ def follow(attraction: Tensor, previous: Tensor, *, hold: float = HOLD) -> Tenso
     size = WARM_SPREAD * math.sqrt(len(previous))
     held_to = previous * size
     start = attraction @ held_to / attraction.sum(1, keepdim=True)
-    return normalised(descend(attraction, start, WARM, held_to=held_to, hold=hold / size))
+    return normalised(descend(attraction, start, WARM, held_to=[held_to], hold=hold / size))
