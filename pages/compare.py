@@ -10,12 +10,12 @@ from pages.ui.language import section, t
 from pages.ui.navigation import open_page
 from pages.ui.same_but import offer_same_but, show_answer
 from pages.ui.train_film import follow_run
-from pages.ui.train_header import heading
+from pages.ui.train_header import heading, probe
 from pages.ui.train_panel import show_panel
 from transformer_core.training.runs.store import RunStore
 
 
-def show_two(first: RunStore, second: RunStore) -> None:
+def show_two(first: RunStore, second: RunStore, text: str) -> None:
     """Show both runs and what sets them apart."""
     for place, store in zip(st.columns(2, gap="large"), (first, second), strict=True):
         with place:
@@ -23,7 +23,7 @@ def show_two(first: RunStore, second: RunStore) -> None:
     show_answer(first, second)
     if first.spec.data.source != second.spec.data.source:
         st.warning(t("compare.other_kind"), icon=":material/difference:")
-    follow_run(first, second)
+    follow_run(first, second, text=text)
     settings_place, measures_place = st.columns(2, gap="large")
     with settings_place:
         st.subheader(t("compare.differences"), anchor=False)
@@ -36,18 +36,21 @@ def show_two(first: RunStore, second: RunStore) -> None:
 
 heading(t("compare.heading"))
 st.markdown(section("compare", "look"))
-chosen = choose_two()
+first_place, second_place, text_place = st.columns(3)
+chosen = choose_two(first_place, second_place)
 if chosen is None:
     st.info(section("compare", "none"), icon=":material/info:")
     if st.button(t("compare.to_train"), type="primary", icon=":material/model_training:"):
         open_page("train")
     st.stop()
 first, second = chosen
+with text_place:
+    text = probe(first)
 offer_same_but(first, expanded=second is None)
 if second is None:
     st.info(section("compare", "one"), icon=":material/info:")
     show_panel(first)
 else:
-    show_two(first, second)
+    show_two(first, second, text)
 with st.expander(t("train.why"), icon=":material/school:"):
     st.markdown(section("compare", "why"))

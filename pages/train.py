@@ -12,7 +12,7 @@ from pages.ui.train_base import begin_with
 from pages.ui.train_exports import export_run
 from pages.ui.train_film import follow_run
 from pages.ui.train_form import show_form
-from pages.ui.train_header import heading
+from pages.ui.train_header import heading, probe
 from pages.ui.train_panel import show_panel
 from pages.ui.train_results import show_results
 from pages.ui.train_runs import show_runs
@@ -30,7 +30,7 @@ def show_run(store: RunStore) -> None:
         if st.button(t("train.compare"), icon=":material/compare_arrows:"):
             open_page("compare")
     show_panel(store)
-    follow_run(store)
+    follow_run(store, text=probe(store))
     if not is_live(store.status()):
         show_results(store)
     show_try(store)

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.language import plain, t
 from pages.ui.runs import shelf
@@ -46,21 +47,25 @@ def _choose_run(label: str, runs: Sequence[RunStore], *, name: str, default: Run
     return next(run for run in runs if run.id == chosen)
 
 
-def choose_two() -> tuple[RunStore, RunStore | None] | None:
-    """Show the two lists of runs; None where there is no run, no second where there is only one."""
+def choose_two(first_place: DeltaGenerator, second_place: DeltaGenerator) -> tuple[RunStore, RunStore | None] | None:
+    """Show the two lists of runs, the second with those of the same kind of model.
+
+    Returns:
+        None where there is no run; no second one where there is no other of its kind.
+    """
     runs = shelf().all()
     if not runs:
         return None
-    left, right = st.columns(2, gap="large")
-    with left:
+    with first_place:
         first = _choose_run(t("compare.first"), runs, name="run", default=runs[0])
-    others = [run for run in runs if run.id != first.id]
+    others = [run for run in runs if run.id != first.id and run.spec.data.kind == first.spec.data.kind]
     if not others:
-        return first, None
-    if current("other") == first.id:
         forget("other")
-    with right:
-        second = _choose_run(t("compare.second"), others, name="other", default=kin_of(first, runs) or others[0])
+        return first, None
+    if current("other") in {run.id for run in runs} - {run.id for run in others}:
+        forget("other")
+    with second_place:
+        second = _choose_run(t("compare.second"), others, name="other", default=kin_of(first, others) or others[0])
     return first, second
 
 

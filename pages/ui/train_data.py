@@ -94,7 +94,8 @@ def _choose_columns(seen: Preview, detected: str, key: str) -> tuple[str, str]:
         guess = names.index(seen.label_column) if seen.label_column else len(names) - 1
         label = st.selectbox(t("data.label_column"), names, index=guess, key=f"label column {key}")
     with encoding_place:
-        st.selectbox(t("data.encoding"), list(ENCODINGS), index=list(ENCODINGS).index(detected), key=f"encoding {key}")
+        encodings: list[str] = list(ENCODINGS)
+        st.selectbox(t("data.encoding"), encodings, index=encodings.index(detected), key=f"encoding {key}")
     return text, label
 
 

@@ -3,6 +3,8 @@
 Read next: train_results.py.
 """
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.ui.film import FilmAsk, Method, show_film
@@ -11,11 +13,10 @@ from pages.ui.models import name_of_moment
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live
 from pages.ui.train_base import begin_with
-from pages.ui.train_header import probe
 from pages.ui.url import current, keep
 from transformer_core.training.runs.store import RunStore
 
-METHODS: tuple[Method, ...] = ("tsne", "pca")
+METHODS: Sequence[Method] = ("tsne", "pca")
 
 
 def _frame_chosen() -> int | None:
@@ -25,7 +26,8 @@ def _frame_chosen() -> int | None:
 
 def method_chosen() -> Method:
     """Return the method of the map that the page shows."""
-    return next((method for method in METHODS if method == current("map")), METHODS[0])
+    asked = current("map")
+    return METHODS[METHODS.index(asked)] if asked in METHODS else METHODS[0]
 
 
 def _viewed(frame: int | None, method: Method) -> None:
@@ -45,11 +47,9 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
     open_page("attention")
 
 
-def follow_run(*stores: RunStore) -> None:
-    """Show the film of one run, or of two on one scrubber, with a typed text followed through both."""
-    first = stores[0]
-    text = probe(first, first.facts())
-    st.caption(section("train", f"film_{first.spec.data.kind}"))
+def follow_run(*stores: RunStore, text: str) -> None:
+    """Show the film of one run, or of two on one scrubber, with a text followed through both."""
+    st.caption(section("train", f"film_{stores[0].spec.data.kind}"))
     asked = show_film(
         [(store.id, store.spec.name) for store in stores],
         key=f"film of {len(stores)}",

@@ -3,9 +3,6 @@
 Read next: runs.py.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -30,14 +27,14 @@ def heading(title: str, *, small: bool = False) -> DeltaGenerator:
         small: for what a page shows rather than for the page.
     """
     title_place, place, language_place = st.columns([3.4, 4, 1.4], vertical_alignment="center")
-    with language_place:
+    with language_place, st.container(horizontal=True, horizontal_alignment="right"):
         choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
     with title_place:
         (st.subheader if small else st.header)(title, anchor=False)
     return place
 
 
-def probe(store: RunStore, facts: Mapping[str, Any]) -> str:
+def probe(store: RunStore) -> str:
     """Let a person type the text that is followed through a run, and return it.
 
     A classifier's is the sentence of all pages; the other kinds begin with a text of their own data.
@@ -45,4 +42,4 @@ def probe(store: RunStore, facts: Mapping[str, Any]) -> str:
     kind = store.spec.data.kind
     if kind == "classifier":
         return write(t(LABELS[kind]), name="text", default=DEFAULT_TEXT)
-    return write(t(LABELS[kind]), name=f"probe_{kind}", default=facts.get("prompt", ""))
+    return write(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))

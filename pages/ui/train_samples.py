@@ -24,8 +24,12 @@ SHOWN, LOOKED_AT, LONGEST = 4, 64, 240
 def some_reviews(language: Any, seed: int) -> tuple[tuple[str, int], ...]:
     """Return some reviews with their labels, one of each construction that turns its words round."""
     written, _ = written_reviews(language, train=LOOKED_AT, held_out=0, seed=seed)
-    by_construction = {one.construction: one for one in written if one.construction != "plain"}
-    return tuple((one.text, one.label) for one in list(by_construction.values())[:SHOWN])
+    turned = [one for one in written if one.construction != "plain"]
+    found = {}
+    for construction in dict.fromkeys(one.construction for one in turned):
+        alike = [one for one in turned if one.construction == construction]
+        found[construction] = next((one for one in alike if one.label == len(found) % len(LABELS)), alike[0])
+    return tuple((one.text, one.label) for one in list(found.values())[:SHOWN])
 
 
 def _lines(source: str, values: Mapping[str, Any]) -> list[str]:
