@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui.language import section, t
+from pages.ui.language import plain, section, t
 from transformer_core.training.runs.store import RunStore
 
 MUCH = 0.10
@@ -93,6 +93,8 @@ def show_results(store: RunStore) -> None:
         )
         if kind == "classifier":
             _show_trust(store)
+        for note in store.facts().get("notes", []):
+            st.caption(plain(note))
 
 
 def _show_trust(store: RunStore) -> None:

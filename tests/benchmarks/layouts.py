@@ -17,8 +17,9 @@ import numpy as np
 import torch
 
 from transformer_core import Classifier, ModelConfig, TrainConfig
-from transformer_core.analysis.layouts import LayoutSequence, Method
+from transformer_core.analysis.layouts import LayoutSequence
 from transformer_core.analysis.neighbours import displacement, trustworthiness
+from transformer_core.analysis.polishing import polish
 from transformer_core.analysis.projection import normalised, turned_onto
 from transformer_core.recipes.reviews import encode_rows
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
@@ -39,27 +40,21 @@ LEAST_TRUST, TRUST_BELOW_PEER, MOST_OF_PEER = 0.95, 0.03, 0.7
 
 @dataclass(frozen=True)
 class Film:
-    """What one method drew.
-
-    Args:
-        seconds: of each frame.
-        trust: trustworthiness of each frame, k = 10.
-        moves: displacement of each frame from the one before, the first left out.
-    """
+    """What one method drew: of each frame its trustworthiness (k = 10), and its displacement but for the first."""
 
     seconds: list[float]
     trust: list[float]
     moves: list[float]
 
 
-def invented(n: int) -> list[Example]:
-    """Return made-up reviews: words for and against among others, of which "not" turns the next."""
+def invented() -> list[Example]:
+    """Return made-up reviews: words for and against, some turned by "not", among others."""
     rng = np.random.default_rng(0)
     plain, good, bad = (
         [f"{kind}{number}" for number in range(size)] for kind, size in (("w", 400), ("g", 40), ("b", 40))
     )
     examples = []
-    for _ in range(n):
+    for _ in range(POINTS):
         label, words = int(rng.integers(2)), []
         for _ in range(int(rng.integers(8, 20))):
             word, turned = rng.choice(plain), rng.random() < 0.3
@@ -68,16 +63,6 @@ def invented(n: int) -> list[Example]:
                 words += ["not"] if turned else []
             words.append(str(word))
         examples.append(Example(" ".join(words), label))
-    return examples
-
-
-def examples_of(folder: Path | None) -> list[Example]:
-    """Return the texts to train on."""
-    if folder is None:
-        return invented(POINTS)
-    examples = list(read_labelled(folder / "train.csv.gz", ("negative", "positive")))[:POINTS]
-    if len(examples) < POINTS:
-        raise ValueError(f"--data {folder} has {len(examples)} texts in train.csv.gz; {POINTS} are needed")
     return examples
 
 
@@ -116,9 +101,15 @@ def record(examples: list[Example], epochs: int) -> list[torch.Tensor]:
     return frames
 
 
-def ours(frames: list[torch.Tensor], rounds: int) -> dict[Method, Film]:
+def film_of(frames: list[torch.Tensor], pictures: list[torch.Tensor], seconds: list[float]) -> Film:
+    """Measure pictures."""
+    trust = [trustworthiness(x, xy) for x, xy in zip(frames, pictures, strict=True)]
+    return Film(seconds, trust, [displacement(after, before) for before, after in itertools.pairwise(pictures)])
+
+
+def ours(frames: list[torch.Tensor], rounds: int) -> dict[str, Film]:
     """Draw all frames by every method of ours, several times; a frame's seconds are its best of them."""
-    parts = [0, 1] * (len(frames[0]) // 2), [False] * len(frames[0])
+    parts = [place % 2 for place in range(len(frames[0]))], [False] * len(frames[0])
     seconds = []
     for _ in range(rounds):
         sequence, drawn, times = LayoutSequence(), [], []
@@ -129,11 +120,12 @@ def ours(frames: list[torch.Tensor], rounds: int) -> dict[Method, Film]:
         seconds.append(times)
     best = [min(times) for times in zip(*seconds, strict=True)]
 
-    def film(method: Method) -> Film:
-        measures = [layouts[method].measures for layouts in drawn]
-        return Film(best, [m["trustworthiness"] for m in measures], [m["displacement"] for m in measures][1:])
-
-    return {"tsne": film("tsne"), "pca": film("pca")}
+    films = {}
+    for method in drawn[0]:
+        pictures = [torch.from_numpy(layouts[method].xy) for layouts in drawn]
+        films[method] = film_of(frames, pictures, best)
+    polished = polish([x.numpy() for x in frames], [layouts["tsne"].xy for layouts in drawn])
+    return films | {"polished": film_of(frames, [torch.from_numpy(xy) for xy in polished], best)}
 
 
 def refitted(frames: list[torch.Tensor]) -> tuple[Film, Film] | None:
@@ -153,9 +145,7 @@ def refitted(frames: list[torch.Tensor]) -> tuple[Film, Film] | None:
         seconds.append(time.perf_counter() - start)
         drawn.append(normalised(torch.from_numpy(xy)))
         turned.append(turned_onto(drawn[-1], turned[-1]) if turned else drawn[-1])
-    trust = [trustworthiness(x, xy) for x, xy in zip(frames, drawn, strict=True)]
-    plain, lined_up = ([displacement(b, a) for a, b in itertools.pairwise(film)] for film in (drawn, turned))
-    return Film(seconds, trust, plain), Film(seconds, trust, lined_up)
+    return film_of(frames, drawn, seconds), film_of(frames, turned, seconds)
 
 
 def show(title: str, film: Film) -> None:
@@ -200,7 +190,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="of ours; the best counts")
     options = parser.parse_args()
     torch.set_num_threads(2)
-    frames = record(examples_of(options.data), options.epochs)
+    file = options.data and options.data / "train.csv.gz"
+    examples = list(read_labelled(file, ("negative", "positive")))[:POINTS] if file else invented()
+    frames = record(examples, options.epochs)
     small = [x[:SMALL_POINTS, :SMALL_WIDTH] for x in frames]
     print(f"{len(frames)} frames of {' x '.join(map(str, frames[0].shape))}")
     print(f"{'':42} {'median':>9} {'longest':>9} {'trust':>6} {'least':>6} {'moved':>6}")
@@ -211,6 +203,7 @@ def main() -> int:
         show(f"the same, {SMALL_POINTS} x {SMALL_WIDTH}", little["tsne"])
     tsne, few = whole["tsne"], little["tsne"]
     show("PCA (its time is in the above)", whole["pca"])
+    show("t-SNE, polished after the run", whole["polished"])
     peer = refitted(frames)
     met = [] if peer is None else against(peer, tsne)
     met += [

@@ -53,8 +53,7 @@ def button(app: AppTest, key: str, language: str = "en"):
     return next(one for one in app.button if one.label == words(language)[key])
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("state", RESTING)
+@pytest.mark.parametrize(("state", "language"), [*zip(RESTING, ("en", "zh", "en"), strict=True)])
 def test_a_run_that_rests_is_shown_with_its_state(state: str, language: str, tmp_path: Path) -> None:
     store = made_run(tmp_path, state=state, message="the disk is full" if state == "failed" else "")
     app = run("train", lang=language, run=store.id)
@@ -129,8 +128,7 @@ def test_a_failed_estimate_is_told_in_words_and_start_still_works() -> None:
     assert not button(app, "train.start").disabled
 
 
-@pytest.mark.parametrize("kind", SPECS)
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("kind", "language"), [*zip(SPECS, ("en", "zh", "en", "zh"), strict=True)])
 def test_results_are_said_in_a_sentence_of_measured_numbers(kind: str, language: str, tmp_path: Path) -> None:
     store = made_run(tmp_path, SPECS[kind])
     app = run("train", lang=language, run=store.id)

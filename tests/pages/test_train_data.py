@@ -110,7 +110,7 @@ def test_reviews_on_this_machine(tmp_path: Path) -> None:
     assert store.spec.data.labels == ("negative", "positive")
 
 
-@pytest.mark.parametrize("path", ["", "/nowhere/at/all", "\x00", "~nobody/x", "a" * 5_000, "/etc/passwd"])
+@pytest.mark.parametrize("path", ["", "nowhere/at/all", "\x00", "a" * 5_000])
 def test_a_place_without_reviews_is_said_in_words(path: str) -> None:
     app = run("train", source="imdb", path=path)
     assert not app.exception

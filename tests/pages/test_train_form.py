@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import train_estimate
+from pages.ui import train_start
 from pages.ui.language import words
 from pages.ui.train_base import Base
 from pages.ui.train_controls import Flag, Number, Pick
@@ -24,7 +24,7 @@ OTHER = {"threads": "2", "examples": "500", "d_model": "32", "n_heads": "2", "ma
 @pytest.fixture(autouse=True)
 def _no_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr(train_estimate, "estimate", lambda *_: _Measuring())
+    monkeypatch.setattr(train_start, "estimate", lambda *_: _Measuring())
 
 
 class _Measuring:
@@ -70,8 +70,7 @@ def test_the_first_screen_offers_the_quick_preset_and_its_start(language: str) -
     assert not start.disabled
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("kind", SOURCE_OF)
+@pytest.mark.parametrize(("kind", "language"), [*zip(SOURCE_OF, ("en", "zh", "zh", "en"), strict=True)])
 def test_every_setting_of_a_kind_is_shown_with_its_word(kind: str, language: str) -> None:
     app = page(lang=language, source=SOURCE_OF[kind])
     for controls in ((LANGUAGE,), *SECTIONS.values()):
@@ -102,13 +101,12 @@ def test_what_equals_the_preset_is_not_in_the_link() -> None:
     assert "d_model" not in app.query_params
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_fills_the_form(name: str) -> None:
+def test_every_preset_fills_the_form() -> None:
     app = page()
-    widget(app, MODEL[1]).set_value(128).run()
-    app.button_group(key="preset@train").set_value(name).run()
-    assert not app.exception
-    if name != "quick":
+    widget(app, MODEL[1]).set_value(512).run()
+    for name in [name for name in PRESETS if name != "quick"] + ["quick"]:
+        app.button_group(key="preset@train").set_value(name).run()
+        assert not app.exception
         assert "d_model" not in app.query_params
         assert widget(app, MODEL[1]).value == PRESETS[name].model.d_model
 
@@ -116,10 +114,10 @@ def test_a_preset_fills_the_form(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("d_model", value) for value in ("0", "99999", "x", "", "1e3", "9" * 5_000)),
-        *(("learning_rate", value) for value in ("nan", "inf", "-1", "1e-99", "1e400")),
-        *(("positions", value) for value in ("rotary ", "[x](https://example.org)")),
-        *(("residual", value) for value in ("maybe", "0")),
+        *(("d_model", value) for value in ("99999", "", "9" * 5_000)),
+        *(("learning_rate", value) for value in ("nan", "1e400")),
+        ("positions", "[x](https://example.org)"),
+        ("residual", "maybe"),
         ("source", "the internet"),
     ],
 )

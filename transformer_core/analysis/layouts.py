@@ -1,6 +1,6 @@
 """Layouts: the same points drawn flat at every frame of a run, each frame lined up with the one before.
 
-Following points with t-SNE: Rauber et al. 2016. Read next: moments.py.
+Following points with t-SNE: Rauber et al. 2016. Read next: polishing.py.
 """
 
 import math

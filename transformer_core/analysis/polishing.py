@@ -11,9 +11,8 @@ import torch
 
 from transformer_core.analysis.neighbours import squared_distances
 from transformer_core.analysis.projection import normalised, turned_onto
-from transformer_core.analysis.tsne import PERPLEXITY, WARM_SPREAD, Phase, affinities, descend
+from transformer_core.analysis.tsne import HOLD, PERPLEXITY, WARM_SPREAD, Phase, affinities, descend
 
-HOLD = 1.5
 PASSES = 2
 STEPS = (Phase(60, 1.0, 1 / 6, 0.8),)
 
@@ -24,7 +23,7 @@ def polish(
 ) -> list[np.ndarray]:
     """Move all t-SNE pictures of a run so that points wander less between them.
 
-    Frame after frame goes downhill while its neighbours in time stay, first from the last frame to the first, then back.
+    One frame at a time goes downhill while its neighbours in time stay: from the last frame to the first, then back.
 
     Shapes:
         frames: each (point, d); places, returns: each (point, 2), float32, of spread 1

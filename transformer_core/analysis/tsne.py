@@ -41,7 +41,7 @@ class Phase:
 FRESH = (Phase(60, 12.0, 1 / 48, 0.5), Phase(140, 1.0, 1 / 6, 0.8))
 WARM = (Phase(50, 2.0, 1 / 6, 0.5), Phase(100, 1.0, 1 / 6, 0.8))
 FRESH_SPREAD = 1e-4
-WARM_SPREAD = 0.5
+WARM_SPREAD = 0.5  # times sqrt(points): about where pictures of any data come to rest
 HOLD = 1.0
 
 
@@ -136,7 +136,7 @@ def descend(
         attraction: (point, point), from affinities; start, each of held_to, returns: (point, 2)
 
     Args:
-        held_to: pictures whose places points are drawn to. The force is the same however far a point is (above about 1):
+        held_to: pictures whose places points are drawn to, with the same force however far a point is (above about 1):
             who belongs elsewhere goes there, who may as well stay stays. Rauber et al. 2016 take a spring.
         hold: what a move by 1 costs, in nats of the mean over points that the divergence is.
     """

@@ -34,7 +34,7 @@ from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.store import RunStore
 from transformer_core.training.tasks.task import Task
 
-NICENESS = 5
+NICENESS = 10
 NOT_THE_TASKS = ("name", "frames", "threads", "origin")
 
 
@@ -70,6 +70,8 @@ def main(make_task: TaskMaker, make_drawer: DrawerMaker) -> None:
         make_task: from a spec, a folder and a device to the task.
         make_drawer: of layouts, see Layouter.
     """
+    with suppress(OSError, AttributeError):
+        os.nice(NICENESS)  # pages go first
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
     tasks = LastTask(make_task)
@@ -114,8 +116,6 @@ def _leave_word(folder: Path, words: str) -> None:
 
 def _part(folder: Path, answers: IO[str]) -> None:
     """Let go of who called: input, answers and complaints lead nowhere or to the run's own log from here on."""
-    with suppress(OSError, AttributeError):
-        os.nice(NICENESS)  # pages go first
     with suppress(OSError):
         answers.close()
     with open(os.devnull, "rb") as nothing:
