@@ -19,7 +19,12 @@ lint: ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-bench: ## print the speed tables: the engine against its peers, and the page in a browser
+bench: ## print the speed tables: the engine and training against peers, pages in a browser, whole runs
 	$(BIN)/pip install -q "transformer-lens==3.9.0"
 	$(BIN)/python -m tests.benchmarks.engine
 	$(BIN)/python -m tests.benchmarks.keystroke
+	$(BIN)/python -m tests.benchmarks.training
+	$(BIN)/python -m tests.benchmarks.runs
+	$(BIN)/python -m tests.benchmarks.layouts
+	$(BIN)/python -m tests.benchmarks.film
+	$(BIN)/python -m tests.benchmarks.visitors
