@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -38,7 +39,9 @@ def get(path: str, **query: object) -> tuple[int, dict[str, str], bytes]:
         sent.append(message)
 
     scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": urlencode(query).encode()}
-    asyncio.run(Starlette(routes=film_routes())(scope | {"app": None}, receive, send))
+    answering = Starlette(routes=film_routes())(scope | {"app": None}, receive, send)
+    with ThreadPoolExecutor(1) as thread:  # a browser of other tests may have a loop of its own in this one
+        thread.submit(asyncio.run, answering).result()
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:])
 
