@@ -9,11 +9,19 @@ from transformer_core.training.runs.spec import DataSpec, RunSpec
 
 QUICK = RunSpec(
     name="quick",
-    data=DataSpec(source="reviews", examples=12_000, held_out=600, vocab_size=2_000, tokenizer="word"),
+    data=DataSpec(source="reviews", examples=8_000, held_out=600, vocab_size=2_000, tokenizer="word"),
     model=ModelConfig(
-        vocab_size=16, d_model=64, n_heads=4, d_ff=128, n_layers=2, max_len=48, dropout=0.02, positions="rotary"
+        vocab_size=16,
+        d_model=64,
+        n_heads=4,
+        d_ff=128,
+        n_layers=2,
+        max_len=48,
+        dropout=0.0,
+        positions="rotary",
+        norm_order="post",
     ),
-    training=TrainConfig(learning_rate=3e-3, weight_decay=0.05, batch_size=32, epochs=8),
+    training=TrainConfig(learning_rate=3e-3, batch_size=32, epochs=8),
     frames=24,
     points=400,
     threads=1,
