@@ -16,9 +16,9 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 
 @lru_cache(maxsize=len(LANGUAGES))
 def words(language: str) -> dict[str, str]:
-    """Return the interface's words of one language, by key."""
-    entries = polib.pofile(str(ASSETS / "locales" / f"{language}.po"))
-    return {entry.msgid: entry.msgstr for entry in entries}
+    """Return the interface's words of one language, by key; a page's words lie in a file of their own."""
+    files = sorted((ASSETS / "locales" / language).glob("*.po"))
+    return {entry.msgid: entry.msgstr for path in files for entry in polib.pofile(str(path))}
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import polib
 import pytest
 
 from pages.ui.language import ASSETS, LANGUAGES, prose, words
@@ -10,8 +11,6 @@ from transformer_core.sites import SITES
 
 PAGES = sorted(path.stem for path in (ASSETS / "prose" / "en").glob("*.md"))
 SOURCES = [path for folder in ("pages", "pages/ui") for path in (ASSETS.parent / folder).glob("*.py")]
-OF_RUNS = ("setting.", "setting_help.", "option.", "preset.", "state.", "section.", "baseline.", "measure.", "guess.")
-OF_RUNS += ("train_try.", "result.of_")
 
 
 def places(text: str) -> set[str]:
@@ -56,18 +55,17 @@ def test_every_key_that_a_page_asks_for_is_there(path: Path) -> None:
 
 def test_every_key_is_asked_for_somewhere() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
-    built = (
-        "site.",
-        "step.",
-        "quantity.",
-        "class.",
-        "matrix.",
-        "diagram.",
-        "try.",
-        "glass.",
-        "nav.",
-        "film.",
-        *OF_RUNS,
-    )
+    built = tuple(re.findall(r"""f["']((?:[a-z_]+\.)+[a-z_]*){""", text))
+    built += tuple(f"{prefix}." for prefix in re.findall(r'strings\("(\w+)"\)', text))
     unused = {key for key in words("en") if f'"{key}"' not in text and not key.startswith(built)}
     assert not unused
+
+
+def test_a_key_stands_in_one_file() -> None:
+    for language in LANGUAGES:
+        files = sorted((ASSETS / "locales" / language).glob("*.po"))
+        keys = [entry.msgid for path in files for entry in polib.pofile(str(path))]
+        assert len(keys) == len(set(keys))
+        assert [path.name for path in files] == [
+            path.name for path in sorted((ASSETS / "locales" / "en").glob("*.po"))
+        ]
