@@ -1,4 +1,4 @@
-"""Figures as files: CSV, .npz and a script that recomputes them.
+"""Figures as files: CSV and .npz.
 
 Read next: architecture.py.
 """
@@ -6,8 +6,11 @@ Read next: architecture.py.
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+
+from pages.figures.matrix import MatrixFigure
 
 
 def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
@@ -28,6 +31,34 @@ def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
 
 def _inert(label: str) -> str:
     return f"'{label}" if label[:1] in "=+-@\t\r" and label[:1] else label
+
+
+def panels_csv(figure: MatrixFigure) -> str:
+    """Write a figure's one panel as a matrix with its labels, or each cell of its many panels as a line."""
+    if len(figure.panels) == 1:
+        rows, cols = figure.axes(figure.panels[0])
+        return to_csv(figure.panels[0].values, rows.labels, cols.labels)
+    lines = []
+    for panel in figure.panels:
+        rows, cols = figure.axes(panel)
+        name = " ".join(filter(None, (panel.row_heading, panel.title))) or panel.id
+        for row, label in enumerate(rows.labels):
+            lines += [
+                {"panel": name, rows.name: label, cols.name: across, "value": float(value)}
+                for across, value in zip(cols.labels, panel.values[row], strict=True)
+            ]
+    return rows_csv(lines)
+
+
+def rows_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write rows as a table; a column that a row lacks stays empty."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(map(_inert, columns))
+    for row in rows:
+        writer.writerow([_inert(str(row.get(name, ""))) for name in columns])
+    return buffer.getvalue()
 
 
 def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:

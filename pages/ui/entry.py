@@ -6,7 +6,7 @@ Read next: header.py.
 import streamlit as st
 
 from pages.ui.language import ASSETS, language
-from pages.ui.navigation import register
+from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.url import start_in
 
 st.set_page_config(page_title="Vitrine", page_icon=str(ASSETS / "icon.svg"), layout="wide")
@@ -15,3 +15,4 @@ start_in(language())
 page = register()
 st.session_state.page = page.url_path
 page.run()
+show_next(page.url_path or next(iter(ICONS)))

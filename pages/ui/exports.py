@@ -1,56 +1,77 @@
-"""Download buttons for the head on the screen. PNG and SVG are made by the matrix itself, in the browser.
+"""Files of the figure on the screen: pictures, tables, arrays, a page of its own, and the script that recomputes it.
 
 Read next: ../figures/exports.py.
 """
 
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
 import streamlit as st
 
-from pages.figures.exports import attention_script, to_csv, to_npz
+from pages.figures.charts import rows_of, to_png, to_svg
+from pages.figures.charts import to_html as chart_page
+from pages.figures.exports import panels_csv, rows_csv, to_npz
 from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_page import to_html
-from pages.ui.header import View
+from pages.figures.matrix_page import to_html as matrix_page
+from pages.ui.asking import Answer
 from pages.ui.language import language, t
-from pages.ui.models import code_that_opens
-from transformer_core.analysis.heads import HeadSteps
+
+TYPES = {
+    "png": ("PNG", "image/png"),
+    "svg": ("SVG", "image/svg+xml"),
+    "csv": ("CSV", "text/csv"),
+    "npz": (".npz", "application/octet-stream"),
+    "html": ("HTML", "text/html"),
+    "py": ("Python", "text/x-python"),
+}
 
 
-def export_head(view: View, layer: int, head: int, steps: HeadSteps, step: str, figure: MatrixFigure) -> None:
-    """Offer the chosen step of a head as CSV, .npz, a page of its own figure, and the script that recomputes it."""
-    stem = f"attention_layer{layer}_head{head}_{step}"
-    (panel,) = figure.panels
-    rows, cols = figure.axes(panel)
-
-    def html() -> str:
-        return to_html(figure, title=figure.title, language=language())
-
-    def npz() -> bytes:
-        arrays = {name: array for name, array in vars(steps).items() if name != "divisor"}
-        return to_npz(arrays)
-
-    def script() -> str:
-        imports, opening = code_that_opens(view.bundle.name)
-        return attention_script(
-            imports=imports,
-            bundle=opening,
-            text=view.encoding.text,
-            layer=layer,
-            head=head,
-            step=step,
-            n_tokens=len(view.encoding),
-        )
-
-    files = (
-        ("CSV", "csv", "text/csv", lambda: to_csv(panel.values, rows.labels, cols.labels).encode("utf-8-sig")),
-        (".npz", "npz", "application/octet-stream", npz),
-        ("HTML", "html", "text/html", html),
-        ("Python", "py", "text/x-python", script),
-    )
-    box = st.popover(t("export.heading"), icon=":material/download:", key="export_open", on_change="rerun")
+def _offer(files: dict[str, Callable[[], str | bytes]], *, key: str, stem: str, note: str) -> None:
+    box = st.popover(t("export.heading"), icon=":material/download:", key=f"export {key}", on_change="rerun")
     if not box.open:
         return
     with box:
-        st.caption(t("export.note"))
-        for name, ending, mime, make in files:
+        st.caption(note)
+        for ending, make in files.items():
+            name, mime = TYPES[ending]
             st.download_button(
-                name, make, f"{stem}.{ending}", mime, key=f"export {ending}", on_click="ignore", width="stretch"
+                name,
+                make,
+                f"{stem}.{ending}",
+                mime,
+                key=f"export {key} {ending}",
+                on_click="ignore",
+                width="stretch",
             )
+
+
+def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str) -> None:
+    """Offer a matrix figure's panels as CSV, the answer as .npz and script, and the figure as a page of its own.
+
+    PNG and SVG are made by the figure itself, in the browser.
+    """
+    files: dict[str, Callable[[], str | bytes]] = {
+        "csv": lambda: panels_csv(figure).encode("utf-8-sig"),
+        "npz": lambda: to_npz(answer.arrays),
+        "html": lambda: matrix_page(figure, title=figure.title or figure.quantity, language=language()),
+        "py": lambda: answer.script,
+    }
+    _offer(files, key=key, stem=figure.filename, note=t("export.note"))
+
+
+def export_chart(chart: alt.TopLevelMixin, answer: Answer[Any], *, key: str, stem: str) -> None:
+    """Offer a chart as PNG, SVG, CSV of its rows and a page of its own, and the answer as .npz and script."""
+    files: dict[str, Callable[[], str | bytes]] = {
+        "png": lambda: to_png(chart),
+        "svg": lambda: to_svg(chart),
+        "csv": lambda: rows_csv(rows_of(chart)).encode("utf-8-sig"),
+        "npz": lambda: to_npz(answer.arrays),
+        "html": lambda: chart_page(chart, title=stem, language=language()),
+        "py": lambda: answer.script,
+    }
+    _offer(files, key=key, stem=stem, note=t("export.note_chart"))
+
+
+def export_head(view, layer, head, steps, step, figure) -> None:
+    """Offer nothing: until the attention page asks for its answers."""

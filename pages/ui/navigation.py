@@ -1,4 +1,4 @@
-"""The pages there are, and how one opens another.
+"""The pages there are, in the order in which they are best read, and how one opens another.
 
 Read next: entry.py.
 """
@@ -10,12 +10,23 @@ import streamlit as st
 from pages.ui.language import t
 
 PAGES = Path(__file__).parents[1]
-ICONS = {
-    "home": ":material/home:",
-    "attention": ":material/grid_on:",
-    "train": ":material/model_training:",
-    "compare": ":material/compare_arrows:",
+SECTIONS = {
+    "start": {"home": ":material/home:"},
+    "input": {
+        "tokens": ":material/content_cut:",
+        "embeddings": ":material/scatter_plot:",
+        "positions": ":material/waves:",
+        "masks": ":material/visibility_off:",
+    },
+    "inside": {
+        "attention": ":material/grid_on:",
+        "feed_forward": ":material/show_chart:",
+        "norm": ":material/balance:",
+        "why": ":material/help:",
+    },
+    "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
 }
+ICONS = {name: icon for pages in SECTIONS.values() for name, icon in pages.items()}
 
 
 def page_path(name: str) -> Path:
@@ -31,8 +42,22 @@ def open_page(name: str) -> None:
 def register() -> st.Page:
     """Show the navigation and return the page that was asked for; the first one is the front page."""
     front = next(iter(ICONS))
-    pages = [
-        st.Page(page_path(name), title=t(f"nav.{name}"), icon=icon, url_path=name, default=name == front)
-        for name, icon in ICONS.items()
-    ]
+    pages = {
+        t(f"nav.{section}"): [
+            st.Page(page_path(name), title=t(f"nav.{name}"), icon=icon, url_path=name, default=name == front)
+            for name, icon in names.items()
+            if page_path(name).exists()
+        ]
+        for section, names in SECTIONS.items()
+    }
     return st.navigation(pages, position="top")
+
+
+def show_next(name: str) -> None:
+    """Show the way to the page that is best read after this one."""
+    names = list(ICONS)
+    place = names.index(name) + 1 if name in names else 0
+    if place < len(names) and page_path(names[place]).exists():
+        following = names[place]
+        if st.button(t("nav.next", page=t(f"nav.{following}")), icon=ICONS[following], type="tertiary", key="nav_next"):
+            open_page(following)

@@ -125,6 +125,52 @@ def write(label: str, *, name: str, default: str) -> str:
     return text
 
 
+def slide(
+    label: str, low: float, high: float, *, name: str, default: float, step: float = 1, format: str | None = None
+) -> float:
+    """Show a slider; what a link asks for beyond its ends is answered with the default and a message.
+
+    Args:
+        low, high, default, step: all whole for a whole number, which is then an int.
+        name: the choice's name in the URL.
+        format: of the number shown, as of any slider.
+    """
+    kind = int if all(float(value).is_integer() for value in (low, high, default, step)) else float
+    key = widget_key(name)
+    if not isinstance(st.session_state.get(key), int | float):
+        asked = str(_kept().get(name, st.query_params.get(name, default)))
+        st.session_state[key] = _number(asked, name, kind(low), kind(high), kind(default))
+    bounded = kind(min(max(st.session_state[key], low), high))
+    if bounded != st.session_state[key]:
+        st.session_state[key] = bounded
+    value = st.slider(label, kind(low), kind(high), step=kind(step), key=key, format=format)
+    keep(name, str(value), str(kind(default)))
+    return value
+
+
+def _number(asked: str, name: str, low: float, high: float, default: float) -> float:
+    try:
+        value = type(default)(float(asked))
+    except (ValueError, OverflowError):
+        value = None
+    if value is None or not low <= value <= high:
+        message = t("url.unknown", name=name, asked=plain(asked[:80]), options=f"{low} … {high}")
+        st.toast(message, icon=":material/link_off:", duration="infinite")
+        return default
+    return value
+
+
+def switch(label: str, *, name: str, default: bool) -> bool:
+    """Show a toggle; in the URL it is on or off."""
+    key = widget_key(name)
+    if not isinstance(st.session_state.get(key), bool):
+        asked = _kept().get(name, st.query_params.get(name, "on" if default else "off"))
+        st.session_state[key] = asked == "on" if asked in ("on", "off") else default
+    value = st.toggle(label, key=key)
+    keep(name, "on" if value else "off", "on" if default else "off")
+    return value
+
+
 def cell_from_url(size: int) -> tuple[int, int] | None:
     """Return the pinned cell (row, col) that the URL names, where both lie within `size`."""
     found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", st.query_params.get("cell", ""))

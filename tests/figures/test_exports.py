@@ -1,40 +1,13 @@
-"""Exports hold the numbers of the screen, and the script recomputes them."""
+"""Exports hold the numbers of the screen."""
 
 import csv
 import io
-import subprocess
-import sys
 
 import numpy as np
-import pytest
 
-from pages.figures.exports import attention_script, to_csv, to_npz
-from tests.e2e.paths import ROOT
-from transformer_core.analysis.heads import head_steps
-from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import load
-
-OPENING = {"imports": "from transformer_core import load", "bundle": 'load("assets/checkpoints/sentiment")'}
-TEXT = 'It\'s "fine", \\n 好 😀 — not good at all.'
-
-
-def test_the_script_recomputes_the_weights_on_the_screen(tmp_path) -> None:
-    bundle = load(ROOT / "assets" / "checkpoints" / "sentiment")
-    encoding = bundle.tokenizer.encode(TEXT)
-    trace = read(bundle, encoding, sites=("encoder.layer2.self_attention.*",)).trace
-    shown = head_steps(trace, "encoder.layer2.self_attention", 5).weights
-    script = attention_script(**OPENING, text=TEXT, layer=2, head=5, step="weights", n_tokens=len(encoding))
-    (tmp_path / "assets").symlink_to(ROOT / "assets")
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert run.returncode == 0, run.stderr
-    np.testing.assert_allclose(np.load(tmp_path / "weights.npy"), shown, atol=1e-6)
+from pages.figures.exports import panels_csv, rows_csv, to_csv, to_npz
+from pages.figures.matrix_parts import Panel, Scale
+from tests.figures.matrices import attention, figure
 
 
 def test_csv_reads_back_exactly_and_no_label_is_a_formula() -> None:
@@ -52,6 +25,18 @@ def test_npz_reads_back_without_pickle() -> None:
         np.testing.assert_array_equal(loaded[name], array)
 
 
-@pytest.mark.parametrize("text", ['"""', "'''\n", "\\", "{layer}"])
-def test_any_text_leaves_the_script_valid_python(text: str) -> None:
-    compile(attention_script(**OPENING, text=text, layer=0, head=0, step="mixture", n_tokens=9), "script", "exec")
+def test_many_panels_become_lines_that_name_panel_row_and_column() -> None:
+    weights = attention().weights
+    scale = Scale.of("probability")
+    drawn = figure(
+        Panel("0.0", "Head 0", weights, scale, row_heading="Layer 0"), Panel("0.1", "Head 1", weights, scale)
+    )
+    rows = list(csv.DictReader(io.StringIO(panels_csv(drawn))))
+    assert rows[0].keys() == {"panel", "query position", "key position", "value"}
+    assert rows[0]["panel"] == "Layer 0 Head 0"
+    assert [float(row["value"]) for row in rows] == [float(v) for panel in drawn.panels for v in panel.values.ravel()]
+
+
+def test_rows_that_lack_a_column_leave_it_empty_and_no_word_is_a_formula() -> None:
+    rows = list(csv.DictReader(io.StringIO(rows_csv([{"x": 0.1, "name": "=1"}, {"x": None, "y": 2}]))))
+    assert rows == [{"x": "0.1", "name": "'=1", "y": ""}, {"x": "None", "name": "", "y": "2"}]

@@ -1,0 +1,114 @@
+"""Charts: what curves, scatters and histograms share: hues by role, data without tables, and files of them.
+
+Hues follow DESIGN.md's roles. Read next: exports.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import altair as alt
+import numpy as np
+import vl_convert
+
+from pages.figures.standalone import self_contained
+
+HUES = {
+    "query": "#3b76d4",
+    "key": "#d6453f",
+    "value": "#2a9456",
+    "weights": "#8a55d0",
+    "residual": "#8d7a63",
+    "positions": "#d97614",
+}
+PALETTE = ("#3b76d4", "#d97614", "#2a9456", "#8a55d0", "#c23b75", "#1f9aa8", "#8d7a63", "#b59a00")
+DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (3, 5), (1, 3))
+FONT = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif'
+WIDTH_OF_FILES = 720
+DRAW = """
+const bytes = Uint8Array.from(atob(document.getElementById("figure").dataset.payload), (letter) => letter.charCodeAt(0));
+const specification = JSON.parse(new TextDecoder().decode(bytes));
+window.drawChart("#figure", specification, { ast: true, renderer: "svg", actions: false });
+"""  # ast: expressions are interpreted, so that the page needs no right to make code of words
+
+
+def records(**columns: Sequence[Any] | np.ndarray) -> alt.Data:
+    """Return equally long columns as a chart's data.
+
+    Raises:
+        ValueError: the columns differ in length.
+    """
+    lists = {
+        name: column.tolist() if isinstance(column, np.ndarray) else list(column) for name, column in columns.items()
+    }
+    lengths = {name: len(column) for name, column in lists.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"columns must be equally long, got {lengths}")
+    return alt.Data(values=[dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)])
+
+
+def _specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    specification = chart.to_dict()
+    _fixed_width(specification)
+    config = specification.setdefault("config", {})
+    config |= {"font": FONT, "background": "#ffffff"}
+    return specification
+
+
+def _fixed_width(part: Any) -> None:
+    if isinstance(part, dict):
+        if part.get("width") == "container":
+            part["width"] = WIDTH_OF_FILES
+        for inner in part.values():
+            _fixed_width(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            _fixed_width(inner)
+
+
+def to_png(chart: alt.TopLevelMixin) -> bytes:
+    """Return the chart as a picture, twice as fine as a screen."""
+    return vl_convert.vegalite_to_png(_specification(chart), scale=2)
+
+
+def to_svg(chart: alt.TopLevelMixin) -> str:
+    """Return the chart as a drawing."""
+    return vl_convert.vegalite_to_svg(_specification(chart))
+
+
+@lru_cache(maxsize=1)
+def _drawing() -> str:
+    return vl_convert.javascript_bundle(snippet="window.drawChart = vegaEmbed;") + DRAW
+
+
+def to_html(chart: alt.TopLevelMixin, *, title: str, language: str = "en") -> str:
+    """Return one self-contained page with the chart alive in it; nothing in it reaches for a network."""
+    payload = base64.b64encode(json.dumps(_specification(chart)).encode()).decode()
+    return self_contained(title=title, language=language, script=_drawing(), style="", data={"payload": payload})
+
+
+def rows_of(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
+    """Return the rows that the chart draws, of all its layers, in order and each once."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def search(part: Any) -> None:
+        if isinstance(part, dict):
+            values = part.get("data", {}).get("values") if isinstance(part.get("data"), dict) else None
+            for row in values if isinstance(values, list) else ():
+                found.setdefault(json.dumps(row, sort_keys=True, default=str), row)
+            for name, inner in part.items():
+                if name != "data":
+                    search(inner)
+        elif isinstance(part, list):
+            for inner in part:
+                search(inner)
+
+    specification = chart.to_dict()
+    for rows in specification.pop("datasets", {}).values():
+        search({"data": {"values": rows}})
+    search(specification)
+    return list(found.values())

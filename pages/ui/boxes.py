@@ -1,0 +1,39 @@
+"""Boxes that compute only once they are open, and the prediction that comes before a measured answer.
+
+Read next: charts.py.
+"""
+
+from collections.abc import Mapping
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.ui.language import t
+
+
+def lazy_box(label: str, *, icon: str, key: str) -> DeltaGenerator | None:
+    """Show a box that is closed at first and whose state is in the URL; None while it is closed.
+
+    Args:
+        key: unique among all pages, for it names the state in the URL.
+    """
+    box = st.expander(label, icon=icon, key=key, bind="query-params")
+    return box if box.open else None
+
+
+def predict(question: str, options: Mapping[str, str], *, about: str) -> str | None:
+    """Ask what a person expects before they see it; None until they have answered.
+
+    Args:
+        question: in Markdown.
+        options: labels by option.
+        about: names what is asked; another name asks anew.
+    """
+    return st.radio(
+        question, list(options), format_func=options.__getitem__, index=None, horizontal=True, key=f"predict {about}"
+    )
+
+
+def judged(guess: str, outcome: str, options: Mapping[str, str]) -> str:
+    """Return the words that compare a prediction with what was measured."""
+    return t("try.right") if guess == outcome else t("try.wrong", outcome=options[outcome])
