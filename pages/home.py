@@ -12,7 +12,14 @@ from pages.ui.navigation import open_page
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.reading import read
 
-PAGE_OF_PART = {"attention": "attention"}
+PAGE_OF_PART = {
+    "tokens": "tokens",
+    "embedding": "embeddings",
+    "positions": "positions",
+    "attention": "attention",
+    "feed_forward": "feed_forward",
+    "norm": "norm",
+}
 
 view = header()
 st.header(t("home.heading"), anchor=False)

@@ -98,20 +98,22 @@ class _Drawing:
         self._shapes: list[str] = []
 
     def box(self, part: str, x: float, y: float, width: float, title: str, detail: str) -> None:
-        button = ""
-        if part in self.pages:
-            label = escape(self.words["open"].format(page=self.pages[part]))
-            button = f' role="button" tabindex="0" data-part="{escape(part)}" aria-label="{label}"'
         self._shapes.append(
-            f'<g class="box {escape(part)}"{button}>'
+            f'<g class="box {escape(part)}"{self._button(part)}>'
             f'<rect x="{x - width / 2}" y="{y - 30}" width="{width}" height="60" rx="9"/>'
             f'<text x="{x}" y="{y - 4}">{escape(title)}</text>'
             f'<text x="{x}" y="{y + 16}" class="shape">{escape(detail)}</text></g>'
         )
 
+    def _button(self, part: str) -> str:
+        if part not in self.pages:
+            return ""
+        label = escape(self.words["open"].format(page=self.pages[part]))
+        return f' role="button" tabindex="0" data-part="{escape(part)}" aria-label="{label}"'
+
     def pill(self, x: float, y: float, title: str) -> None:
         self._shapes.append(
-            f'<g class="pill"><rect x="{x - 26}" y="{y - 11}" width="52" height="22" rx="11"/>'
+            f'<g class="pill"{self._button("norm")}><rect x="{x - 26}" y="{y - 11}" width="52" height="22" rx="11"/>'
             f'<text x="{x}" y="{y + 4}" class="small">{escape(title)}</text></g>'
         )
 

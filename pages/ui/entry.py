@@ -10,7 +10,11 @@ from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.url import start_in
 
 st.set_page_config(page_title="Vitrine", page_icon=str(ASSETS / "icon.svg"), layout="wide")
-st.html("<style>.stMainBlockContainer { padding-top: 4.5rem; }</style>")
+on_primary = "#14121b" if st.context.theme.type == "dark" else "#ffffff"  # white is too pale on dark's lilac
+st.html(
+    "<style>.stMainBlockContainer { padding-top: 4.5rem; }"
+    f'[data-testid="stBaseButton-primary"] * {{ color: {on_primary}; }}</style>'
+)
 start_in(language())
 page = register()
 st.session_state.page = page.url_path
