@@ -23,6 +23,7 @@ bench: ## print the speed tables: the engine and training against peers, pages i
 	$(BIN)/pip install -q "transformer-lens==3.9.0"
 	$(BIN)/python -m tests.benchmarks.engine
 	$(BIN)/python -m tests.benchmarks.keystroke
+	$(BIN)/python -m tests.benchmarks.controls
 	$(BIN)/python -m tests.benchmarks.training
 	$(BIN)/python -m tests.benchmarks.runs
 	$(BIN)/python -m tests.benchmarks.layouts

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_core.checkpoints import Bundle, load
+from transformer_core.evaluate_words import measure_text, read_text
 from transformer_core.text import Encoding, make_batch
 from transformer_core.training.data import Example, read_labelled
 
@@ -72,7 +73,14 @@ def _measure_classifier_file(bundle: Bundle, path: Path, batch_size: int) -> Mea
     return measure_classifier(bundle, read_labelled(path, bundle.labels), batch_size=batch_size)
 
 
-MEASURED: dict[str, Callable[[Bundle, Path, int], Measures]] = {"classifier": _measure_classifier_file}
+def _measure_text_file(bundle: Bundle, path: Path, batch_size: int) -> Measures:
+    return measure_text(bundle, read_text(path), batch_size=batch_size)
+
+
+MEASURED: dict[str, Callable[[Bundle, Path, int], Measures]] = {
+    "classifier": _measure_classifier_file,
+    "gpt": _measure_text_file,
+}
 
 
 def evaluate(folder: Path, file: Path, *, device: str | None = None, batch_size: int = DEFAULT_BATCH_SIZE) -> Measures:
@@ -80,7 +88,7 @@ def evaluate(folder: Path, file: Path, *, device: str | None = None, batch_size:
 
     Args:
         folder: the bundle's.
-        file: in the form that the bundle's kind is measured on; for a classifier, see read_labelled.
+        file: in the form that the bundle's kind is measured on; for a classifier, see read_labelled; a text for a gpt.
         device: where to compute; by default the quickest at hand.
         batch_size: examples at once.
 
@@ -114,7 +122,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
     parser = _Parser(prog="evaluate", description="Measure a bundle on a file and print one line of JSON.")
     parser.add_argument("bundle", type=Path, help="folder of the bundle")
-    parser.add_argument("file", type=Path, help="for a classifier: .csv or .jsonl with text and label, or .gz of these")
+    parser.add_argument(
+        "file", type=Path, help="text and label in .csv or .jsonl for a classifier, a text for a gpt; or .gz"
+    )
     parser.add_argument("--device", help="cpu, cuda or mps; by default the quickest at hand")
     parser.add_argument("--batch-size", type=_positive, default=DEFAULT_BATCH_SIZE, help="examples at once")
     chosen = parser.parse_args(arguments)

@@ -17,6 +17,7 @@ import vl_convert
 
 from pages.figures.standalone import self_contained
 
+Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart
 HUES = {
     "query": "#3b76d4",
     "key": "#d6453f",
@@ -30,7 +31,8 @@ DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (3, 5), (1, 3))
 FONT = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif'
 WIDTH_OF_FILES = 720
 DRAW = """
-const bytes = Uint8Array.from(atob(document.getElementById("figure").dataset.payload), (letter) => letter.charCodeAt(0));
+const { payload } = document.getElementById("figure").dataset;
+const bytes = Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0));
 const specification = JSON.parse(new TextDecoder().decode(bytes));
 window.drawChart("#figure", specification, { ast: true, renderer: "svg", actions: false });
 """  # ast: expressions are interpreted, so that the page needs no right to make code of words
@@ -51,7 +53,7 @@ def records(**columns: Sequence[Any] | np.ndarray) -> alt.Data:
     return alt.Data(values=[dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)])
 
 
-def _specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+def _specification(chart: Chart) -> dict[str, Any]:
     specification = chart.to_dict()
     _fixed_width(specification)
     config = specification.setdefault("config", {})
@@ -70,12 +72,12 @@ def _fixed_width(part: Any) -> None:
             _fixed_width(inner)
 
 
-def to_png(chart: alt.TopLevelMixin) -> bytes:
+def to_png(chart: Chart) -> bytes:
     """Return the chart as a picture, twice as fine as a screen."""
     return vl_convert.vegalite_to_png(_specification(chart), scale=2)
 
 
-def to_svg(chart: alt.TopLevelMixin) -> str:
+def to_svg(chart: Chart) -> str:
     """Return the chart as a drawing."""
     return vl_convert.vegalite_to_svg(_specification(chart))
 
@@ -85,13 +87,13 @@ def _drawing() -> str:
     return vl_convert.javascript_bundle(snippet="window.drawChart = vegaEmbed;") + DRAW
 
 
-def to_html(chart: alt.TopLevelMixin, *, title: str, language: str = "en") -> str:
+def to_html(chart: Chart, *, title: str, language: str = "en") -> str:
     """Return one self-contained page with the chart alive in it; nothing in it reaches for a network."""
     payload = base64.b64encode(json.dumps(_specification(chart)).encode()).decode()
     return self_contained(title=title, language=language, script=_drawing(), style="", data={"payload": payload})
 
 
-def rows_of(chart: alt.TopLevelMixin) -> list[dict[str, Any]]:
+def rows_of(chart: Chart) -> list[dict[str, Any]]:
     """Return the rows that the chart draws, of all its layers, in order and each once."""
     found: dict[str, dict[str, Any]] = {}
 

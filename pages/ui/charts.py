@@ -5,14 +5,14 @@ Read next: matrix.py.
 
 from typing import Any
 
-import altair as alt
 import streamlit as st
 
+from pages.figures.charts import Chart
 from pages.ui.asking import Answer
 from pages.ui.exports import export_chart
 
 
-def show_chart(chart: alt.TopLevelMixin, answer: Answer[Any], *, key: str, stem: str, label: str) -> None:
+def show_chart(chart: Chart, answer: Answer[Any], *, key: str, stem: str, label: str) -> None:
     """Show a chart and, below it, its files.
 
     Args:

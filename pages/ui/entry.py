@@ -14,6 +14,8 @@ on_primary = "#14121b" if st.context.theme.type == "dark" else "#ffffff"  # whit
 st.html(
     "<style>.stMainBlockContainer { padding-top: 4.5rem; }"
     f'[data-testid="stBaseButton-primary"] * {{ color: {on_primary}; }}</style>'
+    f"<script>document.documentElement.lang = '{language()}'</script>",
+    unsafe_allow_javascript=True,
 )
 start_in(language())
 page = register()

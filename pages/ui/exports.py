@@ -6,10 +6,9 @@ Read next: ../figures/exports.py.
 from collections.abc import Callable
 from typing import Any
 
-import altair as alt
 import streamlit as st
 
-from pages.figures.charts import rows_of, to_png, to_svg
+from pages.figures.charts import Chart, rows_of, to_png, to_svg
 from pages.figures.charts import to_html as chart_page
 from pages.figures.exports import panels_csv, rows_csv, to_npz
 from pages.figures.matrix import MatrixFigure
@@ -27,7 +26,14 @@ TYPES = {
 }
 
 
-def _offer(files: dict[str, Callable[[], str | bytes]], *, key: str, stem: str, note: str) -> None:
+def offer_files(files: dict[str, Callable[[], str | bytes]], *, key: str, stem: str, note: str) -> None:
+    """Offer files by their endings, each made when somebody asks for it.
+
+    Args:
+        key: unique on the page.
+        stem: of the files' names.
+        note: says what they hold.
+    """
     box = st.popover(t("export.heading"), icon=":material/download:", key=f"export {key}", on_change="rerun")
     if not box.open:
         return
@@ -55,12 +61,13 @@ def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str) -> Non
         "csv": lambda: panels_csv(figure).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: matrix_page(figure, title=figure.title or figure.quantity, language=language()),
-        "py": lambda: answer.script,
     }
-    _offer(files, key=key, stem=figure.filename, note=t("export.note"))
+    if answer.script:
+        files["py"] = lambda: answer.script
+    offer_files(files, key=key, stem=figure.filename, note=t("export.note"))
 
 
-def export_chart(chart: alt.TopLevelMixin, answer: Answer[Any], *, key: str, stem: str) -> None:
+def export_chart(chart: Chart, answer: Answer[Any], *, key: str, stem: str) -> None:
     """Offer a chart as PNG, SVG, CSV of its rows and a page of its own, and the answer as .npz and script."""
     files: dict[str, Callable[[], str | bytes]] = {
         "png": lambda: to_png(chart),
@@ -70,8 +77,4 @@ def export_chart(chart: alt.TopLevelMixin, answer: Answer[Any], *, key: str, ste
         "html": lambda: chart_page(chart, title=stem, language=language()),
         "py": lambda: answer.script,
     }
-    _offer(files, key=key, stem=stem, note=t("export.note_chart"))
-
-
-def export_head(view, layer, head, steps, step, figure) -> None:
-    """Offer nothing: until the attention page asks for its answers."""
+    offer_files(files, key=key, stem=stem, note=t("export.note_chart"))

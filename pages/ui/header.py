@@ -47,6 +47,8 @@ def _read(name: str | None, text: str) -> tuple[Bundle, Encoding]:
         bundle = open_bundle(name)
     except BundleError as error:
         _end(t("model.broken", name=plain(name), error=plain(str(error))))
+    if bundle.kind != "classifier":
+        _end(t("model.other_kind", name=plain(name), kind=bundle.kind))
     if not text.strip():
         _end(t("text.empty"))
     if len(text) > MOST_CHARACTERS:

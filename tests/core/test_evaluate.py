@@ -14,7 +14,7 @@ from tests.core.training.worlds import separable
 from transformer_core.checkpoints import Bundle, load, save
 from transformer_core.config import ModelConfig
 from transformer_core.evaluate import evaluate, main, measure_classifier
-from transformer_core.models import Classifier, Gpt
+from transformer_core.models import Bert, Classifier
 from transformer_core.text import Tokenizer
 from transformer_core.training.data import write_labelled
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     config = ModelConfig(vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, d_ff=32, n_layers=2, max_len=12)
     torch.manual_seed(0)
     save(Bundle("tiny", Classifier(config), tokenizer, LABELS), folder / "tiny")
-    save(Bundle("words", Gpt(config), tokenizer), folder / "words")
+    save(Bundle("hidden", Bert(config), tokenizer), folder / "hidden")
     write_labelled(folder / "a.csv", EXAMPLES)
     lines = (json.dumps({"text": example.text, "label": LABELS[example.label]}) for example in EXAMPLES)
     (folder / "a.jsonl").write_text("\n".join(lines))
@@ -72,7 +72,7 @@ def test_the_command_line_fails_in_one_line_with_code_2(folder):
     [
         (["tiny", "a.txt"], "a.txt must end in one of .csv, .jsonl, or in one of these with .gz after it"),
         (["tiny", "no.csv"], "No such file or directory"),
-        (["words", "a.csv"], "words is a gpt; only classifier can be evaluated so far"),
+        (["hidden", "a.csv"], "hidden is a bert; only classifier, gpt can be evaluated so far"),
         (["tiny", "a.csv", "--device", "abacus"], "device='abacus' is unknown"),
         (["tiny", "broken.csv"], "broken.csv, line 2: label='9' is unknown"),
         (["tiny", "."], "must end in one of"),

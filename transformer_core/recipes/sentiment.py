@@ -6,20 +6,18 @@ Read next: evaluate.py.
 
 import argparse
 import functools
-import json
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
 from transformer_core.evaluate import measure_classifier
 from transformer_core.models import Classifier
 from transformer_core.recipes.pretraining import STRETCHES, make_pretraining, take_over, work_folders
+from transformer_core.recipes.progress import CpuClock, take_steps
 from transformer_core.recipes.reviews import ReviewBatches, encode_rows, set_aside
 from transformer_core.recipes.sentiment_card import Measured, write_card
 from transformer_core.recipes.sentiment_settings import FULL, QUICK, Settings, describe
@@ -28,11 +26,10 @@ from transformer_core.training.data import Example, read_labelled, write_labelle
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
 from transformer_core.training.precision import has_bfloat16
-from transformer_core.training.state import forget_run, load_run, save_run
+from transformer_core.training.state import forget_run, load_run
 
 LABELS = ("negative", "positive")
 DATA_FILES = ("train25k.csv.gz", "train.csv.gz", "train.csv")
-STEPS_BETWEEN_SAVES = 100
 
 
 def find_data(folder: Path) -> Path:
@@ -45,23 +42,6 @@ def find_data(folder: Path) -> Path:
     if found is None:
         raise ValueError(f"--data {folder} holds none of {', '.join(DATA_FILES)}")
     return found
-
-
-class CpuClock:
-    """Processor seconds of a recipe over all its sittings; they are kept in a file between them."""
-
-    def __init__(self, file: Path, *, resume: bool) -> None:
-        self._file = file
-        self._before = json.loads(file.read_text())["cpu_seconds"] if resume and file.is_file() else 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Processor seconds so far."""
-        return self._before + time.process_time()
-
-    def save(self) -> None:
-        """Write the seconds so far."""
-        self._file.write_text(json.dumps({"cpu_seconds": self.seconds}) + "\n", encoding="utf-8")
 
 
 def make_runs(tokenizer: Tokenizer, examples: list[Example], settings: Settings, seed: int) -> tuple[Run, Run]:
@@ -79,19 +59,6 @@ def make_runs(tokenizer: Tokenizer, examples: list[Example], settings: Settings,
     torch.manual_seed(seed)
     training = Run(Classifier(model), objective, batches, steps_per_epoch=len(batches), config=config)
     return pretraining, training
-
-
-def take_steps(run: Run, work: Path, clock: CpuClock) -> None:
-    """Train to the end with a progress bar named after the folder, saving the run on the way."""
-    loss = None
-    with tqdm(total=run.total_steps, initial=run.step, desc=work.name, mininterval=2.0) as bar:
-        for step in run.steps():
-            loss = step.loss if loss is None else 0.98 * loss + 0.02 * step.loss
-            bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
-            bar.update()
-            if step.step % STEPS_BETWEEN_SAVES == 0 or step.step == run.total_steps:
-                save_run(run, work)
-                clock.save()
 
 
 def write_bundle(

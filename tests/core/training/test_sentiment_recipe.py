@@ -14,7 +14,7 @@ import torch
 from tests.core.training.worlds import separable, write_separable
 from transformer_core.checkpoints import load
 from transformer_core.evaluate import evaluate
-from transformer_core.recipes import sentiment
+from transformer_core.recipes import progress, sentiment
 from transformer_core.recipes.reviews import Crops, set_aside
 from transformer_core.recipes.sentiment_card import SENTENCES
 from transformer_core.recipes.sentiment_settings import FULL, describe
@@ -96,14 +96,14 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(made, tmp_path, monkeypa
     def arguments(name):
         return ["--data", str(made), "--out", str(tmp_path / name), "--work", str(tmp_path / f"{name}-work"), "--quick"]
 
-    def save_and_stop(run, folder, save=sentiment.save_run):
+    def save_and_stop(run, folder, save=progress.save_run):
         save(run, folder)
         raise InterruptionError
 
-    monkeypatch.setattr(sentiment, "STEPS_BETWEEN_SAVES", 30)
+    monkeypatch.setattr(progress, "STEPS_BETWEEN_SAVES", 30)
     assert sentiment.main(arguments("whole")) == 0
     with monkeypatch.context() as patch:
-        patch.setattr(sentiment, "save_run", save_and_stop)
+        patch.setattr(progress, "save_run", save_and_stop)
         with pytest.raises(InterruptionError):
             sentiment.main(arguments("parts"))
     assert sentiment.main([*arguments("parts"), "--resume"]) == 0

@@ -1,0 +1,100 @@
+"""From a control that is clicked to the new heads on the canvas, in headless Chromium.
+
+Two sizes: 32 tokens with the shipped model (every layer's 8 heads), and 128 tokens with one layer of 12 heads,
+untrained, since it is time that is measured. Run: python -m tests.benchmarks.controls [--changes N]
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.benchmarks.keystroke import TEXT
+from tests.e2e.paths import ROOT
+from tests.e2e.serving import launch, serving, settle
+from transformer_core import Classifier, ModelConfig, load, save
+
+LISTEN = """
+() => {
+  window.vitrinePainted = [];
+  new PerformanceObserver((list) => {
+    for (const mark of list.getEntries()) {
+      if (mark.name === "vitrine-matrix-painted") window.vitrinePainted.push([mark.detail.version, mark.startTime]);
+    }
+  }).observe({ type: "mark" });
+  window.addEventListener("click", (event) => { window.vitrineClick = event.timeStamp; }, true);
+}
+"""
+WAIT = """
+(beginning) => window.vitrinePainted.find(([version, at]) => at > window.vitrineClick && version.startsWith(beginning))
+"""
+
+
+def make_wide(folder: Path) -> None:
+    """Save a classifier of one layer with twelve heads; nobody reads its verdicts."""
+    shipped = load(ROOT / "assets" / "checkpoints" / "sentiment")
+    config = ModelConfig(
+        vocab_size=shipped.config.vocab_size, d_model=192, n_heads=12, d_ff=384, n_layers=1, max_len=128, dropout=0.0
+    )
+    save(replace(shipped, name="wide", model=Classifier(config).eval()), folder / "wide")
+
+
+def measured(page: Page, control: str, options: int, changes: int, version: str) -> list[float]:
+    """Click the options of a segmented control in turn; return the milliseconds until each new large head was painted.
+
+    Args:
+        version: what the painted figure's version begins with, a place for the option in it.
+    """
+    group = page.get_by_role("radiogroup", name=control)
+    times = []
+    for index in range(1, changes + 4):
+        page.evaluate("() => { window.vitrinePainted.length = 0; window.vitrineClick = Infinity; }")
+        group.get_by_role("radio", name=str(index % options), exact=True).click()
+        found = page.wait_for_function(WAIT, arg=version.format(index % options), polling=20).json_value()
+        times.append(found[1] - page.evaluate("() => window.vitrineClick"))
+        page.wait_for_timeout(250)
+    return times[3:]
+
+
+def main() -> int:
+    """Print medians and 95th percentiles; exit status 1 where a bound is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--changes", type=int, default=60)
+    changes = parser.parse_args().changes
+    cases = (
+        ("32 x 32, 4 layers of 8 heads", {"text": TEXT}, "Layer", 4, "weights|{}.0|", 150),
+        ("128 x 128, 12 heads", {"text": "good bad film " * 42, "model": "wide"}, "Head", 12, "weights|0.{}|", 250),
+    )
+    missed = False
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        make_wide(Path(folder))
+        os.environ["VITRINE_MODELS"] = folder
+        with serving(Path(folder) / "log") as address:
+            browser = launch(playwright)
+            for name, query, control, options, version, bound in cases:
+                page = browser.new_page(viewport={"width": 1280, "height": 800}, locale="en-GB")
+                page.goto(f"{address}/attention?{urlencode(query)}")
+                settle(page)
+                page.wait_for_selector(".vm[data-painted]")
+                page.wait_for_timeout(1_000)
+                page.evaluate(LISTEN)
+                times = sorted(measured(page, control, options, changes, version))
+                p95 = times[min(len(times) - 1, int(0.95 * len(times)))]
+                missed |= p95 > bound
+                print(
+                    f"{name}: median {statistics.median(times):.0f} ms, "
+                    f"95th percentile {p95:.0f} ms <= {bound} {'ok' if p95 <= bound else 'MISSED'}"
+                )
+                page.close()
+            browser.close()
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
