@@ -3,7 +3,7 @@
 Arrays come from transformer_core.analysis.heads. Read next: exports.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,7 @@ def layer_and_head(panel: str) -> tuple[int, int]:
 
 
 def heads_grid(
-    weights: list[np.ndarray],
+    weights: np.ndarray,
     labels: tuple[str, ...],
     words: Words,
     *,
@@ -58,21 +58,25 @@ def heads_grid(
     version: str,
     note: str = "",
     same_scale: bool = True,
+    tendencies: Sequence[Sequence[str]] | None = None,
 ) -> MatrixFigure:
     """Draw every head of every layer.
 
+    Shapes:
+        weights: (layer, head, query_pos, key_pos)
+
     Args:
-        weights: one a layer, each (head, query_pos, key_pos).
         labels: one a token.
         layer, head: the chosen one.
         version: names this state; set on the page once it is painted.
         note: the caption.
         same_scale: one scale for all heads, from 0 to 1; else each head's own, from 0 to its greatest weight.
+        tendencies: by layer and head, a short name of what the head tends to do, or "".
     """
     panels = tuple(
         Panel(
             id=panel_id(index, number),
-            title=words.head.format(number=number),
+            title=_title(number, index, words, tendencies),
             values=values,
             scale=Scale("probability", 0.0, 1.0) if same_scale else Scale.of("count", values),
             row_heading=words.layer.format(number=index),
@@ -93,6 +97,12 @@ def heads_grid(
         filename="attention_heads",
         version=version,
     )
+
+
+def _title(head: int, layer: int, words: Words, tendencies: Sequence[Sequence[str]] | None) -> str:
+    if tendencies is None:
+        return words.head.format(number=head)
+    return f"{head} {tendencies[layer][head]}".strip()
 
 
 def one_head(

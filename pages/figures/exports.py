@@ -66,30 +66,3 @@ def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
-
-
-def attention_script(*, imports: str, bundle: str, text: str, layer: int, head: int, step: str, n_tokens: int) -> str:
-    """Write the Python script that recomputes one step of one head with transformer_core alone.
-
-    Run in the project's folder it prints the tokens and the matrix, and saves the matrix as STEP.npy.
-
-    Args:
-        imports, bundle: lines that import what opens the model, and the expression that does.
-    """
-    return f'''"""Recompute the attention of one head, as Vitrine showed it."""
-
-import numpy as np
-
-{imports}
-from transformer_core.analysis.heads import head_steps
-from transformer_core.analysis.reading import read
-
-bundle = {bundle}
-encoding = bundle.tokenizer.encode({text!r}, max_len={n_tokens})
-reading = read(bundle, encoding, sites=("encoder.layer{layer}.self_attention.*",))
-steps = head_steps(reading.trace, "encoder.layer{layer}.self_attention", {head})
-print(" ".join(encoding.labels))
-print(dict(zip(bundle.labels, reading.probabilities)))
-print(steps.{step})
-np.save("{step}.npy", steps.{step})
-'''

@@ -50,6 +50,10 @@ WORDS = (
     "zoom_in",
     "zoom_out",
     "zoom_reset",
+    "mask_open",
+    "mask_hidden",
+    "hint_paint",
+    "canvas_paint",
 )  # every word that the figure shows; assets/locales has them as matrix.NAME, the {…} are filled in by the browser
 
 
@@ -75,6 +79,7 @@ class MatrixFigure:
         filename: Of exports, without ending.
         version: Any text that names this state; `data-painted` carries it once it is on the screen.
         explain: The arithmetic of one head.
+        paint: Id of the panel, a mask, whose cells a person may paint where the figure is mounted in a page.
     """
 
     panels: tuple[Panel, ...]
@@ -94,6 +99,7 @@ class MatrixFigure:
     filename: str = "matrix"
     version: str = ""
     explain: Explain | None = None
+    paint: str | None = None
 
     def __post_init__(self) -> None:
         _check_words(self.strings)
@@ -110,6 +116,7 @@ class MatrixFigure:
             check_panel(panel, self.axes(panel))
         self._check_cell(ids)
         self._check_explain(ids)
+        self._check_paint(ids)
 
     def axes(self, panel: Panel) -> tuple[Axis, Axis]:
         """Return the axis down and the axis across of one panel."""
@@ -122,8 +129,12 @@ class MatrixFigure:
         own = [panel.id for panel in self.panels if panel.rows is None and panel.cols is None]
         return list(self.explain.panels) or own
 
-    def to_bytes(self) -> bytes:
-        """Return the header length (uint32, little-endian), the header (JSON), and the arrays, all padded to 8."""
+    def to_bytes(self, *, stamp: int = 0) -> bytes:
+        """Return the header length (uint32, little-endian), the header (JSON), and the arrays, all padded to 8.
+
+        Args:
+            stamp: Of the last stroke on the painted panel that this figure knows of.
+        """
         buffers = Buffers()
         axes: list[Axis] = []
         panels = [self._packed_panel(panel, axes, buffers) for panel in self.panels]
@@ -136,6 +147,7 @@ class MatrixFigure:
             "strings": {name: self.strings[name] for name in WORDS},
             "axes": [{"name": axis.name, "labels": axis.labels, "key": axis.key or axis.name} for axis in axes],
             "panels": panels,
+            "paint": self.paint and {"panel": self.paint, "stamp": stamp},
         }
         if self.explain is not None:
             arrays = {name: buffers.add(array.astype("<f4")) for name, array in self.explain.arrays().items()}
@@ -177,6 +189,13 @@ class MatrixFigure:
             shape = np.shape(self.panels[ids.index(name)].values)
             if shape != needed:
                 raise ValueError(f"explain has weights of shape {needed}, panel {name!r} has {shape}")
+
+    def _check_paint(self, ids: list[str]) -> None:
+        if self.paint is None:
+            return
+        if self.paint not in ids or self.panels[ids.index(self.paint)].scale.kind != "mask":
+            masks = [panel.id for panel in self.panels if panel.scale.kind == "mask"]
+            raise ValueError(f"paint={self.paint!r} must be the id of a panel that is a mask, one of {masks}")
 
 
 def _check_words(strings: Mapping[str, str]) -> None:

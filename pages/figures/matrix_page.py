@@ -12,7 +12,13 @@ from pages.figures.standalone import COMPONENTS, joined, self_contained
 
 ASSETS = COMPONENTS / "matrix"
 DRAWING = ("unpack", "colour", "geometry", "surface", "paint", "arithmetic", "readout", "table")
-SCRIPTS = (*DRAWING, "pointer", "keyboard", "matrix")  # in reading order: each imports only what comes before
+SCRIPTS = (
+    *DRAWING,
+    "pointer",
+    "painter",
+    "keyboard",
+    "matrix",
+)  # in reading order: each imports only what comes before
 
 
 def component_assets() -> tuple[str, str]:

@@ -6,12 +6,12 @@ Vaswani et al. 2017, eq. 1. Read next: matrix_bytes.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 Role = Literal["weights", "query", "key", "value", "residual", "positions"]
-Kind = Literal["probability", "signed", "count"]
+Kind = Literal["probability", "signed", "count", "mask", "added"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class Axis:
 class Scale:
     """Bound the colours of a panel: every finite value lies in [low, high].
 
+    Masks have no colour bar, their two values have two shades: "mask" for 1, may attend, and 0, hidden; "added" for
+    the same as it is added to scores, 0 and minus infinity.
+
     Raises:
         ValueError: If low is not below high, or a kind's own bounds are broken.
     """
@@ -46,13 +49,13 @@ class Scale:
             raise ValueError(f"scale low={self.low} must be below high={self.high}, both finite")
         if self.kind == "signed" and self.low != -self.high:
             raise ValueError(f"signed scale low={self.low} must be minus high={self.high}")
-        if self.kind not in ("probability", "signed", "count"):
-            raise ValueError(f"scale kind={self.kind!r} must be probability, signed or count")
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"scale kind={self.kind!r} must be one of {', '.join(get_args(Kind))}")
 
     @classmethod
     def of(cls, kind: Kind, *arrays: np.ndarray) -> Scale:
         """Return the scale that holds all arrays: [0, 1], symmetric about 0, or [0, greatest]."""
-        if kind == "probability":
+        if kind in ("probability", "mask", "added"):
             return cls(kind, 0.0, 1.0)
         finite = (np.abs(array[np.isfinite(array)]) for array in map(np.asarray, arrays))
         greatest = max((float(part.max()) for part in finite if part.size), default=0.0) or 1.0
@@ -134,6 +137,9 @@ def check_panel(panel: Panel, axes: tuple[Axis, Axis]) -> None:
         raise ValueError(f"panel {panel.id!r} has values of shape {values.shape}, its axes have {needed} labels")
     finite = values[np.isfinite(values)]
     scale = panel.scale
+    allowed = {"mask": (0, 1), "added": (0, -np.inf)}.get(scale.kind)
+    if allowed and not np.isin(values, allowed).all():
+        raise ValueError(f"panel {panel.id!r} is a mask; its values must be among {allowed}, got {np.unique(values)}")
     slack = 1e-4 * (scale.high - scale.low)
     if finite.size and (finite.min() < scale.low - slack or finite.max() > scale.high + slack):
         reach = f"[{finite.min():.6g}, {finite.max():.6g}]"

@@ -1,29 +1,62 @@
-"""What the attention page asks of the model, and its words.
+"""What the parts of the attention page share: the chosen head, the words of its figures, its large matrix.
 
-Read next: glass.py.
+Read next: attention_heads.py.
 """
 
-import numpy as np
 import streamlit as st
 
-from pages.figures.attention import STEP_NAMES, Words
+from pages.figures.attention import STEP_NAMES, Words, layer_and_head, one_head
+from pages.figures.matrix import MatrixFigure
+from pages.ui.asking import Answer, ask
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.verdict import class_word, show_verdict
-from transformer_core.analysis.heads import HeadSteps, all_weights, head_off, head_steps
-from transformer_core.analysis.reading import Reading, read
+from pages.ui.url import cell_from_url, choose, remember, set_choice
+from transformer_core.analysis.heads import Heads, heads_of_text
 
 
-def attention_scope(layer: int) -> str:
-    """Return the full name of a layer's self-attention."""
-    return f"encoder.layer{layer}.self_attention"
+def choose_head(view: View) -> tuple[int, int]:
+    """Show the controls of layer and head; a click on a board sets them as well."""
+    layers, heads = st.columns([1, 2])
+    with layers:
+        names = {str(i): str(i) for i in range(view.bundle.config.n_layers)}
+        layer = choose(t("attention.layer"), names, name="layer", default="0")
+    with heads:
+        names = {str(i): str(i) for i in range(view.bundle.config.n_heads)}
+        head = choose(t("attention.head"), names, name="head", default="0")
+    return int(layer), int(head)
 
 
-def read_heads(view: View, layer: int, head: int) -> tuple[Reading, list[np.ndarray], HeadSteps]:
-    """Read the text once: the reading, every layer's weights, and one head's steps."""
-    scope = attention_scope(layer)
-    reading = read(view.bundle, view.encoding, sites=("*.self_attention.weights", f"encoder.layer{layer}.*", "class_*"))
-    return reading, list(all_weights(reading.trace).values()), head_steps(reading.trace, scope, head)
+def on_head(layer: int, head: int) -> None:
+    """Take over a head that was clicked; only in a callback."""
+    set_choice("layer", str(layer))
+    set_choice("head", str(head))
+
+
+def on_panel(panel: str) -> None:
+    """Take over a click on the grid of heads."""
+    on_head(*layer_and_head(panel))
+
+
+def on_board(cell: tuple[int, int] | None) -> None:
+    """Take over a click on a board of layers and heads."""
+    if cell is not None:
+        on_head(*cell)
+
+
+def on_cell(cell: tuple[int, int] | None) -> None:
+    """Keep the pinned cell of the large matrix in the URL."""
+    remember("cell", None if cell is None else f"{cell[0]}.{cell[1]}")
+
+
+def read_heads(view: View, layer: int, head: int) -> Answer[Heads]:
+    """Read the text once: every head's weights, and one head's steps."""
+    text, n_tokens = view.encoding.text, len(view.encoding)
+    return ask(heads_of_text, bundle=view.bundle, text=text, n_tokens=n_tokens, layer=layer, head=head)
+
+
+def board_words() -> dict[str, str]:
+    """Return what a matrix whose sides are no tokens says in the language chosen."""
+    return strings("matrix") | strings("attention_board")
 
 
 def matrix_words() -> Words:
@@ -40,29 +73,17 @@ def matrix_words() -> Words:
     )
 
 
-def head_off_experiment(view: View, layer: int, head: int, before: Reading) -> None:
-    """Ask for a prediction, then switch the head off and show what that changes."""
-    box = st.expander(t("try.heading"), icon=":material/science:", key="try_open", bind="query-params")
-    if not box.open:
-        return
-    with box:
-        st.markdown(section("attention", "try").format(layer=layer, head=head))
-        guess = st.radio(
-            t("try.guess"),
-            ["little", "much", "flips"],
-            format_func=lambda name: t(f"try.{name}"),
-            index=None,
-            horizontal=True,
-            key=f"guess {view.bundle.name} {view.encoding.text} {layer}.{head}",
-        )
-        if guess is None:
-            return
-        after = read(view.bundle, view.encoding, sites=("class_logits",), edits=head_off(attention_scope(layer), head))
-        show_verdict(view.bundle.labels, after.probabilities)
-        winner = max(range(len(before.probabilities)), key=before.probabilities.__getitem__)
-        moved = 100 * (after.probabilities[winner] - before.probabilities[winner])
-        flipped = after.probabilities[winner] < max(after.probabilities)
-        outcome = "flips" if flipped else "much" if abs(moved) >= 5 else "little"
-        right = t("try.right") if outcome == guess else t("try.wrong", outcome=t(f"try.{outcome}"))
-        label = class_word(view.bundle.labels[winner])
-        st.markdown(f"{right} {t('try.measured', label=label, moved=f'{moved:+.2f}', layer=layer, head=head)}")
+def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> MatrixFigure:
+    """Return one step of the chosen head as a large matrix, with the arithmetic of every cell."""
+    labels, text = view.encoding.labels, view.encoding.text
+    return one_head(
+        vars(heads.steps),
+        heads.steps.divisor,
+        labels,
+        matrix_words(),
+        step=step,
+        version=f"{step}|{layer}.{head}|{text}",
+        title=t("attention.title_head", layer=layer, head=head),
+        cell=cell_from_url(len(labels)),
+        note=section("attention", step),
+    )

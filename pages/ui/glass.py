@@ -1,34 +1,120 @@
-"""Under the glass: any recorded tensor with its shape, formula, numbers and the line of code that computes it.
+"""Under the glass: any tensor of the model with its formula, its numbers, their check, and the line that computes it.
 
-Read next: exports.py.
+Read next: glass_choice.py.
 """
+
+from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.ui.language import t
-from transformer_core.analysis.source import tapped_at
-from transformer_core.probe import Trace
+from pages.figures.glass import Slice, slice_of, tensor_figure
+from pages.figures.matrix import MatrixFigure
+from pages.ui.asking import Answer, repeating
+from pages.ui.boxes import lazy_box
+from pages.ui.exports import export_matrix
+from pages.ui.glass_cell import show_badge, show_cell, show_facts, show_formula, show_line, show_sources
+from pages.ui.glass_choice import choose_tensor, default_of
+from pages.ui.header import View
+from pages.ui.language import plain, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose, choose_from_list, remember
+from pages.ui.verdict import class_word
+from transformer_core.analysis.arithmetic import Recomputed, explain_cell, read_through, recompute, tensor_of
+from transformer_core.analysis.source import lines_of
+from transformer_core.probe import Edit
+from transformer_core.sites import site_of
+from transformer_core.trace import matches
+
+MOST_BUTTONS = 16
+TOKEN_AXES = ("pos", "query_pos", "key_pos")
 
 
-def under_the_glass(trace: Trace) -> None:
-    """Let a person pick a tensor of the trace and show what it is."""
-    box = st.expander(t("glass.heading"), icon=":material/search:", key="glass_open", bind="query-params")
-    if not box.open:
-        return
-    with box:
-        name = st.selectbox(t("glass.tensor"), list(trace), key="glass", bind="query-params")
-        tensor, site = trace[name].float(), trace.site(name)
-        axes = ", ".join(f"{axis} {size}" for axis, size in zip(site.axes, tensor.shape, strict=True))
-        st.markdown(t("glass.meaning", meaning=t(f"site.{name.rpartition('.')[2]}"), source=site.source))
-        st.latex(site.formula)
-        finite = tensor[tensor.isfinite()]
-        numbers = {"minimum": finite.min(), "mean": finite.mean(), "maximum": finite.max()} if finite.numel() else {}
-        shape_place, *places = st.columns([2, 1, 1, 1])
-        shape_place.metric(t("glass.shape"), f"({axes})")
-        for (key, value), place in zip(numbers.items(), places, strict=False):
-            place.metric(t(f"glass.{key}"), f"{float(value):.4g}")
-        if masked := tensor.numel() - finite.numel():
-            st.caption(t("glass.masked", count=masked))
-        for line in tapped_at(name)[:1]:
-            st.caption(f"{line.path}:{line.number}")
-            st.code(line.code, language="python")
+def under_the_glass(view: View, *, sites: tuple[str, ...] = ("*",), edits: Mapping[str, Edit] | None = None) -> None:
+    """Show the box that, once open, runs the model on the view's text and lets a person look at any tensor.
+
+    Args:
+        sites: glob patterns of the tensors that this page is about; one of them comes first, all can be chosen.
+        edits: what the page has changed in the model's forward pass, as of capture.
+    """
+    box = lazy_box(t("glass.heading"), icon=":material/search:", key="glass_open")
+    if box is not None:
+        with box:
+            _glass(view, sites, dict(edits or {}))
+
+
+def _labels(view: View) -> dict[str, tuple[str, ...]]:
+    """Return the labels of the axes that have any: tokens and classes."""
+    labels = dict.fromkeys(TOKEN_AXES, view.encoding.labels)
+    return labels | {"class": tuple(map(class_word, view.bundle.labels))}
+
+
+def _choose_head(found: Recomputed) -> int:
+    if "head" not in found.axes:
+        return 0
+    heads = {str(head): str(head) for head in range(found.values.shape[found.axes.index("head")])}
+    if len(heads) <= MOST_BUTTONS:
+        return int(choose(t("glass.head"), heads, name="glass_head", default="0"))
+    return int(choose_from_list(t("glass.head"), heads, name="glass_head") or 0)
+
+
+def _cell(part: Slice) -> tuple[int, int]:
+    """Return the cell that the URL names, else the strongest; say so where it names one that is not there."""
+    asked = st.query_params.get("glass_cell")
+    cell = part.cell(asked)
+    if asked is not None and cell is None:
+        size = " × ".join(map(str, part.matrix.shape))
+        st.caption(f":material/link_off: {t('glass.no_cell', asked=plain(asked[:20]), size=size)}")
+    return cell or part.strongest()
+
+
+def _keep_cell(cell: tuple[int, int] | None) -> None:
+    remember("glass_cell", None if cell is None else f"{cell[0]}.{cell[1]}")
+
+
+def _figure(
+    view: View, part: Slice, name: str, cell: tuple[int, int], labels: dict[str, tuple[str, ...]]
+) -> MatrixFigure:
+    head = t("axis.head", number=part.head) if "head" in part.axes else ""
+    return tensor_figure(
+        part,
+        name,
+        site_of(name).scale,
+        labels=labels,
+        names={axis: t(f"glass.axis_{axis}") for axis in (part.rows, part.cols)},
+        words=strings("matrix"),
+        cell=cell,
+        panel=head,
+        version=f"{name}|{part.head}|{view.encoding.text}",
+    )
+
+
+def _offer_files(view: View, found: Recomputed, figure: MatrixFigure, edited: bool) -> None:
+    """Offer the files; a pass that the page has edited has no script, since the edits are the page's own."""
+    arguments = {"bundle": view.bundle, "text": view.encoding.text, "n_tokens": len(view.encoding), "name": found.name}
+    script = "" if edited else repeating(tensor_of, arguments)
+    export_matrix(figure, Answer(found, tensor_of.__name__, script), key="glass")
+
+
+@st.fragment
+def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit]) -> None:
+    run = read_through(view.bundle, view.encoding, edits=edits)
+    default = default_of([name for name in run.trace if matches(name, sites)])
+    part_place, tensor_place, head_place = st.columns([3, 5, 4])
+    name = choose_tensor(list(run.trace), default, part_place, tensor_place)
+    found, labels = recompute(run, name), _labels(view)
+    with head_place:
+        part = slice_of(found.values, found.axes, _choose_head(found))
+    show_facts(site_of(name), found)
+    cell = _cell(part)
+    arithmetic = explain_cell(run, name, part.index(cell))
+    show_cell(part, cell, arithmetic, labels)
+    values_place, formula_place = st.columns([3, 2], gap="large")
+    with values_place:
+        figure = _figure(view, part, name, cell, labels)
+        show_matrix(figure, key="glass_matrix", on_cell=_keep_cell)
+        _offer_files(view, found, figure, bool(edits))
+    with formula_place:
+        show_badge(found)
+        show_formula(site_of(name))
+        show_sources(arithmetic.sources)
+        show_line(lines_of(run.model)[name])

@@ -1,4 +1,4 @@
-"""Mount the interactive matrix in a page and hear what was clicked.
+"""Mount the interactive matrix in a page and hear what was clicked or painted.
 
 Read first: pages/figures/matrix.py, which describes a figure and packs it.
 """
@@ -26,12 +26,26 @@ class Choice:
     cell: tuple[int, int] | None = None
 
 
+@dataclass(frozen=True)
+class Painted:
+    """What a person has painted.
+
+    Args:
+        mask: the whole mask, as transformer_core.analysis.mask_codes writes it; from the browser, so to be checked.
+        done: the stroke has ended; while it goes on, nothing need be kept of it.
+    """
+
+    mask: str
+    done: bool
+
+
 def show_matrix(
     figure: MatrixFigure,
     *,
     key: str,
     on_select: Callable[[str], None] | None = None,
     on_cell: Callable[[tuple[int, int] | None], None] | None = None,
+    on_paint: Callable[[Painted], None] | None = None,
     height: Literal["content", "stretch"] | int = "content",
 ) -> Choice:
     """Show a figure and return what was last clicked in it.
@@ -44,6 +58,8 @@ def show_matrix(
         key: Unique on the page and the same at every run, or the component is mounted anew.
         on_select: Called with the id of a newly chosen panel, before the page runs.
         on_cell: Called with the newly pinned cell, None when it was let go, before the page runs.
+        on_paint: Called with what was painted on the figure's paint panel, before the page runs; while a stroke goes
+            on, as often as the page keeps up.
         height: As of any Streamlit component.
     """
 
@@ -56,13 +72,30 @@ def show_matrix(
         if on_cell and "cell" in changed:
             on_cell(choice.cell)
 
-    result = registered("matrix", *_ASSETS)(key=key, data=figure.to_bytes(), height=height, on_choice_change=answer)
+    def painted() -> None:
+        raw = _raw(st.session_state.get(key), "painted")
+        if on_paint and isinstance(raw.get("mask"), str):
+            on_paint(Painted(raw["mask"], bool(raw.get("done"))))
+
+    result = registered("matrix", *_ASSETS)(
+        key=key,
+        data=figure.to_bytes(stamp=_stamp(key)),
+        height=height,
+        on_choice_change=answer,
+        on_painted_change=painted,
+    )
     return _choice(_raw(result))
 
 
-def _raw(state: Any) -> dict[str, Any]:
-    choice = state.get("choice") if isinstance(state, Mapping) else None
-    return choice if isinstance(choice, dict) else {}
+def _stamp(key: str) -> int:
+    """Return the stamp of the last stroke that the page has heard of."""
+    stamp = _raw(st.session_state.get(key), "painted").get("stamp", 0)
+    return stamp if isinstance(stamp, int) else 0
+
+
+def _raw(state: Any, name: str = "choice") -> dict[str, Any]:
+    part = state.get(name) if isinstance(state, Mapping) else None
+    return part if isinstance(part, dict) else {}
 
 
 def _choice(raw: dict[str, Any]) -> Choice:

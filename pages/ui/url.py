@@ -140,9 +140,10 @@ def slide(
     if not isinstance(st.session_state.get(key), int | float):
         asked = str(_kept().get(name, st.query_params.get(name, default)))
         st.session_state[key] = _number(asked, name, kind(low), kind(high), kind(default))
-    bounded = kind(min(max(st.session_state[key], low), high))
-    if bounded != st.session_state[key]:
-        st.session_state[key] = bounded
+    bounded, ends = kind(min(max(st.session_state[key], low), high)), (kind(low), kind(high), kind(step))
+    if bounded != st.session_state[key] or st.session_state.get(f"{key} ends") != ends:
+        st.session_state[key] = bounded  # to Streamlit, a slider with other ends is another one
+    st.session_state[f"{key} ends"] = ends
     value = st.slider(label, kind(low), kind(high), step=kind(step), key=key, format=format)
     keep(name, str(value), str(kind(default)))
     return value

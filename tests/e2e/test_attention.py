@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Position, expect
 
 from tests.e2e.acting import download, grid, large, type_text, visit, wait_painted, weights
 
@@ -60,14 +60,14 @@ def test_downloads_hold_the_numbers_on_the_screen(page: Page, address: str, tmp_
     labels, expected = weights(TEXT, 3, 6)
     visit(page, address, "attention", text=TEXT, layer="3", head="6")
     wait_painted(page, f"3.6|{TEXT}")
-    page.get_by_text("Export", exact=True).click()
+    page.get_by_text("Export", exact=True).last.click()
     button = page.get_by_test_id("stDownloadButton").get_by_role("button")
     table = download(page, button.filter(has_text="CSV"), tmp_path)
     rows = list(csv.reader(io.StringIO(table.read_text(encoding="utf-8-sig"))))
     assert tuple(rows[0][1:]) == labels
     np.testing.assert_allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], expected, atol=1e-6)
     arrays = np.load(download(page, button.filter(has_text=".npz"), tmp_path), allow_pickle=False)
-    np.testing.assert_allclose(arrays["weights"], expected, atol=1e-6)
+    np.testing.assert_allclose(arrays["steps.weights"], expected, atol=1e-6)
     html = download(page, button.filter(has_text="HTML"), tmp_path).read_text(encoding="utf-8")
     assert "http://" not in html.replace("http://www.w3.org", "")
     assert "https://" not in html
@@ -89,7 +89,7 @@ def test_pictures_are_saved_from_the_figure(
 def test_the_exported_page_works_alone(page: Page, address: str, tmp_path) -> None:
     visit(page, address, "attention", text=TEXT)
     wait_painted(page, f"0.0|{TEXT}")
-    page.get_by_text("Export", exact=True).click()
+    page.get_by_text("Export", exact=True).last.click()
     path = download(
         page, page.get_by_test_id("stDownloadButton").get_by_role("button").filter(has_text="HTML"), tmp_path
     )
@@ -114,7 +114,7 @@ def test_the_same_head_can_be_clicked_again_after_a_control_moved_on(page: Page,
     canvas = grid(page).locator(".vm-canvas")
     box = canvas.bounding_box()
     assert box is not None
-    place = {"x": box["width"] * 0.95, "y": box["height"] * 0.2}
+    place: Position = {"x": box["width"] * 0.95, "y": box["height"] * 0.15}
     canvas.click(position=place)
     wait_painted(page, f"0.7|{TEXT}")
     page.wait_for_timeout(2_500)

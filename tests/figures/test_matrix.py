@@ -85,7 +85,7 @@ def test_scales_hold_their_arrays():
         (lambda: Scale("probability", 1, 1), r"low=1 must be below high=1"),
         (lambda: Scale("count", 0, np.inf), r"high=inf, both finite"),
         (lambda: Scale("signed", -1, 2), r"signed scale low=-1 must be minus high=2"),
-        (lambda: Scale("odd", 0, 1), r"kind='odd' must be probability, signed or count"),
+        (lambda: Scale("odd", 0, 1), r"kind='odd' must be one of probability, signed, count, mask, added"),
         (
             lambda: figure(panel_of(np.zeros((5, 4)))),
             r"'a' has values of shape \(5, 4\), its axes have \(5, 5\)",

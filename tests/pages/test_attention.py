@@ -1,11 +1,8 @@
 """The attention page: every control in both languages, in the link, and with honest numbers."""
 
-import re
-
 import pytest
 
 from pages.ui.header import word_start
-from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.pages.running import run, told
 from transformer_core.analysis.heads import head_off
@@ -54,14 +51,6 @@ def test_a_window_beyond_a_shortened_text_moves_back() -> None:
     assert app.slider(key="start").value == app.slider(key="start").max
 
 
-def test_another_layer_has_its_own_tensors_under_the_glass() -> None:
-    app = run("attention", text=TEXT, glass_open="true")
-    app.selectbox(key="glass").set_value("encoder.layer0.self_attention.scores").run()
-    app.button_group(key="layer@attention").set_value("2").run()
-    assert not app.exception
-    assert all("layer0" not in name or name.endswith(".weights") for name in app.selectbox(key="glass").options)
-
-
 def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None:
     app = run("attention", text=TEXT, layer="2", head="3", try_open="true")
     app.radio[0].set_value("little").run()
@@ -73,19 +62,6 @@ def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None
     winner = before.index(max(before))
     assert f"{100 * (after[winner] - before[winner]):+.2f}" in told(app)
     assert any(f"{after[winner]:.1%}" in str(bar.proto.text) for bar in app.get("progress"))
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_under_the_glass_any_tensor_has_shape_and_line(language: str) -> None:
-    app = run("attention", lang=language, text=TEXT, glass_open="true")
-    box = app.selectbox(key="glass")
-    for name in box.options:
-        app.selectbox(key="glass").set_value(name).run()
-        assert not app.exception
-        leaf = name.rpartition(".")[2]
-        assert words(language)[f"site.{leaf}"] in told(app)
-        assert any(f'tap("{leaf}"' in str(code.value) for code in app.code)
-        assert re.search(r"\(batch 1", app.metric[0].value) or "head" in app.metric[0].value
 
 
 @pytest.mark.parametrize("text", ["[MASK] " * 130, "[PAD]", "[CLS] [SEP] " * 80, "unwatchability " * 60])

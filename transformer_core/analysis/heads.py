@@ -1,16 +1,22 @@
-"""One attention head, step by step, and what happens without it.
+"""One attention head, step by step, and what is left without it.
 
-Vaswani et al. 2017, eq. 1; switching heads off: Michel et al. 2019, section 2.3. Read next: source.py.
+Vaswani et al. 2017, eq. 1; switching heads off: Michel et al. 2019, section 2.3. Read next: entropy.py.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from torch import Tensor
 
+from transformer_core.analysis.reading import read
+from transformer_core.checkpoints import Bundle
 from transformer_core.probe import Edit, Trace
+
+Ablation = Literal["zero", "mean"]
+Over = Literal["head", "mean", "max"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,25 +78,113 @@ def head_steps(trace: Trace, scope: str, head: int) -> HeadSteps:
     )
 
 
-def all_weights(trace: Trace) -> dict[str, np.ndarray]:
-    """Return the weights of every recorded attention for the first sentence, by scope.
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The weights of every head on one text, and the steps of one of them.
 
     Shapes:
-        returns: each (head, query_pos, key_pos)
+        weights: (layer, head, query_pos, key_pos)
+
+    Args:
+        probabilities: one a class, in the order of the bundle's labels.
     """
-    return {
-        name.removesuffix(".weights"): tensor[0].float().cpu().numpy()
-        for name, tensor in trace.items()
-        if name.endswith(".weights")
-    }
+
+    probabilities: tuple[float, ...]
+    weights: np.ndarray
+    steps: HeadSteps
 
 
-def head_off(scope: str, head: int) -> Mapping[str, Edit]:
-    """Return the edit that sets one head's mixture to zero, so that nothing of it reaches the residual stream."""
+def attention_scope(layer: int) -> str:
+    """Return the full name of an encoder layer's self-attention."""
+    return f"encoder.layer{layer}.self_attention"
 
-    def silence(heads: Tensor) -> Tensor:
-        heads = heads.clone()  # (batch, head, query_pos, d_head)
-        heads[:, head] = 0.0
-        return heads
 
-    return {f"{scope}.heads": silence}
+def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> Heads:
+    """Read a text once: every head's weights, and the steps of one head.
+
+    Args:
+        bundle: a classifier.
+        n_tokens: how many tokens of the text are read at most.
+        layer, head: the one whose steps are wanted, from 0.
+
+    Raises:
+        ValueError: there is no such layer or head, or an error of read.
+    """
+    if not 0 <= layer < bundle.config.n_layers:
+        raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    scope = attention_scope(layer)
+    reading = read(bundle, encoding, sites=("*.self_attention.weights", f"{scope}.*"))
+    return Heads(reading.probabilities, stacked_weights(reading.trace), head_steps(reading.trace, scope, head))
+
+
+def stacked_weights(trace: Trace) -> np.ndarray:
+    """Return the weights of every recorded self-attention for the first sentence of a batch.
+
+    Shapes:
+        returns: (layer, head, query_pos, key_pos)
+    """
+    return trace.stack("*.self_attention.weights")[:, 0].float().cpu().numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """Who looks at whom in one layer.
+
+    Shapes:
+        weights: (query_pos, key_pos)
+
+    Args:
+        sharpest: query and key of the greatest weight between two different tokens.
+    """
+
+    weights: np.ndarray
+    sharpest: tuple[int, int]
+
+
+def layer_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int, over: Over = "head") -> Looks:
+    """Return the weights of one head, or of a layer's heads as one.
+
+    Args:
+        bundle: a classifier.
+        n_tokens: how many tokens of the text are read at most.
+        layer, head: from 0.
+        over: "head" for that head alone, "mean" over the layer's heads (rows still sum to 1), "max" for the greatest
+            weight among them (rows may sum to more).
+
+    Raises:
+        ValueError: there is no such layer or head, over is none of these, or an error of read.
+    """
+    weights = heads_of_text(bundle=bundle, text=text, n_tokens=n_tokens, layer=layer, head=head).weights[layer]
+    if over not in ("head", "mean", "max"):
+        raise ValueError(f"over={over!r} must be head, mean or max")
+    looks = weights[head] if over == "head" else weights.mean(0) if over == "mean" else weights.max(0)
+    others = np.where(np.eye(len(looks), dtype=bool), -1.0, looks)
+    query, key = np.unravel_index(int(others.argmax()), others.shape)
+    return Looks(looks, (int(query), int(key)))
+
+
+def without(heads: Tensor, head: int, how: Ablation = "zero") -> Tensor:
+    """Return the mixtures with one head's replaced.
+
+    Shapes:
+        heads, returns: (..., head, query_pos, d_head)
+
+    Args:
+        how: "zero" takes away all that the head hands on; "mean" gives every position the mean of its mixtures over
+            this sentence, which leaves what the head says everywhere and takes away what it says to one position alone.
+
+    Raises:
+        ValueError: how is neither.
+    """
+    if how not in ("zero", "mean"):
+        raise ValueError(f"how={how!r} must be zero or mean")
+    heads = heads.clone()
+    one = heads[..., head, :, :]
+    heads[..., head, :, :] = 0.0 if how == "zero" else one.mean(-2, keepdim=True)
+    return heads
+
+
+def head_off(scope: str, head: int, how: Ablation = "zero") -> Mapping[str, Edit]:
+    """Return the edit that replaces one head's mixture; see `without`."""
+    return {f"{scope}.heads": lambda heads: without(heads, head, how)}

@@ -22,21 +22,37 @@ def normalised(xy: Tensor) -> Tensor:
     return centred / size if size > 0 else torch.zeros_like(xy)
 
 
-def pca(x: Tensor) -> Tensor:
-    """Return the coordinates on the two axes of most variance, the greatest first.
+def _principal(x: Tensor, axes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return x centred, the variances along all axes and the first axes, the greatest first, in float64."""
+    centred = x.double() - x.double().mean(0)
+    if centred.shape[1] < axes:
+        centred = torch.nn.functional.pad(centred, (0, axes - centred.shape[1]))
+    variances, directions = torch.linalg.eigh(centred.T @ centred)
+    return centred, variances.flip(0), directions.flip(1)[:, :axes]
+
+
+def pca(x: Tensor, *, axes: int = 2) -> Tensor:
+    """Return the coordinates on the axes of most variance, the greatest first.
 
     An axis points to the side that holds its furthest point, so that the same data give the same picture.
 
     Shapes:
-        x: (point, d); returns: (point, 2), as x's type
+        x: (point, d); returns: (point, axes), as x's type
     """
-    centred = x.double() - x.double().mean(0)
-    if centred.shape[1] < 2:
-        centred = torch.nn.functional.pad(centred, (0, 2 - centred.shape[1]))
-    axes = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, [-1, -2]]  # (d, 2)
-    xy = centred @ axes
-    furthest = xy.gather(0, xy.abs().argmax(0, keepdim=True))  # (1, 2)
+    centred, _, directions = _principal(x, axes)
+    xy = centred @ directions
+    furthest = xy.gather(0, xy.abs().argmax(0, keepdim=True))  # (1, axes)
     return (xy * torch.where(furthest < 0, -1.0, 1.0)).to(x.dtype)
+
+
+def variance_shares(x: Tensor) -> Tensor:
+    """Return the share of the variance along each axis of PCA, the greatest first; 0 where all points coincide.
+
+    Shapes:
+        x: (point, d); returns: (d,), float64
+    """
+    variances = _principal(x, 1)[1].clamp(min=0.0)
+    return variances / variances.sum().clamp(min=1e-300)
 
 
 def turned_onto(xy: Tensor, previous: Tensor) -> Tensor:

@@ -1,23 +1,33 @@
-"""Where a site is computed: the line of this package that taps it, found in the source itself.
+"""Where a tensor is computed: the line of this package that hands it to the probe, seen while it runs.
 
 Read next: config.py, to start over from the leaves.
 """
 
+import ast
+import sys
+import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1]
+import torch
+from torch import Tensor, nn
+
+from transformer_core.models import Translation
+from transformer_core.probe import Probe
+
+ROOT = Path(__file__).parents[2]
+MOST_ABOVE = 8
 
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of code.
+    """A line of code that hands a tensor to the probe.
 
     Args:
         path: from the project's root, such as ``transformer_core/layers/attention.py``.
         number: from 1.
-        code: without its indent.
+        code: the line, after the statements just above it that compute what it hands over; without their indent.
     """
 
     path: str
@@ -25,41 +35,64 @@ class SourceLine:
     code: str
 
 
-@lru_cache(maxsize=1)
-def _taps() -> dict[str, tuple[SourceLine, ...]]:
-    found: dict[str, list[SourceLine]] = {}
-    for path in sorted(PACKAGE.glob("**/*.py")):
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            _, tap, rest = line.partition('.tap("')
-            if tap:
-                place = SourceLine(path.relative_to(PACKAGE.parent).as_posix(), number, line.strip())
-                found.setdefault(rest.partition('"')[0], []).append(place)
-    return {leaf: tuple(places) for leaf, places in found.items()}
+def _names(tree: ast.AST, kind: type[ast.expr_context]) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, kind)}
 
 
-HOMES = {
-    "embedding": "embeddings",
-    "norm": "normalization",
-    "final_norm": "normalization",
-    "self_attention": "attention",
-    "cross_attention": "attention",
-    "feed_forward": "feed_forward",
-    "mlm_head": "bert",
-    "nsp_head": "bert",
-    "": "classifier",
-}
+@lru_cache(maxsize=64)
+def _makers(path: str) -> dict[int, list[range]]:
+    """Return for each line that taps a tensor the lines of the statements just above it that lead to it."""
+    found = {}
+    for block in ast.walk(ast.parse(Path(path).read_text(encoding="utf-8"))):
+        body = getattr(block, "body", ())
+        for place, statement in enumerate(body if isinstance(body, list) else ()):
+            for call in ast.walk(statement):
+                if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "tap" and len(call.args) == 2:
+                    needed = _names(call.args[1], ast.Load)
+                    near = [other for other in body[:place] if call.lineno - other.lineno <= MOST_ABOVE]
+                    makers = [other for other in near if _names(other, ast.Store) & needed]
+                    lines = [range(maker.lineno - 1, maker.end_lineno or maker.lineno) for maker in makers]
+                    found[call.lineno] = lines or found.get(call.lineno, [])
+    return found
 
 
-def tapped_at(name: str) -> tuple[SourceLine, ...]:
-    """Return the lines that tap a full name such as ``encoder.layer0.self_attention.weights``; empty where none does.
+@lru_cache(maxsize=512)
+def _line(path: str, number: int) -> SourceLine:
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    places = [place for maker in _makers(path).get(number, ()) for place in maker]
+    code = textwrap.dedent("\n".join(lines[place] for place in [*places, number - 1]))
+    return SourceLine(Path(path).relative_to(ROOT).as_posix(), number, code)
 
-    Several parts tap a leaf of one name; the part that the name stands in decides which is meant.
-    """
-    scope, _, leaf = name.rpartition(".")
-    places = _taps().get(leaf, ())
-    home = HOMES.get(scope.rpartition(".")[2], "blocks")
-    if leaf == "residual" and home != "embeddings":
-        home = "blocks"
-    meant = tuple(place for place in places if Path(place.path).stem == home)
-    wanted = "x + output" if (leaf == "residual" and "attention" in scope) or "feed_forward" in scope else ""
-    return tuple(place for place in meant if wanted in place.code) or meant or places
+
+class Witness(Probe):
+    """A probe that keeps no tensor, only the line that handed it over."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+        self.lines: dict[str, SourceLine] = {}
+
+    def at(self, scope: str) -> Probe:
+        """Return this probe one scope deeper."""
+        child = super().at(scope)
+        child.__class__ = type(self)
+        return child
+
+    def wants(self, *leaves: str) -> bool:
+        """Ask for every step, so that each is taken in the open."""
+        return True
+
+    def tap(self, leaf: str, tensor: Tensor) -> Tensor:
+        """Note the line that calls."""
+        frame = sys._getframe(1)
+        self.lines[self._scope + leaf] = _line(frame.f_code.co_filename, frame.f_lineno)
+        return tensor
+
+
+@torch.inference_mode()
+def lines_of(model: nn.Module) -> dict[str, SourceLine]:
+    """Return the line that computes each tensor that a model shows, by its full name; the model reads one token."""
+    device = next(model.parameters()).device
+    token = torch.zeros(1, 1, dtype=torch.int64, device=device)
+    witness = Witness()
+    model(*([token, token] if isinstance(model, Translation) else [token]), probe=witness)
+    return witness.lines

@@ -1,6 +1,6 @@
 """Learning a vocabulary: the four ways to cut text into tokens, each trained by the `tokenizers` package.
 Source: Sennrich et al. 2016 (BPE), Radford et al. 2019 (its byte level), Schuster and Nakajima 2012 (WordPiece).
-Read next: loading.py."""
+Read next: merges.py."""
 
 import re
 from collections import Counter

@@ -177,6 +177,11 @@ class Tokenizer:
         self._check_id(id_, "id_")
         return self._lexicon.labels[id_]
 
+    def bytes_of(self, id_: int) -> bytes:
+        """Return what an entry spells in UTF-8, maybe a part of a character; a continuation starts with its mark."""
+        self._check_id(id_, "id_")
+        return self._lexicon.pieces[id_]
+
     def labels_of(self, ids: Iterable[int]) -> tuple[str, ...]:
         """Return the labels of one sequence of tokens, such as a generated one; shared characters become `你 1/3`."""
         return tuple(self._lexicon.labels_of(self._checked_ids(ids)))

@@ -2,12 +2,13 @@
 // A grid is small multiples without token labels; a single line has labelled axes and may be zoomed.
 // Next: surface.js.
 
-import { MASKED, fill, number, visible } from "./unpack.js";
+import { MASKED, fill, isMask, number, visible } from "./unpack.js";
 
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
-// Whether any cell of a panel is masked; asked once.
+// Whether any cell of a panel is masked; asked once. A mask's hidden cells are drawn as masked ones are.
 export function hasHoles(panel) {
+  if (isMask(panel)) return true;
   panel.masked ??= panel.coded ? panel.data.includes(MASKED) : panel.data.some((value) => !Number.isFinite(value));
   return panel.masked;
 }
@@ -114,6 +115,12 @@ export function layoutGrid(figure, width, tall, ratio, ruler) {
   return { mode: "grid", width, height: Math.ceil(bottom), ratio, boxes, labels, legends: [legend] };
 }
 
+// The two signs of a mask's cells, each with its word.
+const maskSwatches = ({ states, role }) => [
+  { sign: { open: role }, text: states[1] },
+  { sign: { hatch: true }, text: states[0] },
+];
+
 // One colour bar for all panels and what must be known to read them, flowing over as many lines as it needs.
 function layoutLegend(figure, x, y, room, own, pooled, ruler) {
   const { strings, panels } = figure;
@@ -129,6 +136,14 @@ function layoutLegend(figure, x, y, room, own, pooled, ruler) {
   };
   const say = (text, pad = 18) => items.push({ text, ...place(ruler.width(text, 11.5) + pad) });
   if (figure.quantity) say(figure.quantity, 10);
+  if (panels.every(isMask)) {
+    for (const swatch of maskSwatches(panels[0])) {
+      const at = place(22 + ruler.width(swatch.text, 11.5) + 18);
+      items.push({ ...swatch.sign, ...at }, { text: swatch.text, x: at.x + 22, y: at.y });
+    }
+    say(fill(strings.axes_note, { rows: panels[0].rows.name, cols: panels[0].cols.name }));
+    return { legend: { items, bar: null }, bottom: line + 10 };
+  }
   const low = own ? "" : number(scale.low, 3);
   const high = own ? "" : number(scale.high, 3);
   const lowWidth = ruler.width(low, 11.5);
@@ -253,7 +268,9 @@ function placeLine(figure, scene, line, { ch, units, gutters, shared, reaches, a
     scene.labels.push({ text: acrossName, x: left, y: top - across[i].height - 6, size: 11.5, tone: "muted" });
     const downName = ruler.fit(`← ${panel.rows.name}`, Math.max(h, 60), 11.5);
     if (!shared[i]) scene.labels.push({ text: downName, x: left - gutters[i] + 13, y: top, size: 11.5, tone: "muted", anchor: "end", turn: -90 });
-    const legend = layoutBar(figure, panel, left, top + h + 12, Math.max(w + reaches[i], 120), ruler);
+    const free = i < line.length - 1 ? w + reaches[i] + LINE_GAP + gutters[i + 1] - 12 : Infinity; // up to the next box
+    const room = Math.min(Math.max(w + reaches[i], 120), free);
+    const legend = layoutBar(figure, panel, left, top + h + 12, room, ruler);
     scene.legends.push(legend);
     bottom = Math.max(bottom, top + h, legend.bottom);
     x = left + w + reaches[i] + LINE_GAP;
@@ -264,11 +281,12 @@ function placeLine(figure, scene, line, { ch, units, gutters, shared, reaches, a
 
 // The colour bar of one panel, its bounds printed at its ends.
 function layoutBar(figure, panel, x, y, room, ruler) {
+  if (isMask(panel)) return layoutSwatches(panel, x, y, room, ruler);
   const low = number(panel.scale.low, 3);
   const high = number(panel.scale.high, 3);
   const lowWidth = ruler.width(low, 11.5);
   const highWidth = ruler.width(high, 11.5);
-  const w = Math.min(170, room - lowWidth - highWidth - 12);
+  const w = Math.max(12, Math.min(170, room - lowWidth - highWidth - 12));
   const items = [];
   let line = y + 12;
   if (figure.quantity && sameScale(figure.panels)) {
@@ -285,6 +303,19 @@ function layoutBar(figure, panel, x, y, room, ruler) {
     items.push({ hatch: true, x: beside ? after : x, y: line }, { text: figure.strings.masked, x: (beside ? after : x) + 22, y: line });
   }
   return { items, bar, bottom: line + 8 };
+}
+
+// In place of a colour bar, what the two shades of a mask mean.
+function layoutSwatches(panel, x, y, room, ruler) {
+  const items = [];
+  let [at, line] = [x, y + 12];
+  for (const { sign, text } of maskSwatches(panel)) {
+    const width = 22 + ruler.width(text, 11.5);
+    if (at > x && at + width > x + room) [at, line] = [x, line + 19];
+    items.push({ ...sign, x: at, y: line }, { text, x: at + 22, y: line });
+    at += width + 18;
+  }
+  return { items, bar: null, bottom: line + 8 };
 }
 
 // The edge before cell k, on a whole device pixel.

@@ -28,7 +28,8 @@ export const typing = {
       "[": () => turn(-1),
       "]": () => turn(1),
     };
-    const acts = { Enter: () => this.choose(cell), " ": () => this.choose(cell), Escape: () => this.onEscape() };
+    const act = () => (this.paintable(cell) ? this.toggle(cell) : this.choose(cell));
+    const acts = { Enter: act, " ": act, Escape: () => this.onEscape() };
     if (this.figure.layout === "single") Object.assign(acts, { "+": () => this.zoom(1.5), "-": () => this.zoom(1 / 1.5), 0: () => this.zoom(0) });
     if (moves[event.key]) this.step(moves[event.key]());
     else if (acts[event.key] && !event.ctrlKey) acts[event.key]();

@@ -6,6 +6,7 @@ import { accent, readTheme } from "./colour.js";
 import { Ruler, clamp, layoutGrid, layoutSingle } from "./geometry.js";
 import { typing } from "./keyboard.js";
 import { paintMarks, paintStill } from "./paint.js";
+import { painting } from "./painter.js";
 import { pointing } from "./pointer.js";
 import { el, gridReadout, singleReadout } from "./readout.js";
 import { CanvasSurface, zoomed } from "./surface.js";
@@ -65,7 +66,8 @@ class Matrix {
     on(this.canvas, "pointerleave", () => this.onLeave());
     on(this.canvas, "pointerdown", (event) => this.onDown(event));
     on(this.canvas, "pointerup", (event) => this.onUp(event));
-    on(this.canvas, "pointercancel", (event) => this.fingers.delete(event.pointerId));
+    on(this.canvas, "pointercancel", (event) => this.onCancel(event));
+    on(this.canvas, "touchstart", (event) => this.onTouch(event), { passive: false });
     on(this.canvas, "wheel", (event) => this.onWheel(event), { passive: false });
     on(this.canvas, "keydown", (event) => this.onKey(event));
     on(this.canvas, "focus", () => this.onFocus());
@@ -83,6 +85,7 @@ class Matrix {
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.later);
+    clearTimeout(this.patience);
     this.root.remove();
   }
 
@@ -115,6 +118,7 @@ class Matrix {
       this.current = null;
       this.pinned = null;
     }
+    this.heed(figure, fresh);
     const late = this.sent && this.sent.selected !== figure.selected && performance.now() - this.sent.at < 2000;
     if (fresh || (figure.selected !== before.selected && !late)) this.selected = figure.selected;
     if (fresh || String(figure.cell) !== String(before.cell)) this.pinned = this.given(figure);
@@ -168,7 +172,8 @@ class Matrix {
       node.hidden = name in signs && !single;
     }
     this.tableWord();
-    this.canvas.setAttribute("aria-label", fill(strings.canvas_label, { title: figure.title || figure.panels[0].fullName }));
+    const label = fill(strings.canvas_label, { title: figure.title || figure.panels[0].fullName });
+    this.canvas.setAttribute("aria-label", this.paintable() ? `${label} ${strings.canvas_paint}` : label);
     (single ? this.side : this.strip).append(this.readout);
   }
 
@@ -298,14 +303,14 @@ class Matrix {
   }
 }
 
-Object.assign(Matrix.prototype, pointing, typing);
+Object.assign(Matrix.prototype, pointing, painting, typing);
 
 const instances = new WeakMap();
 
 export default function matrix({ data, parentElement, setStateValue }) {
   if (!instances.has(parentElement)) instances.set(parentElement, new Matrix(parentElement));
   const instance = instances.get(parentElement);
-  const call = instance.receive(data, (choice) => setStateValue("choice", choice));
+  const call = instance.receive(data, setStateValue);
   return () => {
     if (instance.calls !== call) return; // a later call has taken the instance over
     instance.remove();

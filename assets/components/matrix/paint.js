@@ -2,7 +2,7 @@
 // Only the marks are drawn again while a pointer moves.
 // Next: arithmetic.js.
 
-import { LEVELS, MASKED, codesOf, number, placeIn, valueAt, visible } from "./unpack.js";
+import { LEVELS, MASKED, OPEN, codesOf, isMask, number, placeIn, valueAt, visible } from "./unpack.js";
 import { accent, css, ramp, toLab } from "./colour.js";
 import { PILE, edgeX, edgeY, upright } from "./geometry.js";
 import { zoomed } from "./surface.js";
@@ -14,6 +14,7 @@ export function paintStill(surface, scene, figure) {
   const cells = scene.boxes.reduce((sum, { panel }) => sum + panel.width * panel.height, 0);
   for (const box of scene.boxes) {
     surface.heat(box, cells);
+    if (isMask(box.panel)) paintGrid(surface, scene, box);
     surface.rect(box.x - 0.5, box.y - 0.5, box.w + 1, box.h + 1, { stroke: theme.line });
     if (scene.mode === "single") paintAxes(surface, scene, box);
   }
@@ -24,14 +25,26 @@ export function paintStill(surface, scene, figure) {
     if (label.dot) surface.rect(label.dot.x - 4, label.dot.y - 4, 8, 8, { fill: accent(theme, label.dot.role), radius: 2 });
   }
   for (const { items, bar } of scene.legends) {
-    paintBar(surface, bar);
+    if (bar) paintBar(surface, bar);
     for (const item of items) {
-      if (item.hatch) {
-        surface.hatched(item.x, item.y - 10, 16, 12);
+      if (item.hatch || item.open) {
+        if (item.hatch) surface.hatched(item.x, item.y - 10, 16, 12);
+        else surface.rect(item.x, item.y - 10, 16, 12, { fill: css(ramp(theme, item.open, "mask")[OPEN]) });
         surface.rect(item.x - 0.5, item.y - 10.5, 17, 13, { stroke: theme.line });
       } else surface.text(item.text, item.x, item.y, { size: 11.5, fill: theme.muted });
     }
   }
+}
+
+// Lines between the cells of a mask, whose shades alone would run together.
+function paintGrid(surface, scene, box) {
+  const { panel, view = { x: [0, panel.width], y: [0, panel.height] } } = box;
+  const line = { fill: surface.theme.paper, alpha: 0.55 };
+  if (Math.min(box.w / (view.x[1] - view.x[0]), box.h / (view.y[1] - view.y[0])) < 7) return;
+  surface.within(box.x, box.y, box.w, box.h, () => {
+    for (let col = Math.ceil(view.x[0]); col < view.x[1]; col += 1) surface.rect(edgeX(scene, box, col) - 0.5, box.y, 1, box.h, line);
+    for (let row = Math.ceil(view.y[0]); row < view.y[1]; row += 1) surface.rect(box.x, edgeY(scene, box, row) - 0.5, box.w, 1, line);
+  });
 }
 
 function paintBar(surface, { x: left, y, w, h, role, kind }) {
@@ -98,6 +111,7 @@ function acrossText(surface, ruler, box, x, label, style, outline = null) {
 // Numbers in the cells, where there is room for them.
 function paintNumbers(surface, scene, box) {
   const { panel, view } = box;
+  if (isMask(panel)) return;
   const cw = box.w / (view.x[1] - view.x[0]);
   const ch = box.h / (view.y[1] - view.y[0]);
   if (ch < 17 || cw < 28) return;

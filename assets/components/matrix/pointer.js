@@ -1,5 +1,5 @@
 // What a pointer does to a matrix: hover, click, drag, pinch and wheel. These methods become the component's own.
-// Next: keyboard.js.
+// Next: painter.js.
 
 import { cellUnder, clamp } from "./geometry.js";
 import { tipLines } from "./readout.js";
@@ -12,7 +12,8 @@ export const pointing = {
   },
 
   onMove(event) {
-    if (this.fingers.has(event.pointerId)) this.onDrag(event);
+    if (this.stroke?.finger === event.pointerId) this.paintOn(event);
+    else if (this.fingers.has(event.pointerId)) this.onDrag(event);
     this.moved = event;
     if (this.waiting) return;
     this.waiting = requestAnimationFrame(() => {
@@ -20,7 +21,7 @@ export const pointing = {
       if (!this.moved || this.dragging || !this.figure) return;
       const [x, y] = this.at(this.moved);
       const cell = cellUnder(this.scene, x, y);
-      this.canvas.style.cursor = cell ? (this.figure.layout === "grid" ? "pointer" : "crosshair") : "default";
+      this.canvas.style.cursor = cell ? (this.figure.layout === "grid" ? "pointer" : this.paintable(cell) ? "cell" : "crosshair") : "default";
       if (cell) this.go(cell, true);
       else this.rest();
       this.showTip(cell, x, y);
@@ -54,6 +55,7 @@ export const pointing = {
 
   onDown(event) {
     if (event.button) return;
+    if (this.beginStroke(event)) return;
     this.fingers.set(event.pointerId, { x: event.clientX, y: event.clientY, startX: event.clientX, startY: event.clientY });
     this.dragging = false;
   },
@@ -78,6 +80,7 @@ export const pointing = {
   },
 
   onUp(event) {
+    if (this.endStroke(event)) return;
     const started = this.fingers.delete(event.pointerId);
     const dragged = this.dragging;
     if (!this.fingers.size) this.dragging = false;
@@ -86,6 +89,11 @@ export const pointing = {
     if (!cell) return;
     this.go(cell, event.pointerType === "mouse");
     this.choose(cell);
+  },
+
+  onCancel(event) {
+    this.fingers.delete(event.pointerId);
+    this.endStroke(event);
   },
 
   // A click or Enter: in a grid first chooses the panel, then (on the chosen one) pins the cell; else it pins.
@@ -111,7 +119,7 @@ export const pointing = {
     this.say();
     this.refreshTable();
     this.told = (this.told ?? 0) + 1; // Streamlit hears only of what differs from the last state
-    this.send?.({ selected, cell: pinned && [pinned.row, pinned.col], changed, told: this.told });
+    this.send?.("choice", { selected, cell: pinned && [pinned.row, pinned.col], changed, told: this.told });
   },
 
   onWheel(event) {

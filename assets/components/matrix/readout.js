@@ -36,7 +36,7 @@ export function gridReadout(figure, cell) {
   let best = null;
   for (const other of figure.panels) {
     const { row, col } = placeIn(other, place);
-    const value = row === undefined || col === undefined ? NaN : Math.abs(valueAt(other, row, col));
+    const value = other.states || row === undefined || col === undefined ? NaN : Math.abs(valueAt(other, row, col));
     if (!Number.isNaN(value) && (!best || value > best.value)) best = { value, panel: other, row, col };
   }
   const strongest = best && figure.panels.length > 1
@@ -57,7 +57,8 @@ export const tipLines = (figure, cell) => {
 // The panel beside a single matrix.
 export function singleReadout(figure, cell, pinned, rows) {
   const { strings } = figure;
-  if (!cell) return [el("p", "vm-hint", figure.explain ? strings.hint_explain : strings.hint_single)];
+  const hint = figure.paint ? strings.hint_paint : figure.explain ? strings.hint_explain : strings.hint_single;
+  if (!cell) return [el("p", "vm-hint", hint)];
   const panel = figure.panels[cell.panel];
   const named = (axis, index) => el("div", "vm-place", el("span", "vm-axis", axis.name), token(axis, index));
   const parts = [
@@ -68,7 +69,8 @@ export function singleReadout(figure, cell, pinned, rows) {
   const explained = figure.explain?.panels.includes(panel.id);
   const blocks = [el("section", "vm-cell", ...parts)];
   if (explained) blocks.push(explainBlock(figure, cell, rows));
-  if (explained || panel.scale.kind !== "signed") blocks.push(listsBlock(figure, panel, cell, explained));
+  if (panel.id === figure.paint?.panel) blocks.push(el("p", "vm-hint", strings.hint_paint));
+  if (explained || !(panel.states || panel.scale.kind === "signed")) blocks.push(listsBlock(figure, panel, cell, explained));
   return blocks;
 }
 

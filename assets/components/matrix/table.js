@@ -1,7 +1,7 @@
 // Two other forms of the same figure: a real table of the chosen panel, and files (PNG, SVG) of what is drawn.
 // Next: pointer.js.
 
-import { fill, printed, visible } from "./unpack.js";
+import { fill, printed, short, visible } from "./unpack.js";
 import { paintMarks, paintStill } from "./paint.js";
 import { el } from "./readout.js";
 import { CanvasSurface, SvgSurface } from "./surface.js";
@@ -21,12 +21,12 @@ export function buildTable(figure, panel) {
   };
   const top = el("tr", "", el("td"), ...Array.from({ length: cols }, (_, col) => heading(panel.cols, col, "col")));
   const body = el("tbody");
-  const note = panel.coded ? printed(panel, 0, 0)?.split(" ").slice(1).join(" ") : "";
+  const note = panel.coded && !panel.states ? printed(panel, 0, 0)?.split(" ").slice(1).join(" ") : "";
   for (let row = 0; row < rows; row += 1) {
     const line = el("tr", "", heading(panel.rows, row, "row"));
     for (let col = 0; col < cols; col += 1) {
       const text = printed(panel, row, col);
-      line.append(el("td", text === null ? "vm-masked" : "", text === null ? figure.strings.masked : text.split(" ")[0]));
+      line.append(el("td", text === null ? "vm-masked" : "", text === null ? figure.strings.masked : short(panel, text)));
     }
     body.append(line);
   }

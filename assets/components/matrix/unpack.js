@@ -4,6 +4,7 @@
 
 export const LEVELS = 254; // codes 0..254 are values from low to high
 export const MASKED = 255;
+export const OPEN = 150; // the one shade of a mask's cells that may attend; hidden ones are hatched
 
 // The header, and how one of its places becomes an array.
 export function contents(bytes) {
@@ -33,6 +34,7 @@ export function unpack(bytes) {
   for (const panel of figure.panels) {
     panel.heading ||= figure.panels[panel.index - (panel.index % figure.columns)].heading;
     panel.fullName = [panel.heading, panel.title].filter(Boolean).join(" · ");
+    if (isMask(panel)) panel.states = panel.scale.kind === "added" ? ["−∞", "0"] : [figure.strings.mask_hidden, figure.strings.mask_open];
   }
   if (figure.explain) {
     const { arrays } = figure.explain;
@@ -43,6 +45,10 @@ export function unpack(bytes) {
   return figure;
 }
 
+// Whether a panel is itself a mask: boolean, 1 may attend and 0 is hidden, or as added to scores, 0 and minus infinity.
+export const isMask = (panel) => panel.scale.kind === "mask" || panel.scale.kind === "added";
+const isOpen = (panel, raw) => (panel.scale.kind === "mask" ? raw > 0 : panel.coded ? raw !== MASKED : Number.isFinite(raw));
+
 // The number at a cell, NaN where it is masked.
 export function valueAt(panel, row, col) {
   const raw = panel.data[row * panel.width + col];
@@ -52,6 +58,7 @@ export function valueAt(panel, row, col) {
 
 // The colour codes of a panel's cells: 0..254 along the scale, 255 where masked. Found once.
 export function codesOf(panel) {
+  if (isMask(panel)) return (panel.codes ??= Uint8Array.from(panel.data, (raw) => (isOpen(panel, raw) ? OPEN : MASKED)));
   if (panel.coded) return panel.data;
   const { low, high } = panel.scale;
   const code = (value) => Math.max(0, Math.min(LEVELS, Math.round(((value - low) / (high - low)) * LEVELS)));
@@ -70,8 +77,12 @@ export function number(value, digits = 4) {
   return `${mantissa}×10${[...String(+exponent)].map((sign) => SUPERSCRIPTS[sign]).join("")}`.replace("-", "−");
 }
 
-// What is printed for a cell: four significant digits, or the value with the half step that its eight bits leave open.
+// The number of a printed cell, without the half step; a mask's word stays whole.
+export const short = (panel, text) => (panel.states ? text : text.split(" ")[0]);
+
+// What is printed for a cell: a mask's word, four significant digits, or the value with the half step that its eight bits leave open.
 export function printed(panel, row, col) {
+  if (panel.states) return panel.states[isOpen(panel, panel.data[row * panel.width + col]) ? 1 : 0];
   const value = valueAt(panel, row, col);
   if (Number.isNaN(value)) return null;
   if (!panel.coded) return number(value);

@@ -1,0 +1,164 @@
+// Tokens as chips: a line a tokenizer. Pointing at a chip marks the characters that it stands for, in the text and in
+// every line. It runs as a Streamlit component (the default export) and in a stand-alone page (standalone).
+// All words come with the figure; all text goes in as text.
+
+import { drawSvg, toPng } from "./picture.js";
+
+const MOST_CHIPS = 200;
+const HUES = 5;
+
+function el(name, className = "", ...children) {
+  const node = document.createElement(name);
+  if (className) node.className = className;
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+const fill = (template, values) => template.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+
+// A label whose blanks are pale and whose code points are small.
+const PALE = /(␣+|<U\+[0-9A-F]+>|<[0-9A-F]{2}(?: [0-9A-F]{2})*>)/;
+const inked = (text) =>
+  text.split(PALE).map((part, place) => (place % 2 ? el("span", part.startsWith("␣") ? "vt-blank" : "vt-code", part) : part));
+
+// A part of a character: 你 1/3. The fraction stands apart, so that right-to-left letters do not turn it.
+function lettered(token) {
+  const [, name, part] = (token.shared && token.label.match(/^(.+) (\d+\/\d+)$/)) || [null, token.label, ""];
+  return el("span", "vt-label", el("bdi", "", ...inked(name)), part ? el("span", "vt-part", ` ${part}`) : null);
+}
+
+class Chips {
+  constructor(parent) {
+    this.source = el("p", "vt-source");
+    this.source.dir = "auto";
+    this.readout = el("p", "vt-readout");
+    this.readout.setAttribute("aria-live", "polite");
+    this.rows = el("div", "vt-rows");
+    this.tools = el("div", "vt-tools");
+    for (const kind of ["png", "svg"]) {
+      const button = el("button", `vt-tool-${kind}`, kind.toUpperCase());
+      button.type = "button";
+      button.addEventListener("click", () => this.save(kind));
+      this.tools.append(button);
+    }
+    this.root = el("div", "vt", el("div", "vt-head", this.source, this.tools), this.readout, this.rows);
+    parent.append(this.root);
+    this.root.addEventListener("pointerover", (event) => this.point(event.target.closest?.(".vt-chip")));
+    this.root.addEventListener("pointerleave", () => this.point(null));
+    this.root.addEventListener("keydown", (event) => this.onKey(event));
+    this.root.addEventListener("focusin", (event) => event.target.matches(".vt-line") && this.point(this.chipOf(event.target)));
+  }
+
+  receive(figure) {
+    const json = JSON.stringify(figure);
+    if (json === this.json) return;
+    this.json = json;
+    this.figure = figure;
+    this.characters = Array.from(figure.text); // offsets count code points
+    this.rows.replaceChildren(...figure.rows.map((row, index) => this.row(row, index)));
+    this.point(null);
+    this.root.dataset.painted = figure.version;
+  }
+
+  row(row, index) {
+    const line = el("ol", "vt-line", ...row.tokens.slice(0, MOST_CHIPS).map((token, place) => this.chip(row, token, index, place)));
+    Object.assign(line, { tabIndex: 0, dir: "auto" });
+    line.setAttribute("role", "listbox");
+    line.setAttribute("aria-label", `${row.title}: ${row.count} ${row.unit}`);
+    const cut = row.tokens.length - MOST_CHIPS;
+    const head = el("div", "vt-about", el("div", "vt-name", row.title), el("div", "vt-count", row.count, el("small", "", row.unit)));
+    for (const fact of row.facts) head.append(el("div", "vt-fact", fact));
+    const body = el("div", "vt-body", line, cut > 0 ? el("p", "vt-more", fill(this.figure.words.more, { count: cut })) : null);
+    if (row.verdict) body.append(el("p", row.faithful ? "vt-verdict" : "vt-verdict vt-lossy", row.faithful ? "✓ " : "≠ ", row.verdict));
+    return el("section", "vt-row", head, body);
+  }
+
+  chip(row, token, index, place) {
+    const before = row.tokens[place - 1];
+    const kinds = ["special", "unknown", "shared", "fresh"].filter((name) => token[name]);
+    const joined = token.shared && before?.shared && before.end > token.start;
+    const hue = token.special ? "" : ` vt-hue${place % HUES}`;
+    const chip = el("li", `vt-chip${hue}${kinds.map((name) => ` vt-${name}`).join("")}${joined ? " vt-joined" : ""}`);
+    chip.id = `vt-${this.figure.name}-${index}-${place}`;
+    chip.setAttribute("role", "option");
+    const mark = token.unknown ? el("span", "vt-mark", this.figure.words.unknown_mark) : null;
+    chip.append(lettered(token), el("span", "vt-id", mark, token.id < 0 ? "" : String(token.id)));
+    chip.setAttribute("aria-label", this.told(row, token));
+    Object.assign(chip, { token, row });
+    return chip;
+  }
+
+  // Everything about one token, in words.
+  told(row, token) {
+    const { words } = this.figure;
+    const surface = this.characters.slice(token.start, token.end).join("");
+    const kind = token.special ? words.special : token.unknown ? words.unknown : token.shared ? words.shared : "";
+    const where = token.end > token.start ? fill(words.where, { start: token.start, end: token.end - 1, surface: `\u2068${surface}\u2069` }) : words.nowhere;
+    const bytes = token.bytes ? fill(words.bytes, { bytes: token.bytes.length > 60 ? `${token.bytes.slice(0, 59)} …` : token.bytes }) : "";
+    const id = token.id < 0 ? "" : fill(words.id, { id: token.id });
+    return [row.title, token.label.slice(0, 60), kind, id, where.slice(0, 160), bytes].filter(Boolean).join(" · ");
+  }
+
+  chipOf(line) {
+    const active = line.getAttribute("aria-activedescendant");
+    return [...line.children].find((chip) => chip.id === active) ?? line.firstElementChild;
+  }
+
+  onKey(event) {
+    const line = event.target.closest?.(".vt-line");
+    if (!line || event.altKey || event.metaKey || event.ctrlKey) return;
+    const now = this.chipOf(line);
+    const moves = {
+      ArrowRight: now?.nextElementSibling, ArrowLeft: now?.previousElementSibling,
+      Home: line.firstElementChild, End: line.lastElementChild, Escape: null,
+    };
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    this.point(moves[event.key] ?? (event.key === "Escape" ? null : now));
+  }
+
+  point(chip) {
+    if (chip === undefined) return;
+    for (const line of this.rows.querySelectorAll(".vt-line")) line.removeAttribute("aria-activedescendant");
+    const { characters, figure } = this;
+    const span = chip?.token.end > chip?.token.start ? chip.token : null;
+    for (const other of this.rows.querySelectorAll(".vt-chip")) {
+      const { token } = other;
+      other.classList.toggle("vt-alike", Boolean(span) && Math.max(token.start, span.start) < Math.min(token.end, span.end));
+      other.classList.toggle("vt-here", other === chip);
+      other.setAttribute("aria-selected", String(other === chip));
+    }
+    if (span) {
+      const part = (from, to) => characters.slice(from, to).join("");
+      this.source.replaceChildren(part(0, span.start), el("mark", "", part(span.start, span.end)), part(span.end));
+      this.source.querySelector("mark").scrollIntoView?.({ block: "nearest" });
+    } else {
+      this.source.replaceChildren(figure.text);
+    }
+    this.readout.textContent = chip ? this.told(chip.row, chip.token) : figure.words.hint;
+    chip?.parentElement.setAttribute("aria-activedescendant", chip.id);
+  }
+
+  async save(kind) {
+    const svg = drawSvg(this.root, this.rows);
+    const blob = kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await toPng(svg);
+    const link = el("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `${this.figure.name}.${kind}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+}
+
+const shown = new WeakMap();
+
+export default function ({ data, parentElement }) {
+  if (!shown.has(parentElement)) shown.set(parentElement, new Chips(parentElement));
+  shown.get(parentElement).receive(data);
+}
+
+export function standalone(document) {
+  const place = document.getElementById("figure");
+  const bytes = Uint8Array.from(atob(place.dataset.payload), (letter) => letter.charCodeAt(0));
+  new Chips(place).receive(JSON.parse(new TextDecoder().decode(bytes)));
+}

@@ -1,0 +1,109 @@
+"""Embeddings as bars and curves: norms, neighbours, analogies, and one word followed through the layers.
+
+Read next: embeddings_map.py.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import HUES, PALETTE, Chart, records
+
+HUE, MARKED = HUES["residual"], PALETTE[4]
+
+
+def norm_bars(norms: np.ndarray, labels: Sequence[str], words: Mapping[str, str]) -> Chart:
+    """Draw the length of each token's vector, in the order of the sentence.
+
+    Shapes:
+        norms: (pos,)
+    """
+    places = np.arange(len(norms))
+    data = records(place=places, token=labels, norm=norms)
+    x = alt.X(
+        "place:O", title=words["axis_token"], axis=_named_axis(labels, labelAngle=-40, labelOverlap=len(labels) > 64)
+    )
+    y = alt.Y("norm:Q", title=words["axis_norm"], scale=alt.Scale(domain=[0.0, 1.12 * float(norms.max()) or 1.0]))
+    tooltip = [alt.Tooltip("token:N", title=words["axis_token"]), alt.Tooltip("norm:Q", format=".4f")]
+    bars = alt.Chart(data).mark_bar(color=HUE).encode(x=x, y=y, tooltip=tooltip)
+    text = alt.Chart(data).mark_text(dy=-6, fontSize=11, color=HUE)
+    layers = [bars, text.encode(x=x, y=y, text=alt.Text("norm:Q", format=".2f"))] if len(norms) <= 32 else [bars]
+    return alt.layer(*layers).properties(width="container", height=260)
+
+
+def _named_axis(labels: Sequence[str], **style: Any) -> alt.Axis:
+    """Name places by labels that may come more than once."""
+    return alt.Axis(labelExpr=f"{json.dumps(list(labels))}[datum.value]", **style)
+
+
+def word_bars(
+    labels: Sequence[str],
+    values: np.ndarray,
+    marked: Sequence[bool],
+    words: Mapping[str, str],
+    *,
+    title: str,
+    names: tuple[str, str],
+    average: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+) -> Chart:
+    """Draw a value for each of some words, the first on top.
+
+    Shapes:
+        values: (word,)
+
+    Args:
+        marked: which words stand out; they have another hue and a sign before their name.
+        title: of the axis, with its unit.
+        names: what unmarked and marked words are, for the legend.
+        average: a line to compare with, such as the mean over random pairs.
+        low, high: of the axis, where it does not follow the values.
+    """
+    shown = [f"{'● ' if flag else ''}{label}" for label, flag in zip(labels, marked, strict=True)]
+    kind = [names[int(flag)] for flag in marked]
+    data = records(place=np.arange(len(values)), word=shown, value=values, kind=kind)
+    y = alt.Y(
+        "place:O",
+        title=None,
+        axis=_named_axis(shown, labelFontSize=13, labelLimit=160, labelOverlap=False, labelFlush=False),
+    )
+    domain = alt.Undefined if low is None else alt.Scale(domain=[low, high])
+    x = alt.X("value:Q", title=title, scale=domain)
+    legend = alt.Legend(orient="top", title=None) if any(marked) else None
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=list(names), range=[HUE, MARKED]), legend=legend)
+    tooltip = [alt.Tooltip("word:N", title=words["axis_token"]), alt.Tooltip("value:Q", title=title, format=".4f")]
+    base = alt.Chart(data)
+    bars = base.mark_bar(height=14).encode(x=x, y=y, color=colour, tooltip=tooltip)
+    numbers = base.mark_text(align="left", dx=4, fontSize=11).encode(
+        x=x, y=y, text=alt.Text("value:Q", format=".3f"), color=colour
+    )
+    layers = [bars, numbers]
+    if average is not None:
+        line = alt.Chart(records(value=[average], label=[f"{words['average']} {average:.3f}"]))
+        layers.append(line.mark_rule(color=PALETTE[1], strokeDash=[5, 4], size=2).encode(x=x, tooltip="label:N"))
+        side = 1 if average < 0.6 * (high or float(values.max())) else -1
+        name = line.mark_text(align="left" if side > 0 else "right", dx=5 * side, y=-6, color=PALETTE[1], fontSize=11)
+        layers.append(name.encode(x=x, text="label:N"))
+    return alt.layer(*layers).properties(width="container", height=26 * len(values) + (60 if any(marked) else 20))
+
+
+def same_word_curve(cosine: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw the cosine between one word's two vectors: looked up, with positions, then after each layer.
+
+    Shapes:
+        cosine: (stage,)
+    """
+    stages = [words["stage_looked_up"], words["stage_with_positions"]]
+    stages += [words["stage_layer"].format(number=number) for number in range(len(cosine) - 2)]
+    data = records(place=np.arange(len(cosine)), stage=stages, cosine=cosine)
+    x = alt.X("place:O", title=None, axis=_named_axis(stages, labelAngle=-25, labelOverlap=False))
+    y = alt.Y("cosine:Q", title=words["quantity_cosine"], scale=alt.Scale(domain=[min(0.0, float(cosine.min())), 1.05]))
+    base = alt.Chart(data).encode(x=x, y=y, tooltip=["stage:N", alt.Tooltip("cosine:Q", format=".4f")])
+    numbers = base.mark_text(dy=-12, fontSize=12, color=HUE).encode(text=alt.Text("cosine:Q", format=".3f"))
+    return alt.layer(base.mark_line(color=HUE, point=alt.OverlayMarkDef(size=70, color=HUE)), numbers).properties(
+        width="container", height=260
+    )

@@ -1,0 +1,83 @@
+"""Masks: paint who may attend to whom, see a batch's masks, and catch a model that learns without one.
+
+Read next: figures/masks.py.
+"""
+
+import streamlit as st
+
+from pages.figures.masks import painter
+from pages.ui.asking import ask
+from pages.ui.exports import export_matrix
+from pages.ui.glass import under_the_glass
+from pages.ui.header import View, header
+from pages.ui.language import section, t
+from pages.ui.masks import PANELS, controls, explains, invert_and_reset, mask_edits, on_paint, words
+from pages.ui.masks_batch import show_batch
+from pages.ui.masks_cheat import show_cheating
+from pages.ui.masks_verdict import compare_layers, show_change, show_wholly_masked
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose
+from transformer_core.analysis.masking import masked_head
+
+PARTS = ("paint", "batch", "cheat")
+
+
+@st.fragment
+def paint(view: View) -> None:
+    """Show the painter; a stroke runs nothing else on the page."""
+    choices = controls(view)
+    answer = ask(masked_head, **choices.arguments)
+    found = answer.value
+    show_change(choices, found)
+    figure = painter(
+        found.mask,
+        vars(found.steps),
+        found.steps.divisor if explains(view.bundle.config) else None,
+        found.labels,
+        words(*PANELS),
+        version=choices.version,
+        note=section("masks", "paint_note"),
+    )
+    show_matrix(figure, key="masks_painter", on_paint=on_paint)
+    with st.container(horizontal=True, gap="small"):
+        invert_and_reset(found.mask)
+        export_matrix(figure, answer, key="masks_paint")
+    show_wholly_masked(choices, found)
+    compare_layers(choices)
+    under_the_glass(
+        choices.view, sites=(f"encoder.layer{choices.layer}.self_attention.masked_scores",), edits=mask_edits(choices)
+    )
+
+
+@st.fragment
+def batch(view: View) -> None:
+    """Show a batch of typed texts and its masks."""
+    show_batch(view)
+
+
+@st.fragment
+def cheat() -> None:
+    """Train with and without the causal mask."""
+    show_cheating()
+
+
+view = header()
+st.header(t("masks.heading"), anchor=False)
+part = choose(
+    t("masks.part"),
+    {name: t(f"masks.part_{name}") for name in PARTS},
+    name="masks_part",
+    default="paint",
+    collapsed=True,
+)
+st.markdown(section("masks", "look" if part == "paint" else part))
+if part == "cheat":
+    cheat()
+elif part == "batch":
+    batch(view)
+elif view.bundle.kind == "classifier":
+    paint(view)
+else:
+    st.info(t("masks.needs_classifier"), icon=":material/info:")
+with st.expander(t("story.why"), icon=":material/school:"):
+    st.markdown(section("masks", "why"))

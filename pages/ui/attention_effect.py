@@ -1,0 +1,129 @@
+"""Every head switched off in turn: what the verdict does, beside how strongly each head looks.
+
+Read next: arcs.py.
+"""
+
+import math
+
+import streamlit as st
+
+from pages.figures.attention_boards import effect_board
+from pages.ui.asking import ask, ask_once
+from pages.ui.attention import board_words, choose_head, large_head, on_board, on_cell, read_heads
+from pages.ui.attention_flow import chance_of
+from pages.ui.boxes import judged, predict
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose
+from pages.ui.verdict import class_word, show_verdict
+from transformer_core.analysis.effects import SMALL, STRONG, HeadEffects, head_effects, without_head
+from transformer_core.analysis.heads import Ablation
+
+MOST_NAMED = 3
+
+
+def show_effect(view: View) -> None:
+    """Show the boards, the chosen head's heatmap, and the verdict without that head."""
+    st.markdown(section("attention", "effect"))
+    board_place, head_place = st.columns(2, gap="large")
+    with head_place:
+        layer, head = choose_head(view)
+    with board_place:
+        ways = {name: t(f"attention.ablation_{name}") for name in ("zero", "mean")}
+        how = choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")
+        revealed = show_boards(view, layer, head, "zero" if how == "zero" else "mean")
+    with head_place:
+        if revealed:
+            show_without(view, layer, head, "zero" if how == "zero" else "mean")
+        answer = read_heads(view, layer, head)
+        figure = large_head(view, answer.value, layer, head, "weights")
+        show_matrix(figure, key="head_effect", on_cell=on_cell)
+        export_matrix(figure, answer, key="head_effect")
+
+
+def show_boards(view: View, layer: int, head: int, how: Ablation) -> bool:
+    """Show the greatest weights, ask for a prediction, then the effects beside them; say whether these are shown."""
+    text = view.encoding.text
+    answer = ask_once(head_effects, bundle=view.bundle, text=text, n_tokens=len(view.encoding), how=how)
+    found, words = answer.value, strings("attention_effect")
+    top_layer, top_head = found.most_weight
+    weight = f"{found.strongest[found.most_weight]:.3f}"
+    options = {name: t(f"attention.place_{name}") for name in ("first", "upper", "lower")}
+    guess = predict(
+        t("attention.place_ask", layer=top_layer, head=top_head, weight=weight),
+        options | {"show": t("attention.show")},
+        about=f"effects {view.bundle.name}",
+    )
+    label = class_word(view.bundle.labels[found.winner])
+    board = effect_board(
+        found.strongest,
+        None if guess is None else 100 * found.change,
+        words | {"change": t("attention.change", label=label)},
+        board_words(),
+        chosen=(layer, head),
+        version=f"{how}|{layer}.{head}|{text}",
+    )
+    show_matrix(board, key="effects", on_cell=on_board)
+    export_matrix(board, answer, key="effects")
+    if guess is None:
+        return False
+    outcome = "first" if found.place == 1 else "upper" if found.place <= found.change.size / 2 else "lower"
+    if guess in options:
+        st.markdown(judged(guess, outcome, options))
+    tell_causes(found)
+    return True
+
+
+def tell_causes(found: HeadEffects) -> None:
+    """Say how far strong weights and large effects go together, and name heads that look strongly for little."""
+    layer, head = found.most_effect
+    st.markdown(
+        t(
+            "attention.causes",
+            place=found.place,
+            count=found.change.size,
+            layer=layer,
+            head=head,
+            weight=f"{found.strongest[layer, head]:.3f}",
+            moved=f"{100 * found.change[layer, head]:+.2f}",
+        )
+    )
+    if not math.isnan(found.agreement.rho):
+        st.metric(t("attention.rho_heads"), f"{found.agreement.rho:+.2f}", help=t("attention.rho_help"))
+        st.caption(chance_of(found.agreement))
+    idle = t("attention.idle", count=len(found.idle), strong=f"{STRONG:.1f}", small=f"{100 * SMALL:.0f}")
+    lines = [
+        t(
+            "attention.idle_head",
+            layer=layer,
+            head=head,
+            weight=f"{found.strongest[layer, head]:.3f}",
+            moved=f"{100 * found.change[layer, head]:+.3f}",
+        )
+        for layer, head in found.idle[:MOST_NAMED].tolist()
+    ]
+    st.markdown("\n".join([idle, "", *(f"- {line}" for line in lines)]))
+
+
+def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
+    """Show the verdict with and without the chosen head, above its heatmap."""
+    found = ask(
+        without_head,
+        bundle=view.bundle,
+        text=view.encoding.text,
+        n_tokens=len(view.encoding),
+        layer=layer,
+        head=head,
+        how=how,
+    ).value
+    before, after = st.columns(2)
+    with before:
+        st.caption(t("attention.with_head"))
+        show_verdict(view.bundle.labels, found.before)
+    with after:
+        st.caption(t("attention.without_head", layer=layer, head=head))
+        show_verdict(view.bundle.labels, found.after)
+    label = class_word(view.bundle.labels[found.winner])
+    st.markdown(t("try.measured", label=label, moved=f"{100 * found.moved:+.2f}", layer=layer, head=head))

@@ -1,0 +1,141 @@
+"""Entropy of every head, rollout through the layers, and whether either agrees with what hiding a word does.
+
+Read next: attention_tendencies.py.
+"""
+
+import math
+
+import streamlit as st
+
+from pages.figures.attention_boards import entropy_board, flow_matrices
+from pages.figures.attention_charts import entropy_bars, hidden_bars, led_bars
+from pages.ui.asking import ask, ask_once
+from pages.ui.attention import board_words, choose_head, on_board
+from pages.ui.boxes import judged, predict
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose
+from pages.ui.verdict import class_word
+from transformer_core.analysis.entropy import head_entropies
+from transformer_core.analysis.flow import attention_flow
+from transformer_core.analysis.occlusion import Evidence, verdict_evidence
+from transformer_core.analysis.ranking import RankCorrelation
+
+CLOSE, LOOSE = 0.7, 0.3
+ROLLOUT = (
+    r"\tilde A_l=\tfrac12\,\bar A_l+\tfrac12 I,\quad \bar A_l=\tfrac1H\textstyle\sum_h A_{l,h},"
+    r"\qquad R=\tilde A_L\cdots\tilde A_2\,\tilde A_1\;"
+)
+ENTROPY = r"H_i=-\sum_j a_{ij}\ln a_{ij}\ \text{nats},\qquad 0\le H_i\le\ln n"
+
+
+def show_flow(view: View) -> None:
+    """Show how broadly each head looks, where the weights lead, and whether that is what counts."""
+    asked = {"bundle": view.bundle, "text": view.encoding.text, "n_tokens": len(view.encoding)}
+    show_entropy(view, asked)
+    show_rollout(view, asked)
+    show_evidence(view, asked)
+
+
+@st.fragment
+def show_entropy(view: View, asked: dict) -> None:
+    """Show the entropy of every head, and of the chosen one at each token."""
+    st.markdown(section("attention", "entropy"))
+    layer, head = choose_head(view)
+    answer = ask(head_entropies, **asked)
+    found, words = answer.value, strings("attention_flow")
+    board_place, bars_place = st.columns(2, gap="large")
+    with board_place:
+        board = entropy_board(
+            found.heads,
+            found.shares,
+            found.greatest,
+            words,
+            board_words(),
+            chosen=(layer, head),
+            version=f"{layer}.{head}|{view.encoding.text}",
+        )
+        show_matrix(board, key="entropy", on_cell=on_board)
+        export_matrix(board, answer, key="entropy")
+    with bars_place:
+        st.latex(ENTROPY)
+        greatest = t("attention.greatest", count=len(view.encoding), nats=f"{found.greatest:.3f}")
+        chart = entropy_bars(
+            found.tokens[layer, head], found.greatest, view.encoding.labels, words | {"greatest": greatest}
+        )
+        title = t("attention.title_head", layer=layer, head=head)
+        st.markdown(f"**{title}**")
+        show_chart(chart, answer, key="entropy_tokens", stem="attention_entropy", label=title)
+
+
+def show_rollout(view: View, asked: dict) -> None:
+    """Show rollout beside the last layer's weights: as matrices, and as what the verdict rests on."""
+    st.subheader(t("attention.rollout"), anchor=False)
+    st.markdown(section("attention", "rollout"))
+    st.latex(ROLLOUT)
+    answer = ask(attention_flow, **asked)
+    found, words = answer.value, strings("attention_flow") | {"query": t("axis.query"), "key": t("axis.key")}
+    labels = view.encoding.labels
+    figure = flow_matrices(
+        found.rollout, found.last, labels, words, strings("matrix"), version=f"rollout|{view.encoding.text}"
+    )
+    show_matrix(figure, key="rollout")
+    export_matrix(figure, answer, key="rollout")
+    chart = led_bars(found.verdict_rollout, found.verdict_last, labels, words)
+    pooled = t("attention.pooled_cls" if view.bundle.config.pooling == "cls" else "attention.pooled_mean")
+    st.markdown(f"**{pooled}**")
+    show_chart(chart, answer, key="led", stem="attention_rests_on", label=pooled)
+
+
+@st.fragment
+def show_evidence(view: View, asked: dict) -> None:
+    """Ask whether the weights agree with the effect of hiding each word, then measure it."""
+    tokenizer = view.bundle.tokenizer
+    there = {"mask": tokenizer.mask_id, "unk": tokenizer.unk_id}
+    substitutes = {name: t(f"attention.substitute_{name}") for name, token_id in there.items() if token_id is not None}
+    st.subheader(t("attention.evidence"), anchor=False)
+    st.markdown(section("attention", "evidence"))
+    if not substitutes:
+        st.info(t("attention.no_substitute"), icon=":material/info:")
+        return
+    default = next(iter(substitutes))
+    substitute = choose(t("attention.substitute"), substitutes, name="attention_substitute", default=default)
+    options = {name: t(f"attention.agree_{name}") for name in ("close", "loose", "none")}
+    guess = predict(
+        t("attention.agree_ask"), options | {"show": t("attention.show")}, about=f"rollout {view.bundle.name}"
+    )
+    if guess is None:
+        return
+    answer = ask_once(verdict_evidence, **asked, substitute=substitute)
+    found, words = answer.value, strings("attention_flow")
+    winner = class_word(view.bundle.labels[found.occlusion.winner])
+    words = words | {"points": t("attention.points", label=winner)}
+    chart = hidden_bars(found.occlusion.change, view.encoding.labels, words)
+    title = t("attention.hidden_title", label=winner, substitute=plain(substitutes[substitute]))
+    st.markdown(f"**{title}**")
+    show_chart(chart, answer, key="hidden", stem="attention_occlusion", label=words["points"])
+    show_agreement(found, guess, options)
+
+
+def show_agreement(found: Evidence, guess: str, options: dict[str, str]) -> None:
+    """Say how far rollout and the last layer's weights agree with the effect, and judge the prediction."""
+    rho = found.rollout_agrees.rho
+    if math.isnan(rho):
+        st.markdown(t("attention.no_rho", count=found.rollout_agrees.count))
+        return
+    outcome = "close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none"
+    if guess in options:
+        st.markdown(judged(guess, outcome, options))
+    for place, (name, agreed) in zip(
+        st.columns(2), {"rollout": found.rollout_agrees, "last": found.last_agrees}.items(), strict=True
+    ):
+        place.metric(t(f"attention.rho_{name}"), f"{agreed.rho:+.2f}", help=t("attention.rho_help"))
+        place.caption(chance_of(agreed))
+
+
+def chance_of(agreed: RankCorrelation) -> str:
+    """Say how often a random order would do as well."""
+    return t("attention.chance", chance=f"{agreed.chance:.1%}", count=agreed.count)

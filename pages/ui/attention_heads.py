@@ -1,0 +1,100 @@
+"""All heads at a glance, one of them large, and the experiment of switching it off.
+
+Read next: attention_arcs.py.
+"""
+
+import streamlit as st
+
+from pages.figures.attention import STEP_NAMES, heads_grid
+from pages.ui.asking import ask
+from pages.ui.attention import choose_head, large_head, matrix_words, on_cell, on_panel, read_heads
+from pages.ui.attention_tendencies import short_names, threshold
+from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import section, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose, switch
+from pages.ui.verdict import class_word, show_verdict
+from transformer_core.analysis.effects import without_head
+from transformer_core.analysis.heads import Heads
+from transformer_core.analysis.tendencies import labelled, tendencies_of
+
+MUCH = 0.05
+
+
+def show_heads(view: View) -> None:
+    """Show the grid, the chosen head and its steps."""
+    st.markdown(section("attention", "look"))
+    grid_place, head_place = st.columns(2, gap="large")
+    with head_place:
+        layer, head = choose_head(view)
+        step = choose(
+            t("attention.step"), {name: t(f"step.{name}") for name in STEP_NAMES}, name="step", default="weights"
+        )
+    answer = read_heads(view, layer, head)
+    with grid_place:
+        show_verdict(view.bundle.labels, answer.value.probabilities)
+        scale_place, names_place = st.columns(2)
+        with scale_place:
+            same_scale = st.toggle(t("attention.same_scale"), True, key="same_scale", bind="query-params")
+        with names_place:
+            named = switch(t("attention.name_heads"), name="attention_names", default=True)
+        grid = heads_grid(
+            answer.value.weights,
+            view.encoding.labels,
+            matrix_words(),
+            layer=layer,
+            head=head,
+            same_scale=same_scale,
+            version=f"{layer}.{head}|{view.encoding.text}",
+            note=section("attention", "grid"),
+            tendencies=names_of_heads(view, answer.value) if named else None,
+        )
+        show_matrix(grid, key="heads", on_select=on_panel)
+        export_matrix(grid, answer, key="heads")
+        head_off_experiment(view, layer, head)
+    with head_place:
+        figure = large_head(view, answer.value, layer, head, step)
+        show_matrix(figure, key="head_large", on_cell=None if step == "mixture" else on_cell)
+        export_matrix(figure, answer, key="head_large")
+
+
+def names_of_heads(view: View, heads: Heads) -> list[list[str]]:
+    """Return a short name of what each head tends to do on this sentence, "" where none can be claimed."""
+    found = tendencies_of([heads.weights], [view.encoding], view.bundle.config.pad_id)
+    names = short_names()
+    return [[names[label] for label in layer] for layer in labelled(found.scores, threshold()).tolist()]
+
+
+def head_off_experiment(view: View, layer: int, head: int) -> None:
+    """Ask for a prediction, then switch the head off and show what that changes."""
+    box = lazy_box(t("try.heading"), icon=":material/science:", key="try_open")
+    if box is None:
+        return
+    with box:
+        st.markdown(section("attention", "try").format(layer=layer, head=head))
+        options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
+        about = f"{view.bundle.name} {view.encoding.text} {layer}.{head}"
+        guess = predict(t("try.guess"), options, about=about)
+        if guess is None:
+            return
+        found = ask(
+            without_head,
+            bundle=view.bundle,
+            text=view.encoding.text,
+            n_tokens=len(view.encoding),
+            layer=layer,
+            head=head,
+        ).value
+        show_verdict(view.bundle.labels, found.after)
+        winner = found.winner
+        outcome = "flips" if found.flips else "much" if abs(found.moved) >= MUCH else "little"
+        moved = t(
+            "try.measured",
+            label=class_word(view.bundle.labels[winner]),
+            moved=f"{100 * found.moved:+.2f}",
+            layer=layer,
+            head=head,
+        )
+        st.markdown(f"{judged(guess, outcome, options)} {moved}")

@@ -1,0 +1,80 @@
+"""The sentence's own vectors: as a heatmap, their lengths, their angles, and one word at two places.
+
+Read next: embeddings_row.py.
+"""
+
+import streamlit as st
+
+from pages.figures.embeddings import cosine_matrix, vectors_matrix
+from pages.figures.embeddings_charts import norm_bars, same_word_curve
+from pages.ui.asking import ask
+from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose
+from transformer_core.analysis.sentence_vectors import same_word, sentence_vectors
+
+STAGES = ("looked_up", "with_positions", "after_layers")
+SAME, CLOSE = 0.99, 0.5
+
+
+@st.fragment
+def show_sentence(view: View) -> None:
+    """Show a sentence's vectors at one stage."""
+    words, ui = strings("embeddings"), strings("matrix")
+    stage = choose(
+        words["stage"], {name: words[f"stage_{name}"] for name in STAGES}, name="embeddings_stage", default=STAGES[0]
+    )
+    st.caption(section("embeddings", stage))
+    answer = ask(
+        sentence_vectors, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding), stage=stage
+    )
+    found, version = answer.value, f"{stage}|{view.encoding.text}"
+    left, right = st.columns([1.5, 1], gap="medium")
+    with left:
+        figure = vectors_matrix(found.vectors, found.labels, words, ui, version=version)
+        show_matrix(figure, key="embeddings_vectors")
+        export_matrix(figure, answer, key="embeddings_vectors_files")
+    with right:
+        figure = cosine_matrix(found.cosine, found.labels, words, ui, version=version)
+        show_matrix(figure, key="embeddings_cosine")
+        export_matrix(figure, answer, key="embeddings_cosine_files")
+        if found.closest is not None:
+            first, second = found.closest
+            names = {"first": plain(found.labels[first]), "second": plain(found.labels[second])}
+            st.markdown(t("embeddings.closest", **names, cosine=f"{found.cosine[first, second]:.3f}"))
+    chart = norm_bars(found.norms, found.labels, words)
+    st.markdown(section("embeddings", "norms"))
+    show_chart(chart, answer, key="embeddings_norms", stem="embedding_norms", label=words["label_norms"])
+
+
+@st.fragment
+def try_same_word(view: View) -> None:
+    """Ask how alike one word's two vectors are, then follow them through the model."""
+    box = lazy_box(t("embeddings.try_same"), icon=":material/science:", key="embeddings_try_same")
+    if box is None:
+        return
+    words = strings("embeddings")
+    with box:
+        try:
+            answer = ask(same_word, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding))
+        except ValueError:
+            st.info(words["no_word_twice"], icon=":material/info:")
+            return
+        found = answer.value
+        question = section("embeddings", "try_same").format(
+            word=plain(found.label), first=found.first, second=found.second
+        )
+        options = {name: words[f"same_{name}"] for name in ("same", "close", "far")}
+        guess = predict(question, options, about=f"same {view.bundle.name} {view.encoding.text}")
+        if guess is None:
+            return
+        last = float(found.cosine[-1])
+        outcome = "same" if last >= SAME else "close" if last >= CLOSE else "far"
+        measured = t("embeddings.same_measured", looked_up=f"{found.cosine[0]:.3f}", last=f"{last:.3f}")
+        st.markdown(f"{judged(guess, outcome, options)} {measured}")
+        chart = same_word_curve(found.cosine, words)
+        show_chart(chart, answer, key="embeddings_same", stem="same_word", label=words["label_same"])

@@ -1,0 +1,98 @@
+"""What a mask does to the verdict, to a row that may see nothing, and which layers it takes.
+
+Read next: masks_batch.py.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from pages.ui.asking import ask
+from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.language import plain, section, t
+from pages.ui.masks import Choices
+from pages.ui.verdict import class_word, show_verdict
+from transformer_core.analysis.masked_rows import masked_row
+from transformer_core.analysis.masking import MaskedHead, masked_head
+
+A_LITTLE = 1.0  # percentage points
+MOST_NAMED = 6
+
+
+def _winner(probabilities: tuple[float, ...]) -> int:
+    return max(range(len(probabilities)), key=probabilities.__getitem__)
+
+
+def show_change(choices: Choices, found: MaskedHead) -> None:
+    """Show the verdict before and after, the change, and how much of the text still reaches it."""
+    labels = choices.view.bundle.labels
+    before_place, after_place, change_place, reach_place = st.columns([2, 2, 1.1, 1.1], gap="medium")
+    with before_place:
+        st.caption(t("masks.before"))
+        show_verdict(labels, found.before)
+    with after_place:
+        st.caption(t("masks.after"))
+        show_verdict(labels, found.after)
+    first = _winner(found.before)
+    moved = 100 * (found.after[first] - found.before[first])
+    with change_place:
+        st.metric(t("masks.change", label=class_word(labels[first])), t("masks.points", moved=f"{moved:+.1f}"))
+    with reach_place:
+        reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
+        st.metric(t("masks.reach"), reached, help=t("masks.reach_help"))
+
+
+def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
+    """Say why a row without any key has weights of 0, with what two other conventions give for that very row."""
+    if not found.wholly_masked:
+        return
+    rows = found.wholly_masked
+    row = rows[0]
+    named = ", ".join(f"**{plain(found.labels[index])}** ({index})" for index in rows[:MOST_NAMED])
+    more = t("masks.more_rows", count=len(rows) - MOST_NAMED) if len(rows) > MOST_NAMED else ""
+    with st.container(border=True, key="masks_wholly_masked"):
+        st.markdown(t("masks.wholly_masked", count=len(rows), rows=named + more))
+        st.markdown(section("masks", "wholly_masked"))
+        one = ask(masked_row, **choices.arguments, row=row).value
+        first = _winner(found.before)
+        lines = [
+            ("zeros", one.zeros, one.verdict_zeros[first]),
+            ("torch", one.torch_attention, one.verdict_zeros[first]),
+            ("softmax", one.softmax, one.verdict_softmax[first]),
+            ("large", one.large, one.verdict_large[first]),
+        ]
+        label = class_word(choices.view.bundle.labels[first])
+        head = [t("masks.convention"), t("masks.least"), t("masks.greatest"), t("masks.sum")]
+        head.append(t("masks.verdict_then", label=label))
+        table = [head, ["---", *["---:"] * 4]]
+        for name, weights, verdict in lines:
+            numbers = [f"{float(number):.4f}" for number in (weights.min(), weights.max(), weights.sum())]
+            table.append([t(f"masks.convention_{name}"), *numbers, f"{verdict:.2%}" if np.isfinite(verdict) else "nan"])
+        st.markdown("\n".join(f"| {' | '.join(line)} |" for line in table))
+        st.caption(
+            t("masks.computed_on", row=plain(found.labels[row]), index=row, layer=choices.layer, head=choices.head)
+        )
+
+
+def compare_layers(choices: Choices) -> None:
+    """Ask which moves the verdict more, this mask in every layer or in the chosen one alone, and measure."""
+    box = lazy_box(t("try.heading"), icon=":material/science:", key="masks_try")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"masks.guess_{name}") for name in ("all", "one", "neither")}
+        guess = predict(section("masks", "try_layers").format(layer=choices.layer), options, about=choices.version)
+        if guess is None:
+            return
+        moved = {}
+        for name in ("all", "one"):
+            found = ask(masked_head, **replace(choices, everywhere=name == "all").arguments).value
+            first = _winner(found.before)
+            moved[name] = 100 * (found.after[first] - found.before[first])
+        apart = abs(moved["all"]) - abs(moved["one"])
+        outcome = "neither" if abs(apart) < A_LITTLE else "all" if apart > 0 else "one"
+        measured = t(
+            "masks.measured_layers", layer=choices.layer, all=f"{moved['all']:+.2f}", one=f"{moved['one']:+.2f}"
+        )
+        st.markdown(f"{judged(guess, outcome, options)} {measured}")

@@ -1,0 +1,100 @@
+"""The page's part on the residual stream: numbers that add up, how the stream grows, who writes how much.
+
+Read next: norm_depth.py.
+"""
+
+import streamlit as st
+
+from pages.figures.norm_stream import growth_chart, name_of, shares_chart, sum_figure, written_chart
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import judged, predict
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.token_choice import choose_token
+from transformer_core.analysis.stream import StreamSum, stream_growth, stream_sum
+
+KINDS = ("embedding", "self_attention", "feed_forward")
+
+
+@st.fragment
+def residual_part(view: View) -> None:
+    """Show the sum for one token, then growth and shares over all tokens."""
+    words, text, n_tokens = strings("norm"), view.encoding.text, len(view.encoding)
+    token, called = choose_token(t("norm.token"), view, name="norm_token")
+    answer = ask(stream_sum, bundle=view.bundle, text=text, n_tokens=n_tokens, token=token)
+    found = answer.value
+    figure = sum_figure(
+        found.parts,
+        found.contributions,
+        found.total,
+        found.stream,
+        words,
+        strings("matrix"),
+        version=f"sum {token}|{text}",
+    )
+    show_matrix(figure, key="norm_sum")
+    export_matrix(figure, answer, key="norm_sum")
+    st.markdown(
+        t(
+            "norm.sum_measured",
+            token=called.replace("`", "'"),
+            difference=f"{found.difference:.1e}",
+            inner=f"{found.inner_difference:.1e}",
+        )
+    )
+    order = "none" if not found.residual else found.norm_order
+    st.markdown(section("norm", f"identity_{order}"))
+    _who_writes(view, answer, token)
+    growth = ask(stream_growth, bundle=view.bundle, text=text, n_tokens=n_tokens)
+    labels = view.encoding.labels
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader(t("norm.growth"), anchor=False)
+        show_chart(
+            growth_chart(growth.value.stages, growth.value.lengths, labels, words, token=token),
+            growth,
+            key="norm_growth",
+            stem="norm_stream_growth",
+            label=t("norm.growth_label"),
+        )
+        first, last = growth.value.lengths[0].mean(), growth.value.lengths[-1].mean()
+        st.caption(
+            t("norm.growth_note", first=f"{first:.2f}", last=f"{last:.2f}", times=f"{last / max(first, 1e-12):.2f}")
+        )
+    with right:
+        st.subheader(t("norm.written"), anchor=False)
+        show_chart(
+            written_chart(growth.value.sublayers, growth.value.written, growth.value.cosines, labels, words),
+            growth,
+            key="norm_written",
+            stem="norm_stream_shares",
+            label=t("norm.written_label"),
+        )
+        st.caption(section("norm", "written"))
+
+
+def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:
+    found = answer.value
+    options = {kind: t(f"norm.kind_{kind}") for kind in KINDS}
+    guess = predict(
+        section("norm", "try_writes"), options, about=f"writes {view.bundle.name} {view.encoding.text} {token}"
+    )
+    if guess is None:
+        return
+    own = [place for place, part in enumerate(found.parts) if part != "norm_shifts"]
+    longest = max(own, key=lambda place: found.norms[place])
+    sublayer = found.parts[longest].rpartition(".")[2]
+    outcome = sublayer if sublayer in KINDS else "embedding"
+    part = name_of(found.parts[longest], strings("norm"))
+    longest_words = t("norm.writes_measured", part=part, length=f"{found.norms[longest]:.3f}")
+    st.markdown(f"{judged(guess, outcome, options)} {longest_words}")
+    show_chart(
+        shares_chart(found.parts, found.norms, strings("norm")),
+        answer,
+        key="norm_shares",
+        stem="norm_contributions",
+        label=t("norm.shares_label"),
+    )

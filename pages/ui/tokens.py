@@ -1,0 +1,55 @@
+"""What the parts of the tokens page share: the chips, their files, and the text that all tokenizers cut.
+
+Read next: tokens_split.py.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from pages.figures.exports import rows_csv, to_npz
+from pages.figures.tokens_chips import COLUMNS, Chips, Line, component_assets, rows_of_chips, to_html
+from pages.ui.asking import Answer
+from pages.ui.boxes import lazy_box
+from pages.ui.component import registered
+from pages.ui.exports import offer_files
+from pages.ui.header import View
+from pages.ui.language import language, strings, t
+
+_ASSETS = component_assets()
+
+
+def read_text(view: View) -> str:
+    """Return the part of the text that the model reads, which every tokenizer is given."""
+    encoding = view.encoding
+    return encoding.text[: max(end for _, end in encoding.offsets)] if encoding.truncated else encoding.text
+
+
+def name_of(kind: str) -> str:
+    """Return what people call a tokenizer."""
+    return t(f"tokens.kind_{kind}")
+
+
+def show_chips(text: str, lines: tuple[Line, ...], *, name: str) -> Chips:
+    """Show lines of tokens and return the figure; `name` is unique on the page."""
+    chips = Chips(text, lines, strings("chips"), name, f"{name}|{text}|{[len(line.ids) for line in lines]}")
+    registered("chips", *_ASSETS)(key=f"chips {name}", data=chips.data())
+    return chips
+
+
+def offer_chips(chips: Chips, answer: Answer[Any]) -> None:
+    """Offer the files of a figure and all its tokens as a table."""
+    columns = {column: t(f"tokens.column_{column}") for column in COLUMNS}
+    files = {
+        "csv": lambda: rows_csv(rows_of_chips(chips, columns)).encode("utf-8-sig"),
+        "npz": lambda: to_npz(answer.arrays),
+        "html": lambda: to_html(chips, title=t("tokens.heading"), language=language()),
+        "py": lambda: answer.script,
+    }
+    left, right = st.columns([1, 5])
+    with left:
+        offer_files(files, key=chips.name, stem=chips.name, note=t("tokens.files"))
+    with right:
+        box = lazy_box(t("tokens.table"), icon=":material/table:", key=f"{chips.name}_table")
+    if box is not None:
+        box.dataframe(rows_of_chips(chips, columns), hide_index=True, width="stretch")

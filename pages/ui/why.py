@@ -1,0 +1,191 @@
+"""One frame for every question of the Why? page: the claim, a prediction, controls, a picture, and what was measured.
+
+Read next: why_scaling.py, the first question.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.figures.charts import Chart
+from pages.figures.matrix import MatrixFigure
+from pages.figures.why_matrices import Square, squares
+from pages.ui.asking import Answer
+from pages.ui.boxes import judged, predict
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose, keep, recall, switch
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an experiment found.
+
+    Args:
+        outcome: the option of the prediction that came true; None where nothing was measured yet.
+        numbers: what the sentence `why.NAME.measured` holds, already written out.
+        part: of the question, where its parts have a sentence each: `why.NAME.measured_PART`.
+    """
+
+    outcome: str | None
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where an experiment stands on the page.
+
+    Args:
+        name: the question's, in keys and in the URL.
+        view: the text and the model.
+        controls, picture: places for what a person sets, and for what they see.
+    """
+
+    name: str
+    view: View
+    controls: DeltaGenerator
+    picture: DeltaGenerator
+
+    def word(self, key: str, **values: object) -> str:
+        """Return one of the question's own words."""
+        return t(f"why.{self.name}.{key}", **values)
+
+    def text(self) -> dict[str, Any]:
+        """Return the model and the sentence as a question of the library takes them."""
+        return {
+            "bundle": self.view.bundle,
+            "text": self.view.encoding.text,
+            "n_tokens": len(self.view.encoding),
+        }
+
+    def chart(self, chart: Chart, answer: Answer[Any], what: str) -> None:
+        """Show a chart under its heading, with its files."""
+        st.markdown(f"**{self.word(what)}**")
+        show_chart(chart, answer, key=f"why_{self.name}_{what}", stem=f"why_{self.name}_{what}", label=self.word(what))
+
+    def matrices(self, matrices: list[Square], answer: Answer[Any], what: str, **options: Any) -> None:
+        """Show matrices between the tokens of the sentence, with their files."""
+        figure: MatrixFigure = squares(
+            matrices,
+            self.view.encoding.labels,
+            strings("matrix"),
+            axes=(t("axis.query"), t("axis.key")),
+            quantity=self.word(what),
+            note=self.word(f"{what}_note"),
+            filename=f"why_{self.name}_{what}",
+            **options,
+        )
+        show_matrix(figure, key=f"why_{self.name}_{what}")
+        export_matrix(figure, answer, key=f"why_{self.name}_{what}")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of the page.
+
+    Args:
+        name: its own, in the URL and in the keys of its words.
+        options: of the prediction.
+        experiment: shows its controls and its picture at the desk and returns what it found.
+    """
+
+    name: str
+    options: tuple[str, ...]
+    experiment: Callable[[Desk], Finding]
+
+
+def show_question(question: Question, view: View) -> None:
+    """Show a question: what is said, what a person expects, what they can change, and what was measured."""
+    name = question.name
+    words, picture = st.columns([2, 3], gap="large")
+    with words:
+        st.subheader(t(f"why.{name}.question"), anchor=False)
+        st.markdown(section("why", name))
+        options = {option: t(f"why.{name}.{option}") for option in question.options}
+        guess = predict(f"**{t(f'why.{name}.predict')}**", options, about=f"why {name}")
+        desk = Desk(name, view, st.container(), picture.container())
+        answer = st.container()
+        st.caption(f"{t('why.source')} {t(f'why.{name}.source')}")
+    try:
+        finding = question.experiment(desk)
+    except ValueError as error:
+        desk.picture.info(t("why.cannot", error=plain(str(error))), icon=":material/info:")
+        return
+    with answer:
+        _tell(name, guess, finding, options)
+
+
+def _tell(name: str, guess: str | None, finding: Finding, options: Mapping[str, str]) -> None:
+    if finding.outcome is None:
+        st.info(t("why.not_yet"), icon=":material/hourglass_empty:")
+        return
+    shown = switch(t("why.show"), name="why_shown", default=False) if guess is None else True
+    if not shown:
+        return
+    part = f"_{finding.part}" if finding.part else ""
+    measured = t(f"why.{name}.measured{part}", **finding.numbers)
+    verdict = f"{judged(guess, finding.outcome, options)} " if guess else ""
+    st.success(f"{verdict}**{t('why.measured')}** {measured}", icon=":material/straighten:")
+
+
+def step_through(label: str, values: Sequence[int], *, name: str, default: int) -> int:
+    """Show a slider over a few values; in the URL by name, and checked on the server."""
+    options = [str(value) for value in values]
+    key = recall(name, str(default))
+    if st.session_state[key] not in options:
+        asked = plain(str(st.session_state[key])[:80])
+        message = t("url.unknown", name=name, asked=asked, options=", ".join(options))
+        st.toast(message, icon=":material/link_off:", duration="infinite")
+        st.session_state[key] = str(default)
+    chosen = st.select_slider(label, options, key=key)
+    keep(name, chosen, str(default))
+    return int(chosen)
+
+
+def layer_of(view: View) -> int:
+    """Let a person choose a layer, the same one on every page."""
+    layers = {str(number): str(number) for number in range(view.bundle.config.n_layers)}
+    return int(choose(t("why.layer"), layers, name="layer", default="0"))
+
+
+def head_of(view: View) -> int:
+    """Let a person choose a head, the same one on every page."""
+    heads = {str(number): str(number) for number in range(view.bundle.config.n_heads)}
+    return int(choose(t("why.head"), heads, name="head", default="0"))
+
+
+def measure_again(name: str) -> int:
+    """Offer to measure times anew, and return which measurement it is."""
+    key = f"why_{name}_measurement"
+    st.session_state.setdefault(key, 0)
+
+    def again() -> None:
+        st.session_state[key] += 1
+
+    st.button(t("why.again"), icon=":material/replay:", key=f"{key}_again", on_click=again)
+    st.caption(t("why.timed"))
+    return st.session_state[key]
+
+
+def percent(share: float) -> str:
+    """Write a share as per cent."""
+    return f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"
+
+
+def scientific(number: float) -> str:
+    """Write a very small number with its power of ten."""
+    return f"{number:.1e}" if number else "0"
+
+
+def milliseconds(seconds: float) -> str:
+    """Write a time in milliseconds with three digits."""
+    return f"{1_000 * seconds:.3g} ms"

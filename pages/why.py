@@ -1,0 +1,41 @@
+"""Why?: the questions that every learner asks, each a runnable experiment with a measured answer.
+
+Read next: ui/why.py.
+"""
+
+import streamlit as st
+
+from pages.ui.glass import under_the_glass
+from pages.ui.header import View, header
+from pages.ui.language import section, t
+from pages.ui.url import choose
+from pages.ui.why import show_question
+from pages.ui.why_cost import COST
+from pages.ui.why_gates import GATES
+from pages.ui.why_heads import HEADS
+from pages.ui.why_positions import POSITIONS
+from pages.ui.why_projections import PROJECTIONS
+from pages.ui.why_residuals import RESIDUALS
+from pages.ui.why_scaling import SCALING
+from pages.ui.why_scorings import SCORINGS
+from pages.ui.why_symmetry import SYMMETRY
+from pages.ui.why_values import VALUES
+
+QUESTIONS = (SCALING, HEADS, PROJECTIONS, SYMMETRY, VALUES, SCORINGS, COST, POSITIONS, RESIDUALS, GATES)
+
+
+@st.fragment
+def explore(view: View) -> None:
+    """Let a person pick a question, and show it; only that one is computed."""
+    names = {question.name: t(f"why.{question.name}.short") for question in QUESTIONS}
+    chosen = choose(t("why.pick"), names, name="why", default=QUESTIONS[0].name)
+    show_question(next(question for question in QUESTIONS if question.name == chosen), view)
+
+
+view = header()
+st.header(t("why.heading"), anchor=False)
+st.markdown(section("why", "look"))
+explore(view)
+under_the_glass(view, sites=("*self_attention*",))
+with st.expander(t("story.why"), icon=":material/school:"):
+    st.markdown(section("why", "why"))

@@ -1,0 +1,74 @@
+"""From a painted cell of a mask to the weights that the model computes under it, in headless Chromium.
+
+Run: python -m tests.benchmarks.painting [--strokes N]
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.benchmarks.keystroke import LISTEN, TEXT
+from tests.e2e.serving import launch, serving, settle
+
+BOUND_MS = 150
+AGAIN = """
+([before]) => window.vitrinePainted.find(([version, at]) => at > window.vitrineKey && version !== before)
+"""
+NOW = """
+() => {
+  const figures = [...document.querySelectorAll("*")].map((host) => host.shadowRoot?.querySelector(".vm"));
+  return figures.find(Boolean).dataset.painted;
+}
+"""
+
+
+def stroke(page: Page) -> float:
+    """Toggle the next cell of the mask; return the milliseconds until the weights under it were painted."""
+    page.keyboard.press("ArrowRight")
+    before = page.evaluate(NOW)
+    page.evaluate("() => { window.vitrinePainted.length = 0; }")
+    page.keyboard.press("Space")
+    found = page.wait_for_function(AGAIN, arg=[before], polling=20).json_value()
+    milliseconds = found[1] - page.evaluate("() => window.vitrineKey")
+    page.wait_for_timeout(250)
+    return milliseconds
+
+
+def main() -> int:
+    """Print the median and the 95th percentile; exit status 1 where the bound is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--strokes", type=int, default=60)
+    strokes = parser.parse_args().strokes
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(Path(folder) / "log") as address,
+        sync_playwright() as playwright,
+    ):
+        browser = launch(playwright)
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(f"{address}/masks?lang=en&text={quote(TEXT)}&masks_preset=everything")
+        settle(page)
+        page.wait_for_selector(".vm[data-painted]")
+        page.wait_for_timeout(1_000)
+        page.evaluate(LISTEN)
+        page.locator(".vm-canvas").first.focus()
+        page.keyboard.press("Home")
+        times = [stroke(page) for _ in range(strokes + 3)][3:]
+        browser.close()
+    times.sort()
+    p95 = times[min(len(times) - 1, int(0.95 * len(times)))]
+    met = p95 <= BOUND_MS
+    print(
+        f"{len(times)} strokes at 32 tokens: median {statistics.median(times):.0f} ms, "
+        f"95th percentile {p95:.0f} ms <= {BOUND_MS} {'ok' if met else 'MISSED'}"
+    )
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

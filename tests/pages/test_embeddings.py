@@ -1,0 +1,197 @@
+"""The embeddings page: every part and control in both languages, in the link, with the library's own numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from pages.ui.asking import ask
+from pages.ui.language import words
+from pages.ui.models import open_bundle
+from tests.pages.running import run, told
+from tests.pages.scripts import repeats, saved_by
+from transformer_core.analysis import tiny_training
+from transformer_core.analysis.arrays import arrays_of
+from transformer_core.analysis.nearest_words import analogy, nearest_words
+from transformer_core.analysis.one_hot import one_hot_row
+from transformer_core.analysis.sentence_vectors import same_word, sentence_vectors
+from transformer_core.analysis.two_embeddings import agreement, counted_space
+from transformer_core.analysis.vocabulary import find
+from transformer_core.analysis.vocabulary_map import vocabulary_map
+
+TEXT = "The film was dull, but the ending was superb."
+PARTS = ("sentence", "row", "neighbours", "map", "counts")
+FEW = "250"
+
+
+@pytest.fixture
+def quick_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train for one epoch only."""
+    monkeypatch.setattr(tiny_training, "TRAINING", replace(tiny_training.TRAINING, epochs=1, batch_size=256))
+    monkeypatch.setattr(tiny_training, "_trained", {})
+
+
+def ids_of(*typed: str) -> list[int]:
+    """Return the ids of words of the shipped model."""
+    return [find(open_bundle("sentiment").tokenizer, word).ids[0] for word in typed]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_stands_in_both_languages(language: str, part: str) -> None:
+    app = run("embeddings", lang=language, text=TEXT, embeddings_part=part, embeddings_count=FEW)
+    assert not app.exception
+    assert not app.error
+    assert not app.toast
+    assert words(language)["embeddings.heading"] in told(app)
+
+
+def test_an_odd_link_is_answered_in_words() -> None:
+    odd = {"embeddings_part": "x", "embeddings_stage": "[a](b)"}
+    app = run("embeddings", text=TEXT, **odd)
+    assert not app.exception
+    assert "embeddings\\_part = x" in told(app).replace("embeddings_part", "embeddings\\_part")
+    assert "](" not in "".join(toast.value for toast in app.toast)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"embeddings_part": "map", "embeddings_count": "1e9", "embeddings_search": "]( <b> 😀 ##ing th " * 20},
+        {"embeddings_part": "map", "embeddings_method": "umap", "embeddings_special": "maybe", "embeddings_count": FEW},
+        {"embeddings_part": "row", "embeddings_token": "999"},
+        {"embeddings_part": "neighbours", "embeddings_word": "a" * 500, "embeddings_measure": "x"},
+        {"embeddings_part": "counts", "embeddings_window": "-1", "embeddings_dimension": "9999"},
+        {"embeddings_part": "counts", "embeddings_word_en": "[UNK]"},
+    ],
+)
+def test_any_other_link_is_survived(odd: dict[str, str]) -> None:
+    app = run("embeddings", text=TEXT, **odd)
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("text", ["😀", "[PAD]", "مرحبا بالعالم", "good " * 300])
+@pytest.mark.parametrize("part", ["sentence", "row"])
+def test_any_text_is_read(text: str, part: str) -> None:
+    app = run("embeddings", text=text, embeddings_part=part, embeddings_try_same="true")
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("stage", ["with_positions", "after_layers"])
+def test_a_stage_shows_its_closest_words(stage: str) -> None:
+    app = run("embeddings", text=TEXT)
+    app.button_group(key="embeddings_stage@embeddings").set_value(stage).run()
+    assert not app.exception
+    bundle = open_bundle("sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXT))
+    found = sentence_vectors(bundle=bundle, text=TEXT, n_tokens=n_tokens, stage=stage)  # type: ignore[arg-type]
+    assert found.closest is not None
+    assert f"{found.cosine[found.closest]:.3f}" in told(app)
+
+
+def test_the_same_word_is_followed_after_a_prediction() -> None:
+    app = run("embeddings", text=TEXT, embeddings_try_same="true")
+    app.radio[0].set_value("close").run()
+    bundle = open_bundle("sentiment")
+    found = same_word(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)))
+    assert f"**{found.cosine[-1]:.3f}**" in told(app)
+
+
+def test_the_row_is_the_product_and_is_timed_after_a_prediction() -> None:
+    app = run("embeddings", text=TEXT, embeddings_part="row")
+    app.selectbox(key="embeddings_token@embeddings").set_value("2").run()
+    assert [metric.value for metric in app.metric] == ["0", "1,280,000", "128"]
+    app.radio[0].set_value("hundred").run()
+    assert not app.exception
+    assert "µs" in told(app)
+
+
+@pytest.mark.parametrize("measure", ["cosine", "centred", "euclidean"])
+def test_neighbours_have_the_librarys_average(measure: str) -> None:
+    app = run("embeddings", text=TEXT, embeddings_part="neighbours", embeddings_word="superb")
+    app.button_group(key="embeddings_measure@embeddings").set_value(measure).run()
+    assert not app.exception
+    (token_id,) = ids_of("superb")
+    found = nearest_words(bundle=open_bundle("sentiment"), token_id=token_id, measure=measure)  # type: ignore[arg-type]
+    assert f"{found.average:.3f}" in told(app)
+
+
+@pytest.mark.parametrize(("word", "said"), [("unwatchability", "2 tokens"), ("电影", "no entry"), ("", "Type a word")])
+def test_a_word_that_has_no_row_is_told_why(word: str, said: str) -> None:
+    app = run("embeddings", text=TEXT, embeddings_part="neighbours")
+    app.text_input(key="embeddings_word@embeddings").set_value(word).run()
+    assert not app.exception
+    assert said in told(app)
+
+
+def test_an_analogy_tells_its_measured_rank_after_a_prediction() -> None:
+    app = run("embeddings", text=TEXT, embeddings_part="neighbours", embeddings_analogy="queen")
+    app.radio[0].set_value("first").run()
+    a, b, c, expected = ids_of("king", "man", "woman", "queen")
+    found = analogy(bundle=open_bundle("sentiment"), a=a, b=b, c=c, expected=expected)
+    assert f"**{found.rank:,}**" in told(app)
+    assert f"**{found.rank_with_given:,}**" in told(app)
+
+
+def test_an_analogy_of_ones_own() -> None:
+    app = run("embeddings", text=TEXT, embeddings_part="neighbours", embeddings_analogy="own", embeddings_d="xyzzyq")
+    assert "tokens" in told(app)
+    app.text_input(key="embeddings_d@embeddings").set_value("awful").run()
+    app.radio[0].set_value("ten").run()
+    assert not app.exception
+    assert "rank" in told(app)
+
+
+@pytest.mark.parametrize(("method", "colour"), [("tsne", "plain"), ("pca", "verdict"), ("space", "verdict")])
+def test_the_map_says_how_far_it_may_be_trusted(method: str, colour: str) -> None:
+    asked = {"embeddings_method": method, "embeddings_colour": colour, "embeddings_count": FEW}
+    app = run("embeddings", text=TEXT, embeddings_part="map", embeddings_search="dull nosuchword", **asked)
+    assert not app.exception
+    found = vocabulary_map(bundle=open_bundle("sentiment"), count=250, method=method)  # type: ignore[arg-type]
+    assert f"{found.trustworthiness:.3f}" in told(app)
+    assert "nosuchword" in told(app)
+
+
+def test_neighbours_on_the_map_agree_as_measured() -> None:
+    app = run("embeddings", text=TEXT, embeddings_part="map", embeddings_count=FEW, embeddings_try_map="true")
+    app.radio[0].set_value("high").run()
+    found = vocabulary_map(bundle=open_bundle("sentiment"), count=250)
+    assert f"**{found.same_side:.1%}**" in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_counting_and_training_are_compared(quick_training, language: str) -> None:
+    app = run("embeddings", lang=language, embeddings_part="counts", embeddings_dimension="8")
+    assert not app.metric
+    app.radio[0].set_value("few").run()
+    app.toggle(key="embeddings_train@embeddings").set_value(True).run()
+    assert not app.exception
+    word = {"en": "dull", "zh": "片"}[language]
+    found = agreement(language=language, window=4, dimension=8, word=word)  # type: ignore[arg-type]
+    assert [metric.value for metric in app.metric] == [f"{found.word:.0%}", f"{found.mean:.1%}", f"{found.chance:.1%}"]
+
+
+def test_the_glass_shows_the_embeddings_own_tensors() -> None:
+    app = run("embeddings", text=TEXT, glass_open="true")
+    assert not app.exception
+    assert any("token_embedding" in str(option) for box in app.selectbox for option in box.options)
+
+
+def test_every_script_repeats_its_numbers() -> None:
+    bundle = open_bundle("sentiment")
+    answers = (
+        ask(sentence_vectors, bundle=bundle, text=TEXT, n_tokens=16, stage="after_layers"),
+        ask(one_hot_row, bundle=bundle, token_id=389),
+        ask(counted_space, language="en", window=2, dimension=8, word="dull", k=10),
+    )
+    for answer in answers:
+        repeats(answer.script, answer.arrays)
+
+
+def test_the_maps_script_repeats_all_but_the_seconds() -> None:
+    answer = ask(vocabulary_map, bundle=open_bundle("sentiment"), count=60, method="pca", fragments=False, special=True)
+    saved = saved_by(answer.script)
+    shown = arrays_of(answer.value)
+    assert saved.keys() == shown.keys()
+    assert abs(saved["xy"] - shown["xy"]).max() < 1e-4

@@ -1,0 +1,81 @@
+"""The arithmetic of the end: memory, sentence vectors, and scores of words and classes.
+
+Vaswani et al. 2017, section 3.4; Devlin et al. 2019 and their code; Reimers and Gurevych 2019. Read next: table.py.
+"""
+
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.arithmetic.attending import linear
+from transformer_core.analysis.arithmetic.beginning import same
+from transformer_core.analysis.arithmetic.flow import Pass
+from transformer_core.analysis.arithmetic.step import Step, Sum, matrix_product
+from transformer_core.models import Bert
+
+
+def memory(run: Pass, scope: str) -> Step:
+    """What leaves the encoder."""
+    source = run.leaving("encoder")
+    return Step(r"x_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"x": source})
+
+
+def cls_embedding(run: Pass, scope: str) -> Step:
+    """The stream's vector at position 0."""
+    source = run.leaving("encoder")
+    return Step(r"x_{0,<j>}", "<x>", same, {"x": run[source][:, 0]}, sources={"x": source})
+
+
+def mean_embedding(run: Pass, scope: str) -> Step:
+    """The mean over what is not padding."""
+    source, pad_id = run.leaving("encoder"), run.config.pad_id
+    x, ids = run[source], run.ids["encoder"]
+    real = torch.ones_like(x[..., 0]) if pad_id is None else (ids != pad_id).double()  # (batch, pos)
+    parts = (x * real[..., None]).mT  # (batch, d_model, pos)
+    n = real.sum(-1, keepdim=True).clamp(min=1.0)
+    return Step(
+        r"\frac{\sum_i m_i\,x_{i,<j>}}{\sum_i m_i}",
+        r"\frac{<sum>}{<n>}",
+        lambda sum, n: sum / n,
+        {"n": n},
+        {"sum": Sum(parts, None, parts.sum(-1))},
+        {"x": source},
+    )
+
+
+def pooled(run: Pass, scope: str) -> Step:
+    """The hyperbolic tangent of a linear map of the vector at position 0."""
+    proj = run.module("pooler_proj")
+    return Step(
+        r"\tanh\left(x_0\cdot W_{:,<j>}+b_{<j>}\right)",
+        r"\tanh\left(<dot>+<b>\right)",
+        _tanh,
+        {"b": proj.bias.double()},
+        {"dot": matrix_product(run["cls_embedding"], proj.weight.double().mT)},
+        {"x_0": "cls_embedding"},
+    )
+
+
+def _tanh(dot: Tensor, b: Tensor) -> Tensor:
+    return torch.tanh(dot + b)
+
+
+def transformed(run: Pass, scope: str) -> Step:
+    """What the normalisation of the masked-word head made."""
+    source = f"{scope}.norm.normalized"
+    return Step(r"y_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"y": source})
+
+
+def logits(run: Pass, scope: str) -> Step:
+    """The stream times the matrix of words."""
+    if isinstance(run.model, Bert):
+        source, proj = "mlm_head.transformed", run.model.mlm_head.output.proj
+    else:
+        source, proj = run.leaving("decoder"), run.module("output").proj
+    return linear(run[source], proj, (r"x_{<i>}", "E^\\top", "b"), {"x": source})
+
+
+def class_logits(run: Pass, scope: str) -> Step:
+    """The sentence's vector times the matrix of classes."""
+    sentence = "pooled" if isinstance(run.model, Bert) else f"{run.config.pooling}_embedding"
+    proj = run.module(scope).class_proj
+    return linear(run[sentence], proj, ("s", "W", "b"), {"s": sentence})

@@ -1,0 +1,175 @@
+"""The one table of how every recorded tensor is computed, and its check in float64.
+
+Read next: ../source.py.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from transformer_core.analysis.arithmetic import attending, beginning, changing, ending, placing
+from transformer_core.analysis.arithmetic.flow import Pass, read_through
+from transformer_core.analysis.arithmetic.step import Cell, Index, Step
+from transformer_core.analysis.arithmetic.writing import apart, entry, greatest, number
+from transformer_core.checkpoints import Bundle
+from transformer_core.sites import site_of
+
+ROUNDINGS = 1024  # how many roundings of the recorded type a sum may be away before it counts as another number
+
+
+class Rule(NamedTuple):
+    """The letter of a tensor's entries, and how it is computed in a scope."""
+
+    letter: str
+    step: Callable[[Pass, str], Step]
+
+
+def _residual(run: Pass, scope: str) -> Step:
+    if scope.endswith("embedding"):
+        return beginning.embedding_sum(run, scope)
+    layer = scope.rpartition(".")[2].startswith("layer")
+    return (changing.layer_residual if layer else changing.residual_sum)(run, scope)
+
+
+def _output(run: Pass, scope: str) -> Step:
+    return (changing.feed_forward_output if scope.endswith("feed_forward") else attending.joined_output)(run, scope)
+
+
+RULES: dict[str, Rule] = {
+    "token_ids": Rule("t", beginning.token_ids),
+    "segment_ids": Rule("s", beginning.segment_ids),
+    "token_embedding": Rule("e", beginning.token_embedding),
+    "scaled_embedding": Rule("e'", beginning.scaled_embedding),
+    "segment_embedding": Rule("s", beginning.segment_embedding),
+    "position_embedding": Rule("p", placing.position_embedding),
+    "residual": Rule("x'", _residual),
+    "mean": Rule(r"\mu", changing.mean),
+    "inverse_deviation": Rule("r", changing.inverse_deviation),
+    "normalized": Rule("y", changing.normalized),
+    "query": Rule("q", attending.query),
+    "key": Rule("k", attending.key),
+    "value": Rule("v", attending.value),
+    "rotated_query": Rule("q'", placing.rotated_query),
+    "rotated_key": Rule("k'", placing.rotated_key),
+    "position_bias": Rule("b", placing.position_bias),
+    "scores": Rule("S", attending.scores),
+    "masked_scores": Rule("S'", attending.masked_scores),
+    "weights": Rule("A", attending.weights),
+    "heads": Rule("z", attending.heads),
+    "output": Rule("o", _output),
+    "pre_activation": Rule("a", changing.pre_activation),
+    "activation": Rule("h", changing.activation),
+    "memory": Rule("m", ending.memory),
+    "cls_embedding": Rule("s", ending.cls_embedding),
+    "mean_embedding": Rule("s", ending.mean_embedding),
+    "pooled": Rule("s", ending.pooled),
+    "transformed": Rule("u", ending.transformed),
+    "logits": Rule(r"\ell", ending.logits),
+    "class_logits": Rule("c", ending.class_logits),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Recomputed:
+    """A recorded tensor beside the same one computed again in float64 from what went into it.
+
+    Args:
+        name: its full name; axes: their names.
+        values: as the model had it; recomputed: from the recorded inputs and the model's parameters.
+        difference: the greatest of all cells.
+        agrees: the difference is no more than rounding explains.
+        edited: somebody put another tensor in its place.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    values: np.ndarray
+    recomputed: np.ndarray
+    difference: float
+    agrees: bool
+    edited: bool
+
+
+@dataclass(frozen=True)
+class CellArithmetic:
+    """Where one cell's number comes from.
+
+    Args:
+        entry: the cell in LaTeX, such as q^{(2)}_{3,7}.
+        cell: its formula in symbols and in numbers, and what these make.
+        result: that in LaTeX.
+        recorded: what the model had.
+        sources: the recorded tensors that went in, by the letter that the formula gives them.
+    """
+
+    entry: str
+    cell: Cell
+    result: str
+    recorded: float
+    sources: Mapping[str, str]
+
+
+@torch.inference_mode()
+def step_of(run: Pass, name: str) -> Step:
+    """Return how a recorded tensor is computed.
+
+    Raises:
+        KeyError: no such leaf, or it was not recorded.
+    """
+    scope, _, leaf = name.rpartition(".")
+    site_of(name)
+    return RULES[leaf].step(run, scope)
+
+
+@torch.inference_mode()
+def recompute(run: Pass, name: str) -> Recomputed:
+    """Compute a recorded tensor again, in float64, and compare all of it."""
+    recorded = run.trace[name]
+    whole = step_of(run, name).whole(tuple(recorded.shape))
+    difference = apart(recorded, whole)
+    rounding = torch.finfo(recorded.dtype).eps if recorded.is_floating_point() else 0.0
+    agrees = difference <= ROUNDINGS * rounding * max(1.0, greatest(recorded))
+    values = recorded.float() if recorded.is_floating_point() else recorded
+    axes = site_of(name).axes
+    return Recomputed(name, axes, values.cpu().numpy(), whole.cpu().numpy(), difference, agrees, run.is_edited(name))
+
+
+@torch.inference_mode()
+def explain_cell(run: Pass, name: str, index: Index) -> CellArithmetic:
+    """Write the arithmetic of one cell.
+
+    Args:
+        index: one number an axis of the recorded tensor.
+
+    Raises:
+        ValueError: the index lies outside.
+    """
+    recorded = run.trace[name]
+    shape = tuple(recorded.shape)
+    if len(index) != len(shape) or not all(0 <= place < side for place, side in zip(index, shape, strict=True)):
+        raise ValueError(f"index={index} must lie within {name} of shape {shape}")
+    step = step_of(run, name)
+    cell = step.cell(index, shape)
+    axes = site_of(name).axes
+    places = tuple(place for axis, place in zip(axes, index, strict=True) if axis not in ("batch", "one"))
+    letter = RULES[name.rpartition(".")[2]].letter
+    return CellArithmetic(entry(letter, places), cell, number(cell.value), float(recorded[index]), step.sources)
+
+
+def tensor_of(*, bundle: Bundle, text: str, n_tokens: int, name: str) -> Recomputed:
+    """Read a text and return one recorded tensor with its check.
+
+    Args:
+        n_tokens: at most so many tokens of the text are read.
+        name: such as ``encoder.layer0.self_attention.query``.
+
+    Raises:
+        ValueError: the bundle reads two texts, or has no such tensor.
+    """
+    run = read_through(bundle, bundle.tokenizer.encode(text, max_len=n_tokens))
+    if name not in run.trace:
+        raise ValueError(f"name={name!r} is not recorded; recorded: {', '.join(run.trace)}")
+    return recompute(run, name)

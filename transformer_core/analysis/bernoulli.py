@@ -1,0 +1,112 @@
+"""GELU as a coin: x is kept with probability Phi(x), else 0; the mean over many tosses is x Phi(x).
+
+Hendrycks and Gimpel 2016, section 2. Read next: neurons.py.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.layers.feed_forward import gelu
+
+MOST_DRAWS = 10_000
+REPEATS = 400
+FIRST_DRAWS = 10
+MOST_PLACES = 400
+
+
+@dataclass(frozen=True, eq=False)
+class CoinTosses:
+    """Tosses of the coin that GELU is the mean of, and how fast their mean comes near.
+
+    Shapes:
+        kept: (draw); running_mean, drawn: (place), the mean after so many draws
+        sizes, root_mean_square: (size)
+
+    Args:
+        x: what is tossed for.
+        probability: Phi(x), that it is kept.
+        expected: GELU(x), computed exactly.
+        kept: whether each toss kept x.
+        drawn: number of draws at each place of the running mean, evenly spread on a logarithmic axis.
+        mean: of all tosses; error is its distance from `expected`.
+        sizes: numbers of draws whose error was measured.
+        root_mean_square: error of the mean over as many draws, over `repeats` independent series.
+        slope: of log error over log draws, by least squares; nan where no toss ever differed from the others.
+        repeats: independent series.
+    """
+
+    x: float
+    probability: float
+    expected: float
+    kept: np.ndarray
+    drawn: np.ndarray
+    running_mean: np.ndarray
+    mean: float
+    error: float
+    sizes: np.ndarray
+    root_mean_square: np.ndarray
+    slope: float
+    repeats: int
+
+
+def coin_tosses(*, x: float, draws: int, seed: int) -> CoinTosses:
+    """Toss the coin `draws` times, and measure over many series how the error of the mean falls.
+
+    Args:
+        x: the pre-activation.
+        draws: from 10 to 10,000.
+        seed: of the tosses; the error is measured on series with seeds of their own.
+
+    Raises:
+        ValueError: draws is outside its range.
+    """
+    if not FIRST_DRAWS <= draws <= MOST_DRAWS:
+        raise ValueError(f"draws={draws} must be from {FIRST_DRAWS} to {MOST_DRAWS}")
+    value = torch.tensor(x, dtype=torch.float64)
+    probability = float(torch.special.ndtr(value))
+    expected = float(gelu(value))
+    kept = _tossed(probability, (draws,), seed)  # (draw)
+    drawn = np.unique(np.geomspace(1, draws, min(draws, MOST_PLACES)).round().astype(int))
+    running_mean = (kept.cumsum(0).numpy()[drawn - 1] / drawn) * x
+    sizes, errors = _errors(x, probability, expected, seed)
+    return CoinTosses(
+        x=x,
+        probability=probability,
+        expected=expected,
+        kept=kept.bool().numpy(),
+        drawn=drawn,
+        running_mean=running_mean,
+        mean=float(running_mean[-1]),
+        error=abs(float(running_mean[-1]) - expected),
+        sizes=sizes,
+        root_mean_square=errors,
+        slope=log_log_slope(sizes, errors),
+        repeats=REPEATS,
+    )
+
+
+def log_log_slope(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the slope of log y over log x by least squares; nan where fewer than two y are above 0, or all equal."""
+    there = (y > 0) & np.isfinite(y)
+    if there.sum() < 2 or np.ptp(y) <= 1e-9 * np.abs(y).max():
+        return float("nan")
+    return float(np.polyfit(np.log(x[there]), np.log(y[there]), 1)[0])
+
+
+def _tossed(probability: float, shape: tuple[int, ...], seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.rand(shape, generator=generator, dtype=torch.float64) < probability).double()
+
+
+def _errors(x: float, probability: float, expected: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many draws, and the root of the mean squared error over independent series.
+
+    A series' number of kept draws comes in one piece from the binomial law, which is that of their sum.
+    """
+    sizes = np.geomspace(FIRST_DRAWS, MOST_DRAWS, 10).round().astype(int)
+    generator = np.random.default_rng((seed, REPEATS))
+    kept = np.stack([generator.binomial(size, probability, REPEATS) / size for size in sizes])  # (size, series)
+    return sizes, np.sqrt(np.square(kept * x - expected).mean(-1))

@@ -1,0 +1,133 @@
+"""What a model is asked to guess, so that its guesses with and without order can be compared.
+
+Devlin et al. 2019, section 3.1 (hidden words); Radford et al. 2018, eq. 1 (next words). Read next: order_worth.py.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_core.checkpoints import Bundle
+from transformer_core.probe import capture
+from transformer_core.text import Encoding, Tokenizer
+from transformer_core.training.corpora.grammar import Language
+from transformer_core.training.corpora.reviews import reviews, written_reviews
+from transformer_core.training.corpora.writing import Review
+
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+LABELS = ("negative", "positive")
+HIDDEN = 0.15
+MOST_HIDDEN_HERE = 16
+SAMPLE = 20
+NOT_ASKED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Texts of one length whose special tokens stand at the same places.
+
+    Shapes:
+        token_ids: (text, pos), what is read
+        targets: (text, guess), the right class, next token or hidden token; -1 where nothing is asked
+
+    Args:
+        special: which places hold special tokens, (pos,).
+        plain: which texts say what they mean without turning their words round, (text,); None for a typed text.
+    """
+
+    token_ids: Tensor
+    targets: Tensor
+    special: tuple[bool, ...]
+    plain: Tensor | None = None
+
+
+def best_language(tokenizer: Tokenizer) -> Language:
+    """Return the language that a tokenizer knows best: least is unknown, and then a byte takes fewest tokens."""
+
+    def cost(language: Language) -> tuple[float, float]:
+        texts = [example.text for example in reviews(language, train=0, held_out=SAMPLE)[1]]
+        encodings = tokenizer.encode_batch(texts)
+        tokens = sum(len(encoding) for encoding in encodings)
+        unknown = sum(sum(encoding.unknown) for encoding in encodings)
+        return round(unknown / tokens, 2), tokens / sum(len(text.encode()) for text in texts)
+
+    return min(LANGUAGES, key=cost)
+
+
+def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]:
+    """Return the language and held-out reviews of the built-in corpus, grouped by length.
+
+    Raises:
+        ValueError: the bundle is no classifier of negative and positive, no gpt and no bert; count is less than 1.
+    """
+    _check_kind(bundle)
+    if bundle.kind == "classifier" and bundle.labels != LABELS:
+        raise ValueError(f"{bundle.name} tells {', '.join(bundle.labels)}; the reviews at hand are {', '.join(LABELS)}")
+    if count < 1:
+        raise ValueError(f"texts={count} must be at least 1")
+    language = best_language(bundle.tokenizer)
+    _, written = written_reviews(language, train=0, held_out=count + count % 2)
+    encodings = bundle.tokenizer.encode_batch(
+        [review.text for review in written[:count]], max_len=bundle.config.max_len
+    )
+    groups: dict[tuple[bool, ...], list[tuple[Encoding, Review]]] = defaultdict(list)
+    for encoding, review in zip(encodings, written, strict=False):
+        groups[encoding.special].append((encoding, review))
+    return language, [_group(bundle, special, members) for special, members in groups.items() if len(special) > 1]
+
+
+def _group(bundle: Bundle, special: tuple[bool, ...], members: list[tuple[Encoding, Review]]) -> Cases:
+    ids = torch.tensor([encoding.ids for encoding, _ in members])
+    if bundle.kind == "classifier":
+        plain = torch.tensor([review.construction == "plain" for _, review in members])
+        return Cases(ids, torch.tensor([[review.label] for _, review in members]), special, plain)
+    if bundle.kind == "gpt":
+        return _next_tokens(bundle, ids, special)
+    own = torch.tensor([not is_special for is_special in special])
+    draws = torch.rand(ids.shape, generator=torch.Generator().manual_seed(len(special))).masked_fill(~own, 2.0)
+    hidden = (draws < HIDDEN) | (draws == draws.amin(-1, keepdim=True)) & own  # at least one a text
+    return _hidden_tokens(bundle, ids, hidden, special)
+
+
+def cases_of_text(bundle: Bundle, text: str, n_tokens: int) -> Cases:
+    """Return the guesses that one text asks for; the right class is the one that a classifier says with order.
+
+    Raises:
+        ValueError: another kind of model, or a text that leaves nothing to guess.
+    """
+    _check_kind(bundle)
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    ids = torch.tensor([encoding.ids])
+    if bundle.kind == "classifier":
+        logits, _ = capture(bundle.model, ids.to(next(bundle.model.parameters()).device), sites=())
+        return Cases(ids, logits.cpu().argmax(-1)[:, None], encoding.special)
+    if bundle.kind == "gpt":
+        if len(encoding) < 2:
+            raise ValueError(f"text={text!r:.40} has {len(encoding)} tokens; guessing the next one needs 2")
+        return _next_tokens(bundle, ids, encoding.special)
+    own = [place for place, is_special in enumerate(encoding.special) if not is_special]
+    if not own:
+        raise ValueError(f"text={text!r:.40} has no token of its own to hide")
+    places = [own[i * len(own) // min(len(own), MOST_HIDDEN_HERE)] for i in range(min(len(own), MOST_HIDDEN_HERE))]
+    hidden = torch.zeros(len(places), len(encoding), dtype=torch.bool)
+    hidden[range(len(places)), places] = True
+    return _hidden_tokens(bundle, ids.expand(len(places), -1), hidden, encoding.special)
+
+
+def _check_kind(bundle: Bundle) -> None:
+    if bundle.kind not in ("classifier", "gpt", "bert"):
+        raise ValueError(f"{bundle.name} is a {bundle.kind}; order is measured for a classifier, a gpt or a bert")
+
+
+def _next_tokens(bundle: Bundle, ids: Tensor, special: tuple[bool, ...]) -> Cases:
+    pad_id = NOT_ASKED if bundle.config.pad_id is None else bundle.config.pad_id
+    return Cases(ids, ids[:, 1:].masked_fill(ids[:, 1:] == pad_id, NOT_ASKED), special)
+
+
+def _hidden_tokens(bundle: Bundle, ids: Tensor, hidden: Tensor, special: tuple[bool, ...]) -> Cases:
+    mask_id = bundle.tokenizer.mask_id
+    if mask_id is None:
+        raise ValueError(f"{bundle.name} has no token [MASK] to hide a word behind")
+    return Cases(ids.masked_fill(hidden, mask_id), ids.masked_fill(~hidden, NOT_ASKED), special)

@@ -1,0 +1,165 @@
+"""What order is worth: how much worse a trained model does once positions or tokens are shuffled, or positions removed.
+
+After Sinha et al. 2021, who shuffle words in training; here the model is already trained. Read next: ../heads.py.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from transformer_core.analysis.positions.order_cases import NOT_ASKED, Cases, cases_of_reviews, cases_of_text
+from transformer_core.analysis.positions.ordering import TREATMENTS, order_edits, shuffled_order
+from transformer_core.checkpoints import Bundle
+from transformer_core.probe import capture
+
+MEASURES = {"classifier": "accuracy", "bert": "accuracy", "gpt": "nats"}
+Guesses = tuple[Tensor, Tensor]  # log probabilities (guess, outcome) and the right outcomes (guess,)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderWorth:
+    """How a model does with order, and without it.
+
+    Shapes:
+        accuracy, nats, moved, plain, turned: (treatment, seed); probabilities: (treatment, seed, class)
+
+    Args:
+        treatments: TREATMENTS, in their order.
+        measure: the array that tells most of this kind of model, "accuracy" or "nats".
+        accuracy: share of right guesses, in [0, 1]: classes, next tokens or hidden tokens.
+        nats: mean cross entropy of a guess.
+        moved: mean total variation distance, in [0, 1], between the guesses with order and those without; not a
+            number where shuffled tokens ask for other guesses, as of a GPT.
+        guesses: how many guesses each figure rests on.
+        texts: how many texts.
+        language: of the reviews; "" where a text was given.
+        ways_differ: greatest difference of a probability between shuffling positions and shuffling tokens by one
+            permutation; None for a model that cannot look ahead, to which these are two things.
+        plain, turned: a classifier's accuracy on reviews that say what they mean ("What a dull film!"), and on those
+            that turn their words round ("not a dull scene"), which order alone can tell; else None.
+        probabilities: of one text's classes; None for other models, and for reviews.
+    """
+
+    treatments: tuple[str, ...]
+    measure: str
+    accuracy: np.ndarray
+    nats: np.ndarray
+    moved: np.ndarray
+    guesses: int
+    texts: int
+    language: str
+    ways_differ: float | None
+    plain: np.ndarray | None
+    turned: np.ndarray | None
+    probabilities: np.ndarray | None
+
+
+def what_order_is_worth(*, bundle: Bundle, texts: int = 200, seeds: int = 5) -> OrderWorth:
+    """Measure a model on held-out reviews of the built-in corpus, in the language that its tokenizer knows best.
+
+    A classifier tells their class, a GPT guesses each next token, a BERT the hidden ones of 15 %.
+
+    Args:
+        bundle: of a classifier of negative and positive, a gpt or a bert.
+        texts: how many reviews.
+        seeds: how many shuffles, numbered from 0.
+
+    Raises:
+        ValueError: the bundle is of another kind or has other classes.
+    """
+    language, cases = cases_of_reviews(bundle, texts)
+    return _measured(bundle, cases, seeds, language)
+
+
+def what_order_is_worth_here(*, bundle: Bundle, text: str, n_tokens: int, seeds: int = 20) -> OrderWorth:
+    """Measure a model on one text; what a classifier says of it with order counts as right.
+
+    A BERT guesses each token in turn, at most 16 of them, evenly spread.
+
+    Args:
+        bundle: of a classifier, a gpt or a bert.
+        text: what is read.
+        n_tokens: how many tokens of it at most.
+        seeds: how many shuffles, numbered from 0.
+
+    Raises:
+        ValueError: the bundle is of another kind, or the text leaves nothing to guess.
+    """
+    return _measured(bundle, [cases_of_text(bundle, text, n_tokens)], seeds, "")
+
+
+def _measured(bundle: Bundle, cases: list[Cases], seeds: int, language: str) -> OrderWorth:
+    sums = np.zeros((3, len(TREATMENTS), seeds))  # right, nats, moved
+    verdicts = np.zeros((len(TREATMENTS), seeds, bundle.config.n_classes))
+    right = np.zeros((2, len(TREATMENTS), seeds))  # on turned and on plain reviews
+    reviews, count, differ = np.zeros(2), 0, 0.0
+    for case in cases:
+        kept, removed = (_guesses(bundle, case, way) for way in ("kept", "positions_removed"))
+        count += len(kept[1])
+        reviews += 0 if case.plain is None else np.bincount(case.plain.int().numpy(), minlength=2)
+        for seed in range(seeds):
+            order = shuffled_order(case.special, seed)
+            shuffled = _guesses(bundle, case, "positions_shuffled", order)
+            moved = _guesses(bundle, case, "tokens_shuffled", order)
+            ways = (kept, shuffled, removed, moved)  # as TREATMENTS
+            sums[:, :, seed] += np.transpose([_sums(way, kept) for way in ways])
+            if bundle.kind == "classifier":
+                verdicts[:, seed] = [way[0][0].exp().tolist() for way in ways]
+                right[:, :, seed] += np.transpose([_right(way, case) for way in ways])
+            if bundle.kind == "gpt":
+                sums[2, 3, seed] = np.nan
+            else:
+                differ = max(differ, float((shuffled[0].exp() - moved[0].exp()).abs().max()))
+    accuracy, nats, distance = sums / max(count, 1)
+    turned, plain = right / reviews.clip(1)[:, None, None] if reviews.all() else (None, None)
+    return OrderWorth(
+        treatments=TREATMENTS,
+        measure=MEASURES[bundle.kind],
+        accuracy=accuracy,
+        nats=nats,
+        moved=distance,
+        guesses=count,
+        texts=sum(len(case.token_ids) for case in cases) if language else 1,
+        language=language,
+        ways_differ=None if bundle.kind == "gpt" else differ,
+        plain=plain,
+        turned=turned,
+        probabilities=verdicts if bundle.kind == "classifier" and not language else None,
+    )
+
+
+def _right(way: Guesses, case: Cases) -> tuple[float, float]:
+    """Return how many turned and how many plain reviews are told rightly; none where the text is a typed one."""
+    if case.plain is None:
+        return 0.0, 0.0
+    right = way[0].argmax(-1) == way[1]  # (text,)
+    return float(right[~case.plain].sum()), float(right[case.plain].sum())
+
+
+def _sums(way: Guesses, kept: Guesses) -> tuple[float, float, float]:
+    """Return how many guesses are right, their nats, and their distance from those with order."""
+    log_probabilities, wanted = way
+    right = float((log_probabilities.argmax(-1) == wanted).sum())
+    nats = -float(log_probabilities.gather(-1, wanted[:, None]).sum())
+    return right, nats, float((log_probabilities.exp() - kept[0].exp()).abs().sum() / 2)
+
+
+def _guesses(bundle: Bundle, case: Cases, way: str, order: Tensor | None = None) -> Guesses:
+    """Let the model guess one way; order is the permutation that shuffles."""
+    ids, edits = case.token_ids, {}
+    if order is not None and way == "tokens_shuffled":
+        ids = ids[:, order.argsort()]
+    elif way != "kept":
+        edits = order_edits(bundle.config.positions, order)
+    output, _ = capture(bundle.model, ids.to(next(bundle.model.parameters()).device), sites=(), edits=edits)
+    targets = case.targets
+    if bundle.kind == "classifier":
+        logits = output[:, None]  # (text, 1, class)
+    elif bundle.kind == "gpt":
+        logits, targets = output[:, :-1], ids[:, 1:].masked_fill(targets == NOT_ASKED, NOT_ASKED)
+    else:
+        logits = output.mlm_logits  # (text, pos, vocab)
+        logits = logits[:, order] if order is not None and way == "tokens_shuffled" else logits
+    asked = targets != NOT_ASKED
+    return logits.cpu()[asked].double().log_softmax(-1), targets[asked]

@@ -1,0 +1,176 @@
+"""Token plus position: how long the two vectors are, what sqrt(d_model) changes, and why adding is concatenating, tied.
+
+Vaswani et al. 2017, sections 3.4 and 3.5. Read next: ordering.py.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_core.analysis.positions.parts import first_attention, input_embedding
+from transformer_core.checkpoints import Bundle
+from transformer_core.layers.positions import sinusoidal_table
+from transformer_core.probe import Edit, capture
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Token and position vectors of one text, with the embeddings as they lie in the matrix and times sqrt(d_model).
+
+    Shapes:
+        token_norms, position_norms: (pos,)
+        cosine_token, cosine_position: (2, pos), of the sum to either summand; row 0 unscaled, row 1 scaled
+        probabilities: (2, class), the verdict with the embeddings unscaled, and scaled
+
+    Args:
+        factor: sqrt(d_model).
+        scaled_in_model: whether this model multiplies.
+        added_in_model: whether this model adds position vectors; else the paper's stand in for them.
+        token_norms: of the rows of the embedding matrix, before the factor.
+        vocabulary_norm: mean norm over the whole matrix, before the factor.
+        probabilities: None for other models than classifiers.
+    """
+
+    factor: float
+    scaled_in_model: bool
+    added_in_model: bool
+    token_norms: np.ndarray
+    position_norms: np.ndarray
+    vocabulary_norm: float
+    cosine_token: np.ndarray
+    cosine_position: np.ndarray
+    probabilities: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Concatenated:
+    """W[e; p] = W1 e + W2 p, with real e, p and W1; all vectors are (d_query,).
+
+    Args:
+        token, position: what e and p are of.
+        of_token, of_position: W1 e and W1 p.
+        added: W1 (e + p).
+        tied: [W1 W1] [e; p].
+        free: [W1 W2] [e; p].
+        difference: greatest |added - tied|.
+        free_share: length of free - added as a share of the length of added.
+        confused: how far apart two different inputs with one sum come out, by [W1 W1] and by [W1 W2]: the position
+            next to p, with what it lacks put into e.
+        parameters: numbers in W1 and in [W1 W2].
+    """
+
+    token: str
+    position: int
+    of_token: np.ndarray
+    of_position: np.ndarray
+    added: np.ndarray
+    tied: np.ndarray
+    free: np.ndarray
+    difference: float
+    free_share: float
+    confused: tuple[float, float]
+    parameters: tuple[int, int]
+
+
+def _vectors(bundle: Bundle, text: str, n_tokens: int) -> tuple[tuple[str, ...], Tensor, Tensor]:
+    """Return labels, rows of the embedding matrix and position vectors, both (pos, d_model)."""
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    part = input_embedding(bundle)
+    token = part.token.weight.detach()[list(encoding.ids)].float().cpu()
+    if part.position is None:
+        return encoding.labels, token, sinusoidal_table(len(encoding), bundle.config.d_model)
+    return encoding.labels, token, part.position(len(encoding), torch.device("cpu")).detach().float().cpu()
+
+
+@torch.inference_mode()
+def token_and_position(*, bundle: Bundle, text: str, n_tokens: int) -> Sums:
+    """Compare token and position vectors of a text, with and without the factor sqrt(d_model).
+
+    Args:
+        bundle: any model.
+        text: what is read.
+        n_tokens: how many tokens of it at most.
+
+    Raises:
+        ValueError: an odd d_model where the model adds no positions.
+    """
+    _, token, position = _vectors(bundle, text, n_tokens)
+    factor = math.sqrt(bundle.config.d_model)
+    both = torch.stack([token, token * factor])  # (2, pos, d_model)
+    total = both + position
+    return Sums(
+        factor=factor,
+        scaled_in_model=bundle.config.scale_embeddings,
+        added_in_model=input_embedding(bundle).position is not None,
+        token_norms=token.norm(dim=-1).numpy(),
+        position_norms=position.norm(dim=-1).numpy(),
+        vocabulary_norm=float(input_embedding(bundle).token.weight.float().norm(dim=-1).mean()),
+        cosine_token=F.cosine_similarity(total, both, dim=-1).numpy(),
+        cosine_position=F.cosine_similarity(total, position.expand_as(total), dim=-1).numpy(),
+        probabilities=_verdicts(bundle, text, n_tokens, factor) if bundle.kind == "classifier" else None,
+    )
+
+
+def _verdicts(bundle: Bundle, text: str, n_tokens: int, factor: float) -> np.ndarray:
+    ids = torch.tensor([bundle.tokenizer.encode(text, max_len=n_tokens).ids])
+    ids = ids.to(next(bundle.model.parameters()).device)
+    changed: Mapping[str, Edit] = (
+        {"*embedding.scaled_embedding": lambda x: x / factor}
+        if bundle.config.scale_embeddings
+        else {"*embedding.token_embedding": lambda x: x * factor}
+    )
+    usual, other = (
+        capture(bundle.model, ids, sites=(), edits=edits)[0][0].softmax(-1).cpu().numpy() for edits in ({}, changed)
+    )
+    return np.stack([other, usual] if bundle.config.scale_embeddings else [usual, other])
+
+
+@torch.inference_mode()
+def adding_is_concatenating(*, bundle: Bundle, text: str, n_tokens: int, place: int) -> Concatenated:
+    """Multiply a token's and its position's vector by a model's own projection: added, and one behind the other.
+
+    W1 is the query projection of the first layer, without its bias. Where [W1 W2] is free, W2 stands for any other
+    matrix; here it is the key projection of the same layer. Departure: a norm that the model may put before the
+    projection is left out, for it is not linear.
+
+    Args:
+        bundle: any model with projections.
+        text: what is read.
+        n_tokens: how many tokens of it at most.
+        place: of the token.
+
+    Raises:
+        ValueError: there is no such place, or the model has no query and key projections.
+    """
+    labels, rows, positions = _vectors(bundle, text, n_tokens)
+    if not 0 <= place < len(labels):
+        raise ValueError(f"place={place} must be from 0 to {len(labels) - 1}")
+    attention = first_attention(bundle)
+    if attention.query_proj is None or attention.key_proj is None:
+        raise ValueError(f"{bundle.name} has no query and key projections of its own; adding is compared through them")
+    first, second = (proj.weight.detach().float().cpu() for proj in (attention.query_proj, attention.key_proj))
+    token = rows[place] * (math.sqrt(bundle.config.d_model) if bundle.config.scale_embeddings else 1.0)
+    position = positions[place]
+    tied, free = torch.cat([first, first], 1), torch.cat([first, second], 1)  # (d_query, 2 d_model)
+    together = torch.cat([token, position])
+    neighbour = positions[place - 1 if place else min(1, len(labels) - 1)]
+    moved = torch.cat([token + position - neighbour, neighbour])
+    added = first @ (token + position)
+    return Concatenated(
+        token=labels[place],
+        position=place,
+        of_token=(first @ token).numpy(),
+        of_position=(first @ position).numpy(),
+        added=added.numpy(),
+        tied=(tied @ together).numpy(),
+        free=(free @ together).numpy(),
+        difference=float((tied @ together - added).abs().max()),
+        free_share=float((free @ together - added).norm() / added.norm()),
+        confused=(float((tied @ (together - moved)).norm()), float((free @ (together - moved)).norm())),
+        parameters=(first.numel(), free.numel()),
+    )

@@ -1,0 +1,96 @@
+"""What does attention cost? n^2 d for the scores and n d^2 for the maps, timed here and held against the counts.
+
+Vaswani et al. 2017, table 1. Read next: joined_positions.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_core.analysis.bernoulli import log_log_slope
+from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
+from transformer_core.config import ModelConfig
+from transformer_core.layers.blocks import EncoderBlock
+from transformer_core.layers.initialization import initialize
+from transformer_core.layers.scoring import dot_product_scores, masked_softmax
+
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+WIDTHS = (16, 32, 64, 128, 256, 512)
+LATE = 4
+LONGEST = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """How long attention and a whole encoder layer take, as one size grows.
+
+    Shapes:
+        sizes, attention, fused, layer, attention_count, layer_count: (size,)
+
+    Args:
+        attention: softmax(q k^T / sqrt(d)) v of one head, written out, in seconds; medians on one thread.
+        fused: the same by torch's scaled_dot_product_attention, which never lays the n x n weights down.
+        layer: an encoder layer: projections, attention, feed-forward of 4 d, two normalisations.
+        attention_count, layer_count: multiplications of the matrix products, from the formulas.
+        attention_slope, fused_slope, layer_slope: of log time against log size, over the four largest sizes.
+        attention_count_slope, layer_count_slope: the same of the counts.
+        even: the size at which both kinds of work have equally many multiplications, 2 n^2 d = (4 + 8) n d^2, n = 6 d.
+    """
+
+    sizes: np.ndarray
+    attention: np.ndarray
+    fused: np.ndarray
+    layer: np.ndarray
+    attention_count: np.ndarray
+    layer_count: np.ndarray
+    attention_slope: float
+    fused_slope: float
+    layer_slope: float
+    attention_count_slope: float
+    layer_count_slope: float
+    even: float
+
+
+def _calls(n_tokens: int, d_model: int, seed: int) -> tuple[Callable[[], Tensor], ...]:
+    generator = torch.Generator().manual_seed(seed)
+    query, key, value = torch.randn(3, 1, 1, n_tokens, d_model, generator=generator)
+    block = EncoderBlock(ModelConfig(vocab_size=1, d_model=d_model, n_heads=1, d_ff=4 * d_model, dropout=0.0))
+    initialize(block, generator)
+    block.eval()
+    return (
+        lambda: masked_softmax(dot_product_scores(query, key), some_hidden=False) @ value,
+        lambda: F.scaled_dot_product_attention(query, key, value),
+        lambda: block(query[0]),
+    )
+
+
+@torch.inference_mode()
+def time_attention(*, along: str, other: int, seed: int, measurement: int) -> Cost:
+    """Time attention for growing n at one d, or for growing d at one n.
+
+    Args:
+        along: "length" or "width": what grows.
+        other: the size that stays: d_model, or n; 1 to 1,024.
+        seed: of vectors and weights, which are random: times do not depend on them.
+        measurement: any number; another one measures anew.
+
+    Raises:
+        ValueError: along or other is outside what it may be.
+    """
+    if along not in ("length", "width") or not 1 <= other <= LONGEST:
+        raise ValueError(f"along={along!r} must be 'length' or 'width', and other={other} from 1 to {LONGEST}")
+    sizes = np.array(LENGTHS if along == "length" else WIDTHS)
+    times, counts = [], []
+    for size in sizes.tolist():
+        n_tokens, d_model = (size, other) if along == "length" else (other, size)
+        with alone_on_one_thread():
+            times.append([median_seconds(call) for call in _calls(n_tokens, d_model, seed)])
+        attention_count = 2 * n_tokens**2 * d_model
+        counts.append((attention_count, attention_count + 12 * n_tokens * d_model**2))
+    columns = [*np.array(times).T, *np.array(counts).T]
+    slopes = [log_log_slope(sizes[-LATE:], column[-LATE:]) for column in columns]
+    return Cost(sizes, *columns, *slopes, even=6.0 * other if along == "length" else other / 6)

@@ -1,0 +1,134 @@
+"""Add positions, or concatenate them? A short training of both and of neither, on a task where order is everything.
+
+Vaswani et al. 2017, section 3.5 (adding). W [e; p] = W_e e + W_p p, so that adding is concatenating with two maps
+that are one. Read next: residuals.py.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_core.analysis.why.short_training import Lesson, Trial, train_each
+from transformer_core.config import ModelConfig
+from transformer_core.layers.blocks import EncoderBlock, Stack
+from transformer_core.layers.embeddings import InputEmbedding
+from transformer_core.layers.linear import Linear
+from transformer_core.layers.positions import SinusoidalPositions
+from transformer_core.training.config import TrainConfig
+
+SYMBOLS, LENGTH = 10, 8
+STEPS, BATCH, HELD_OUT = 240, 64, 512
+CONFIG = ModelConfig(
+    vocab_size=SYMBOLS,
+    d_model=32,
+    n_heads=4,
+    d_ff=64,
+    n_layers=1,
+    max_len=LENGTH,
+    dropout=0.0,
+    pad_id=None,
+    scale_embeddings=True,
+)
+TRAINING = TrainConfig(learning_rate=5e-3, batch_size=BATCH)
+
+
+class ConcatenatedEmbedding(nn.Module):
+    """W [e; p]: token and position laid end to end and projected back to d_model."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.words = InputEmbedding(replace(config, positions="none"))
+        self.position = SinusoidalPositions(config.max_len, config.d_model)
+        self.proj = Linear(2 * config.d_model, config.d_model, bias=False)
+
+    def forward(self, token_ids: Tensor) -> Tensor:
+        """Embed (batch, pos): (batch, pos, d_model)."""
+        words = self.words(token_ids)
+        positions = self.position(token_ids.shape[1], token_ids.device).expand_as(words)
+        return self.proj(torch.cat((words, positions), dim=-1))
+
+
+class Reverser(nn.Module):
+    """One encoder layer that names, at every position, a symbol."""
+
+    def __init__(self, embedding: nn.Module, config: ModelConfig) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.stack = Stack(config, EncoderBlock)
+        self.symbol_proj = Linear(config.d_model, config.vocab_size)
+
+    def forward(self, token_ids: Tensor) -> Tensor:
+        """Score (batch, pos): (batch, pos, symbol)."""
+        return self.symbol_proj(self.stack(self.embedding(token_ids)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Parameters of the three models."""
+
+    added: int
+    concatenated: int
+    none: int
+
+
+def _models() -> dict[str, nn.Module]:
+    embeddings = {
+        "added": InputEmbedding(CONFIG),
+        "concatenated": ConcatenatedEmbedding(CONFIG),
+        "none": InputEmbedding(replace(CONFIG, positions="none")),
+    }
+    return {name: Reverser(embedding, CONFIG) for name, embedding in embeddings.items()}
+
+
+def joined_sizes() -> Sizes:
+    """Count the parameters of the models that train_joined_positions trains."""
+    with torch.device("meta"):
+        return Sizes(**{name: sum(p.numel() for p in model.parameters()) for name, model in _models().items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Symbols to be written backwards. # (batch, pos)"""
+
+    token_ids: Tensor
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+
+def _rows(number: int, seed: int) -> Rows:
+    return Rows(torch.randint(SYMBOLS, (number, LENGTH), generator=torch.Generator().manual_seed(seed)))
+
+
+def _loss(model: nn.Module, rows: Rows) -> Tensor:
+    return F.cross_entropy(model(rows.token_ids).flatten(0, 1), rows.token_ids.flip(1).flatten())
+
+
+@torch.inference_mode()
+def _measure(model: nn.Module, rows: Rows) -> tuple[float, float]:
+    right = model(rows.token_ids).argmax(-1) == rows.token_ids.flip(1)
+    return float(right.float().mean()), float(_loss(model, rows))
+
+
+def train_joined_positions(*, seeds: tuple[int, ...]) -> Trial:
+    """Train a one-layer encoder to reverse 8 random symbols, with positions added, concatenated, and absent.
+
+    Args:
+        seeds: of the symbols and the starting weights; accuracy counts single symbols.
+    """
+    lessons = []
+    for seed in seeds:
+
+        def batches(epoch: int, seed: int = seed) -> Iterator[Rows]:
+            for place in range(STEPS):
+                yield _rows(BATCH, 1 + place + STEPS * (2 * seed + 1))
+
+        held_out = _rows(HELD_OUT, STEPS * 2 * seed)
+        lesson = Lesson(
+            _loss, batches, STEPS, replace(TRAINING, seed=seed), lambda model, rows=held_out: _measure(model, rows)
+        )
+        lessons.append((seed, lesson, _models()))
+    return train_each(lessons, chance=1 / SYMBOLS)
