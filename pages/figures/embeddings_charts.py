@@ -66,11 +66,8 @@ def word_bars(
     shown = [f"{'● ' if flag else ''}{label}" for label, flag in zip(labels, marked, strict=True)]
     kind = [names[int(flag)] for flag in marked]
     data = records(place=np.arange(len(values)), word=shown, value=values, kind=kind)
-    y = alt.Y(
-        "place:O",
-        title=None,
-        axis=_named_axis(shown, labelFontSize=13, labelLimit=160, labelOverlap=False, labelFlush=False),
-    )
+    axis = _named_axis(shown, labelFontSize=13, labelLimit=160, labelOverlap=False, labelFlush=False)
+    y = alt.Y("place:O", title=None, axis=axis)
     domain = alt.Undefined if low is None else alt.Scale(domain=[low, high])
     x = alt.X("value:Q", title=title, scale=domain)
     legend = alt.Legend(orient="top", title=None) if any(marked) else None

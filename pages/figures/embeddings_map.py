@@ -145,7 +145,9 @@ def _colours(points: Points, words: Mapping[str, str]) -> dict[str, Any]:
         return {
             "size": alt.Size("strength:Q", scale=sizes, legend=None),
             "color": alt.Color("value:Q", scale=scale, legend=bar),
-            "shape": alt.Shape("side:N", scale=sides, legend=alt.Legend(orient="top", title=None)),
+            "shape": alt.Shape(
+                "side:N", scale=sides, legend=alt.Legend(orient="top", title=None, symbolFillColor=NEUTRAL)
+            ),
         }
     if points.kinds is not None:
         names = list(points.kind_names)

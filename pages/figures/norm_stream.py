@@ -81,7 +81,7 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
         .mark_text(align="left", dx=4, color=HUES["residual"])
         .encode(y=y, x="length:Q", text=alt.Text("length:Q", format=".2f"))
     )
-    return alt.layer(bars, numbers).properties(width="container", height=26 * len(names) + 20)
+    return alt.layer(bars, numbers).properties(width="container", height=24 * len(names) + 110)
 
 
 def growth_chart(
@@ -131,41 +131,37 @@ def growth_chart(
 
 
 def written_chart(
-    sublayers: Sequence[str], written: np.ndarray, cosines: np.ndarray, labels: Sequence[str], words: Words
+    sublayers: Sequence[str], values: np.ndarray, labels: Sequence[str], words: Words, *, measure: str
 ) -> Chart:
-    """Draw each sublayer's share of the stream and its direction, a dot a token and a bar for the mean.
+    """Draw one measure of what each sublayer adds, a dot a token and a bar for the mean.
 
     Args:
-        written, cosines: (sublayer, pos).
+        values: (sublayer, pos).
         labels: one a token.
+        measure: "written", the share of the stream's length, or "cosine", with the stream.
     """
     names = [name_of(sublayer, words) for sublayer in sublayers]
-    n_tokens = written.shape[1]
+    n_tokens = values.shape[1]
+    kinds = ("self_attention", "feed_forward")
     data = records(
         sublayer=np.repeat(names, n_tokens),
-        written=written.ravel().round(5),
-        cosine=cosines.ravel().round(5),
+        value=values.ravel().round(5),
         token=np.tile([f"{place} · {label}" for place, label in enumerate(labels)], len(names)),
         kind=np.repeat([words[f"kind_{_kind(sublayer)}"] for sublayer in sublayers], n_tokens),
     )
-    kinds = ("self_attention", "feed_forward")
     hue = alt.Scale(domain=[words[f"kind_{kind}"] for kind in kinds], range=[HUES_OF_KINDS[kind] for kind in kinds])
-
-    def panel(field: str, title: str, *, legend: bool) -> alt.LayerChart | alt.FacetChart:
-        y = alt.Y("sublayer:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
-        shown = alt.Legend(orient="top", labelLimit=260) if legend else None
-        color = alt.Color("kind:N", scale=hue, title=None, legend=shown)
-        dots = alt.Chart(data).mark_point(filled=True, size=22, opacity=0.35)
-        means = alt.Chart(data).mark_tick(thickness=4, size=16)
-        tooltip = ["token:N", "sublayer:N", f"{field}:Q"]
-        return alt.layer(
-            dots.encode(y=y, x=alt.X(f"{field}:Q", title=title), color=color, tooltip=tooltip),
-            means.encode(y=y, x=f"mean({field}):Q", color=color),
+    y = alt.Y("sublayer:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
+    legend = alt.Legend(orient="top", labelLimit=260) if measure == "written" else None
+    color = alt.Color("kind:N", scale=hue, title=None, legend=legend)
+    dots = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=24, opacity=0.5)
+        .encode(
+            y=y,
+            x=alt.X("value:Q", title=words[f"axis_{measure}"], axis=alt.Axis(tickCount=8)),
+            color=color,
+            tooltip=["token:N", "sublayer:N", "value:Q"],
         )
-
-    height = 26 * len(names) + 10
-    return alt.vconcat(
-        panel("written", words["axis_written"], legend=True).properties(width="container", height=height),
-        panel("cosine", words["axis_cosine"], legend=False).properties(width="container", height=height),
-        spacing=10,
     )
+    means = alt.Chart(data).mark_tick(thickness=4, size=16).encode(y=y, x="mean(value):Q", color=color)
+    return alt.layer(dots, means).properties(width="container", height=22 * len(names) + (120 if legend else 90))

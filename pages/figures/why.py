@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, PALETTE, Chart, records
+from pages.figures.charts import PALETTE, Chart, records
 from pages.figures.why_axes import Side, series_looks
 
 HEIGHT = 290
@@ -62,15 +62,14 @@ def curves(
         ],
     )
     looks = series_looks(names, hues, listed)
-    dashes = [[5, 4] if name in guides else list(DASHES[0]) for name in names]
+    dashes = [[1, 0] if name in listed else [5, 4] for name in names]
     dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=dashes), legend=None)
-    layers: list[alt.Chart] = [base.mark_line(strokeWidth=2, clip=True).encode(color=looks["color"], strokeDash=dash)]
-    if points:
-        measured = base.transform_filter(alt.FieldOneOfPredicate("series", listed))
-        size = 55 if x.size <= MOST_LARGE_POINTS else 16
-        layers.append(measured.mark_point(filled=True, size=size, clip=True).encode(**looks))
-    if guides:
-        layers.append(_names_of(guides, x, series, across, up, looks))
+    size = 55 if x.size <= MOST_LARGE_POINTS else 16
+    dotted = alt.OverlayMarkDef(filled=True, size=size) if points else False
+    drawn = base.mark_line(strokeWidth=2, point=dotted).encode(
+        color=looks["color"], strokeDash=dash, **({"shape": looks["shape"]} if points else {})
+    )
+    layers = [drawn, _names_of(guides, x, series, across, up, looks)] if guides else [drawn]
     if at is not None:
         layers.insert(
             0,
@@ -78,7 +77,7 @@ def curves(
             .mark_rule(color=GREY, strokeDash=[3, 3])
             .encode(x=alt.X("x:Q", scale=across.scale(x))),
         )
-    return _finished(alt.layer(*layers), height)
+    return _finished(alt.layer(*layers) if len(layers) > 1 else drawn, height)
 
 
 def _names_of(

@@ -12,6 +12,7 @@ import altair as alt
 import numpy as np
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+NO_MARK = "M0,0Z"
 MOST_OWN_TICKS, MOST_POWERS = 10, 6
 
 
@@ -59,10 +60,11 @@ def _round_places(values: np.ndarray) -> list[float]:
 
 
 def series_looks(names: Sequence[str], hues: Sequence[str], listed: Sequence[str]) -> dict[str, Any]:
-    """Return hue and shape of each series, and a legend of those that are listed."""
+    """Return hue and shape of each series, and a legend of those that are listed; the others have no mark."""
     legend = alt.Legend(title=None, orient="top", labelLimit=320, symbolSize=90, columns=2, values=list(listed))
     colours = alt.Scale(domain=list(names), range=list(hues[: len(names)]))
-    shapes = alt.Scale(domain=list(names), range=list(SHAPES[: len(names)]))
+    marks = [shape if name in listed or not listed else NO_MARK for name, shape in zip(names, SHAPES, strict=False)]
+    shapes = alt.Scale(domain=list(names), range=marks)
     shown = legend if listed else None
     return {
         "color": alt.Color("series:N", scale=colours, legend=shown),

@@ -11,7 +11,6 @@ import numpy as np
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_parts import Axis, Kind, Panel, Role, Scale
 
-
 MOST_EXACT = 3
 
 

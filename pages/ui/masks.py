@@ -92,9 +92,11 @@ def _numbers(count: int) -> dict[str, str]:
 def _code(preset: str, size: int) -> str:
     """Return the mask's code, with the slider that its preset has."""
     if preset == "window":
-        return f"window.{slide(t('masks.window'), 0, MOST_PAINTED, name='masks_window', default=2)}"
+        width = slide(t("masks.window"), 0, MOST_PAINTED, name="masks_window", default=2)
+        return f"window.{width}"
     if preset == "prefix":
-        return f"prefix.{slide(t('masks.prefix'), 0, MOST_PAINTED, name='masks_prefix', default=4)}"
+        length = slide(t("masks.prefix"), 0, MOST_PAINTED, name="masks_prefix", default=4)
+        return f"prefix.{length}"
     if preset != "painted":
         return preset
     rows = current("masks_rows")

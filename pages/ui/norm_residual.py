@@ -48,8 +48,12 @@ def residual_part(view: View) -> None:
     order = "none" if not found.residual else found.norm_order
     st.markdown(section("norm", f"identity_{order}"))
     _who_writes(view, answer, token)
-    growth = ask(stream_growth, bundle=view.bundle, text=text, n_tokens=n_tokens)
-    labels = view.encoding.labels
+    _growth(view, token)
+
+
+def _growth(view: View, token: int) -> None:
+    words, labels = strings("norm"), view.encoding.labels
+    growth = ask(stream_growth, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding))
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader(t("norm.growth"), anchor=False)
@@ -66,13 +70,14 @@ def residual_part(view: View) -> None:
         )
     with right:
         st.subheader(t("norm.written"), anchor=False)
-        show_chart(
-            written_chart(growth.value.sublayers, growth.value.written, growth.value.cosines, labels, words),
-            growth,
-            key="norm_written",
-            stem="norm_stream_shares",
-            label=t("norm.written_label"),
-        )
+        for measure, values in (("written", growth.value.written), ("cosine", growth.value.cosines)):
+            show_chart(
+                written_chart(growth.value.sublayers, values, labels, words, measure=measure),
+                growth,
+                key=f"norm_{measure}",
+                stem=f"norm_stream_{measure}",
+                label=t("norm.written_label"),
+            )
         st.caption(section("norm", "written"))
 
 

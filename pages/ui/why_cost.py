@@ -40,7 +40,7 @@ def _experiment(desk: Desk) -> Finding:
         series = {desk.word(name): 1_000 * getattr(found, name) for name in ("layer", "attention", "fused")}
         hues = (HUES["residual"], HUES["weights"], HUES["query"])
         up = Side(desk.word("milliseconds"), log=True)
-        chart = curves(found.sizes, series, across=across, up=up, at=upto, upto=upto, hues=hues)
+        chart = curves(found.sizes, series, across=across, up=up, upto=upto, hues=hues)
         desk.chart(chart, answer, "time")
         series = {desk.word("layer"): found.layer_count, desk.word("attention"): found.attention_count}
         up = Side(desk.word("count"), log=True, format="~s")

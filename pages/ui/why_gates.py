@@ -45,7 +45,7 @@ def _coin(desk: Desk, outcome: str) -> Finding:
             found.x,
             series,
             across=across,
-            up=Side(desk.word("out"), domain=(-2.5, 4.0)),
+            up=Side(desk.word("out"), domain=(-4.0, 4.0)),
             hues=hues,
             guides={names["gelu"]: 3.2, names["dropout"]: 3.6, names["relu"]: -2.5},
             height=340,

@@ -46,7 +46,6 @@ def _experiment(desk: Desk) -> Finding:
             series,
             across=Side(desk.word("layers")),
             up=Side(desk.word("ratio"), log=True),
-            at=depth,
             upto=depth,
             hues=(HUES["residual"], HUES["key"], GREY),
             guides={desk.word("all"): DEPTHS[-1]},

@@ -30,7 +30,7 @@ def _experiment(desk: Desk) -> Finding:
         series = {desk.word("dot"): 1_000 * times.dot_product, desk.word("additive"): 1_000 * times.additive}
         up = Side(desk.word("milliseconds"), log=True)
         hues = (HUES["query"], HUES["positions"])
-        chart = curves(times.widths, series, across=across, up=up, at=width, upto=width, hues=hues)
+        chart = curves(times.widths, series, across=across, up=up, upto=width, hues=hues)
         desk.chart(chart, timed, "time")
         series = {
             desk.word("dot"): scores.dot_product,
@@ -40,7 +40,7 @@ def _experiment(desk: Desk) -> Finding:
         }
         hues = (HUES["query"], HUES["positions"], HUES["weights"], HUES["residual"])
         up = Side(desk.word("deviation"), log=True)
-        chart = curves(scores.widths, series, across=across, up=up, at=width, upto=width, hues=hues)
+        chart = curves(scores.widths, series, across=across, up=up, upto=width, hues=hues)
         desk.chart(chart, spread, "spread")
     numbers = {
         "tokens": str(n_tokens),

@@ -15,7 +15,7 @@ def test_the_first_deep_link_to_a_fresh_server_shows_the_whole_page(browser: Bro
         page = browser.new_page(locale="en-GB")
         visit(page, address, path, text=TEXT)
         expect(page.get_by_role("textbox").first).to_have_value(TEXT)
-        expect(page.get_by_role("link", name="Attention").first).to_be_visible()
+        expect(page.get_by_role("button", name="Inside")).to_be_visible()
         expect(page.get_by_text("Traceback")).to_have_count(0)
         page.close()
 
@@ -46,7 +46,8 @@ def test_text_and_language_follow_from_page_to_page(page: Page, address: str) ->
     assert "lang=zh" in page.url
     type_text(page, "another text")
     wait_painted(page, "0.0|another text")
-    page.get_by_role("link", name="首页").first.click()
+    page.get_by_role("button", name="开始").click()
+    page.get_by_role("menuitem", name="首页").click()
     expect(page.locator("[data-part=attention]")).to_be_visible()
     expect(page.get_by_role("textbox").first).to_have_value("another text")
 

@@ -3,6 +3,7 @@
 PCA: Pearson 1901; t-SNE: van der Maaten and Hinton 2008. Read next: lone_words.py.
 """
 
+import functools
 import time
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -82,7 +83,7 @@ def vocabulary_map(
     trusted = trustworthiness(rows, xy, distances=distances)
     seconds = time.perf_counter() - started
     near = nearest(distances, NEIGHBOURS)  # (point, neighbour)
-    verdicts = lone_verdicts(bundle, ids) if bundle.kind == "classifier" else None
+    verdicts = _verdicts(bundle, ids) if bundle.kind == "classifier" else None
     return VocabularyMap(
         np.array(ids),
         tuple(bundle.tokenizer.label_of(id_) for id_ in ids),
@@ -95,6 +96,12 @@ def vocabulary_map(
         *((None, None) if verdicts is None else _same_side(verdicts, near)),
         seconds,
     )
+
+
+@functools.lru_cache(maxsize=8)
+def _verdicts(bundle: Bundle, ids: tuple[int, ...]) -> Tensor:
+    """Remember what all methods share."""
+    return lone_verdicts(bundle, ids)
 
 
 def _same_side(verdicts: Tensor, near: Tensor) -> tuple[float, float]:
