@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -38,19 +39,23 @@ window.drawChart("#figure", specification, { ast: true, renderer: "svg", actions
 """  # ast: expressions are interpreted, so that the page needs no right to make code of words
 
 
-def records(**columns: Sequence[Any] | np.ndarray) -> alt.Data:
-    """Return equally long columns as a chart's data.
+def records(**columns: Sequence[Any] | np.ndarray) -> Any:
+    """Return equally long columns as a chart's data; what is infinite or not a number becomes a gap.
+
+    A plain mapping, since Altair checks every value of its own kind of data: 300 ms for 1,000 rows.
 
     Raises:
         ValueError: the columns differ in length.
     """
-    lists = {
-        name: column.tolist() if isinstance(column, np.ndarray) else list(column) for name, column in columns.items()
-    }
-    lengths = {name: len(column) for name, column in lists.items()}
+    lists = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in columns.values()]
+    lengths = {name: len(column) for name, column in zip(columns, lists, strict=True)}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"columns must be equally long, got {lengths}")
-    return alt.Data(values=[dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)])
+    return {"values": [dict(zip(columns, map(_or_gap, row), strict=True)) for row in zip(*lists, strict=True)]}
+
+
+def _or_gap(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _specification(chart: Chart) -> dict[str, Any]:

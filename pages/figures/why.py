@@ -61,14 +61,11 @@ def curves(
             alt.Tooltip("y:Q", title=up.title, format=".4~g"),
         ],
     )
-    looks = series_looks(names, hues, listed)
-    dashes = [[1, 0] if name in listed else [5, 4] for name in names]
-    dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=dashes), legend=None)
+    looks = series_looks(names, hues, listed, dashed=not points)
     size = 55 if x.size <= MOST_LARGE_POINTS else 16
     dotted = alt.OverlayMarkDef(filled=True, size=size) if points else False
-    drawn = base.mark_line(strokeWidth=2, point=dotted).encode(
-        color=looks["color"], strokeDash=dash, **({"shape": looks["shape"]} if points else {})
-    )
+    channels = ("color", "strokeDash", "shape") if points else ("color", "strokeDash")
+    drawn = base.mark_line(strokeWidth=2, point=dotted).encode(**{name: looks[name] for name in channels})
     layers = [drawn, _names_of(guides, x, series, across, up, looks)] if guides else [drawn]
     if at is not None:
         layers.insert(
@@ -176,7 +173,8 @@ def dots(
     names = list(dict.fromkeys(series))
     order = list(dict.fromkeys(groups))
     data = records(group=list(groups), y=np.asarray(values, dtype=float), series=list(series), detail=list(details))
-    looks = series_looks(names, hues, [] if list(series) == list(groups) else names)  # the axis may name them already
+    listed = [] if list(series) == list(groups) else names  # the axis may name them already
+    looks = series_looks(names, hues, listed, dashed=False)
     levels = np.array([*np.asarray(values, dtype=float), *(rules or {}).values()])
     base = alt.Chart(data).encode(
         x=alt.X("group:N", title=across, sort=order, axis=alt.Axis(labelAngle=0, labelLimit=160)),
@@ -185,7 +183,9 @@ def dots(
     )
     layers = [
         base.mark_point(filled=True, size=60, opacity=0.75).encode(
-            **looks, tooltip=[alt.Tooltip("detail:N", title=" "), alt.Tooltip("y:Q", title=up.title, format=".4~g")]
+            color=looks["color"],
+            shape=looks["shape"],
+            tooltip=[alt.Tooltip("detail:N", title=" "), alt.Tooltip("y:Q", title=up.title, format=".4~g")],
         ),
         base.mark_tick(thickness=3, width=26).encode(y="mean(y):Q", color=looks["color"]),
     ]

@@ -11,6 +11,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from pages.figures.charts import DASHES
+
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 NO_MARK = "M0,0Z"
 MOST_OWN_TICKS, MOST_POWERS = 10, 6
@@ -59,14 +61,21 @@ def _round_places(values: np.ndarray) -> list[float]:
     return [step * 10.0**power for power in range(low, high + 1, stride) for step in steps]
 
 
-def series_looks(names: Sequence[str], hues: Sequence[str], listed: Sequence[str]) -> dict[str, Any]:
-    """Return hue and shape of each series, and a legend of those that are listed; the others have no mark."""
+def series_looks(names: Sequence[str], hues: Sequence[str], listed: Sequence[str], *, dashed: bool) -> dict[str, Any]:
+    """Return hue, dash and shape of each series, and a legend of those that are listed; the others have no mark.
+
+    Args:
+        dashed: tell the listed series apart by dashes, where they have no points to tell them by.
+    """
     legend = alt.Legend(title=None, orient="top", labelLimit=320, symbolSize=90, columns=2, values=list(listed))
-    colours = alt.Scale(domain=list(names), range=list(hues[: len(names)]))
-    marks = [shape if name in listed or not listed else NO_MARK for name, shape in zip(names, SHAPES, strict=False)]
-    shapes = alt.Scale(domain=list(names), range=marks)
     shown = legend if listed else None
+    marks = [shape if name in listed or not listed else NO_MARK for name, shape in zip(names, SHAPES, strict=False)]
+    dashes = [list(DASHES[index if dashed else 0]) if name in listed else [5, 4] for index, name in enumerate(names)]
+    domain = list(names)
     return {
-        "color": alt.Color("series:N", scale=colours, legend=shown),
-        "shape": alt.Shape("series:N", scale=shapes, legend=shown),
+        "color": alt.Color("series:N", scale=alt.Scale(domain=domain, range=list(hues[: len(names)])), legend=shown),
+        "shape": alt.Shape("series:N", scale=alt.Scale(domain=domain, range=marks), legend=shown),
+        "strokeDash": alt.StrokeDash(
+            "series:N", scale=alt.Scale(domain=domain, range=dashes), legend=shown if dashed else None
+        ),
     }
