@@ -6,7 +6,9 @@ Read next: attention.py.
 import streamlit as st
 
 from pages.ui.architecture import show_architecture
+from pages.ui.glass import under_the_glass
 from pages.ui.header import header
+from pages.ui.home import word_experiment
 from pages.ui.language import section, t
 from pages.ui.navigation import open_page
 from pages.ui.verdict import show_verdict
@@ -32,6 +34,8 @@ show_verdict(view.bundle.labels, read(view.bundle, view.encoding, sites=("class_
 st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
 if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
     open_page("attention")
+word_experiment(view)
+under_the_glass(view)
 with st.expander(t("story.why"), icon=":material/school:"):
     st.markdown(section("home", "why"))
 with st.expander(t("home.card"), icon=":material/description:"):

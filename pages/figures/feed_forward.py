@@ -13,7 +13,7 @@ from pages.figures.charts import DASHES, HUES, Chart, records
 Words = Mapping[str, str]
 HUES_OF_ACTIVATIONS = {"relu": HUES["query"], "gelu": HUES["key"], "gelu_tanh": HUES["value"]}
 ALL, TOKEN = HUES["residual"], HUES["weights"]
-EVERY = 4
+EVERY = 8
 FRAME = (-0.6, 3.0)
 
 

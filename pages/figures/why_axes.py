@@ -68,6 +68,8 @@ def series_looks(names: Sequence[str], hues: Sequence[str], listed: Sequence[str
         dashed: tell the listed series apart by dashes, where they have no points to tell them by.
     """
     legend = alt.Legend(title=None, orient="top", labelLimit=320, symbolSize=90, columns=2, values=list(listed))
+    if dashed:
+        legend.symbolType = "stroke"
     shown = legend if listed else None
     marks = [shape if name in listed or not listed else NO_MARK for name, shape in zip(names, SHAPES, strict=False)]
     dashes = [list(DASHES[index if dashed else 0]) if name in listed else [5, 4] for index, name in enumerate(names)]

@@ -1,10 +1,13 @@
 """Home is useful with no click, in both languages, whatever is typed."""
 
+import numpy as np
 import pytest
 
 from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
 from pages.ui.language import words
+from pages.ui.models import open_bundle
 from tests.pages.running import run, told
+from transformer_core.analysis.occlusion import occlusion
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -69,3 +72,24 @@ def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest
     app = run()
     assert not app.exception
     assert "model.safetensors is truncated" in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_word_that_matters_most_is_the_one_that_hiding_says(language: str) -> None:
+    app = run(lang=language, home_try="true")
+    options = app.radio[0].options
+    assert 2 <= len(options) <= 4
+    bundle = open_bundle("sentiment")
+    change = occlusion(bundle=bundle, text=DEFAULT_TEXT, n_tokens=128).change
+    most = int(np.nanargmax(np.abs(change)))
+    app.radio[0].set_value(str(most)).run()
+    assert not app.exception
+    assert words(language)["try.right"] in told(app)
+    assert f"{100 * change[most]:+.1f}" in told(app)
+
+
+@pytest.mark.parametrize("text", ["good", "[MASK] [PAD]", "!"])
+def test_with_one_word_there_is_nothing_to_choose_from(text: str) -> None:
+    app = run(text=text, home_try="true")
+    assert not app.exception
+    assert words("en")["home.too_few"] in told(app)

@@ -12,6 +12,7 @@ from tests.core.helpers import made
 from transformer_core.analysis.why.gates import train_activations
 from transformer_core.analysis.why.shared_values import parameters_saved, train_shared_values
 from transformer_core.checkpoints import Bundle
+from transformer_core.layers.initialization import initialize
 from transformer_core.models import Classifier
 
 
@@ -63,6 +64,7 @@ def test_parameters_are_those_of_the_value_projections(bundle: Bundle) -> None:
 
 def test_concatenating_is_adding_two_maps() -> None:
     embedding = joined.ConcatenatedEmbedding(joined.CONFIG)
+    initialize(embedding)
     ids = torch.randint(joined.SYMBOLS, (2, joined.LENGTH))
     words, places = embedding.words(ids), embedding.position(joined.LENGTH, ids.device)
     word_map, place_map = embedding.proj.weight.split(joined.CONFIG.d_model, dim=1)
