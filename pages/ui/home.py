@@ -44,12 +44,14 @@ def word_experiment(view: View) -> None:
         if guess is None:
             return
         most = max(places, key=lambda place: abs(found.change[place]))
+        winner = class_word(view.bundle.labels[found.winner])
         moved = t(
             "home.moved",
             word=options[str(most)],
-            label=class_word(view.bundle.labels[found.winner]),
+            label=winner,
             points=f"{100 * found.change[most]:+.1f}",
         )
         st.markdown(f"{judged(guess, str(most), options)} {moved}")
-        chart = hidden_bars(found.change, labels, strings("attention_flow"))
+        said = strings("attention_flow") | {"points": t("attention.points", label=winner)}
+        chart = hidden_bars(found.change, labels, said)
         show_chart(chart, answer, key="home_words", stem="verdict_without_each_word", label=t("home.try"))

@@ -1,4 +1,4 @@
-"""Charts of the Why? page: they hold what they are given, reveal it by steps, and tell series apart not by hue alone."""
+"""Charts of the Why? page hold what they are given, reveal it by steps, and tell series apart not by hue alone."""
 
 import numpy as np
 import pytest
