@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Chart
+from pages.figures.charts import Chart, specification
 from pages.ui.asking import Answer
 from pages.ui.exports import export_chart
 
@@ -21,5 +21,5 @@ def show_chart(chart: Chart, answer: Answer[Any], *, key: str, stem: str, label:
         stem: of the files' names.
         label: what it shows, for those who cannot see it.
     """
-    st.altair_chart(chart, width="stretch", key=key, alt=label)
+    st.vega_lite_chart(spec=specification(chart), width="stretch", key=key, alt=label)
     export_chart(chart, answer, key=key, stem=stem)
