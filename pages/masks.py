@@ -17,7 +17,7 @@ from pages.ui.masks_cheat import show_cheating
 from pages.ui.masks_verdict import compare_layers, show_change, show_wholly_masked
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
-from transformer_core.analysis.masking import masked_head
+from transformer_core.analysis.masks.masking import masked_head
 
 PARTS = ("paint", "batch", "cheat")
 

@@ -1,6 +1,6 @@
 """Attention as matrices: every head at a glance, one head large, and its five steps.
 
-Arrays come from transformer_core.analysis.heads. Read next: exports.py.
+Arrays come from transformer_core.analysis.attention.heads. Read next: exports.py.
 """
 
 from collections.abc import Mapping, Sequence

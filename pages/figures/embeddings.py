@@ -1,6 +1,6 @@
 """Embeddings as matrices: a sentence's vectors, the angles between them, and a one-hot vector that picks a row.
 
-Arrays come from transformer_core.analysis.sentence_vectors and one_hot. Read next: embeddings_charts.py.
+Arrays come from transformer_core.analysis.words.sentence_vectors and one_hot. Read next: embeddings_charts.py.
 """
 
 from collections.abc import Mapping, Sequence

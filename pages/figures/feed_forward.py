@@ -1,6 +1,6 @@
 """Activations as curves, with a sentence's own pre-activations as a histogram under them on the same axis.
 
-Arrays come from transformer_core.analysis.activations. Read next: feed_forward_coin.py.
+Arrays come from transformer_core.analysis.feed_forward.activations. Read next: feed_forward_coin.py.
 """
 
 from collections.abc import Mapping, Sequence

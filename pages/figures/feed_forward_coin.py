@@ -1,6 +1,6 @@
 """GELU as a coin: the tosses as dots with their running mean, and the error of the mean on two logarithmic axes.
 
-Arrays come from transformer_core.analysis.bernoulli. Read next: feed_forward_neurons.py.
+Arrays come from transformer_core.analysis.feed_forward.bernoulli. Read next: feed_forward_neurons.py.
 """
 
 from collections.abc import Mapping

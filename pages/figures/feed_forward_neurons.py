@@ -1,6 +1,6 @@
 """Neurons as figures: a sentence's strongest ones, all of them, those that never wake, and what each is worth.
 
-Arrays come from transformer_core.analysis.neurons and .neuron_corpus. Read next: feed_forward_swap.py.
+Arrays come from transformer_core.analysis.feed_forward.neurons and .neuron_corpus. Read next: feed_forward_swap.py.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Gradients by depth of six untrained stacks, with residuals and without, and the loss of two trained ones.
 
-Arrays come from transformer_core.analysis.depth and .deep_training. Read next: ../../ui/norm.py.
+Arrays come from transformer_core.analysis.stream.depth and .deep_training. Read next: ../../ui/norm.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """The residual stream as a sum on the canvas, its length by depth, and each sublayer's share.
 
-Arrays come from transformer_core.analysis.stream. Read next: norm_depth.py.
+Arrays come from transformer_core.analysis.stream.residual_sum. Read next: norm_depth.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from pages.ui.asking import Answer, ask
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.url import cell_from_url, choose, remember, set_choice
-from transformer_core.analysis.heads import Heads, heads_of_text
+from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
 
 def choose_head(view: View) -> tuple[int, int]:

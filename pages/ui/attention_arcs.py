@@ -14,7 +14,7 @@ from pages.ui.attention import choose_head
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.url import choose, current, keep
-from transformer_core.analysis.heads import layer_looks
+from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
 
 OVERS = ("head", "mean", "max")

@@ -18,8 +18,8 @@ from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
 from pages.ui.verdict import class_word, show_verdict
-from transformer_core.analysis.effects import SMALL, STRONG, HeadEffects, head_effects, without_head
-from transformer_core.analysis.heads import Ablation
+from transformer_core.analysis.attention.effects import SMALL, STRONG, HeadEffects, head_effects, without_head
+from transformer_core.analysis.attention.heads import Ablation
 
 MOST_NAMED = 3
 

@@ -19,10 +19,10 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
 from pages.ui.verdict import class_word
-from transformer_core.analysis.entropy import head_entropies
-from transformer_core.analysis.flow import attention_flow
-from transformer_core.analysis.occlusion import Evidence, verdict_evidence
-from transformer_core.analysis.ranking import RankCorrelation
+from transformer_core.analysis.attention.entropy import head_entropies
+from transformer_core.analysis.attention.flow import attention_flow
+from transformer_core.analysis.attention.occlusion import Evidence, verdict_evidence
+from transformer_core.analysis.attention.ranking import RankCorrelation
 
 CLOSE, LOOSE = 0.7, 0.3
 ROLLOUT = (

@@ -16,9 +16,9 @@ from pages.ui.language import section, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, switch
 from pages.ui.verdict import class_word, show_verdict
-from transformer_core.analysis.effects import without_head
-from transformer_core.analysis.heads import Heads
-from transformer_core.analysis.tendencies import labelled, tendencies_of
+from transformer_core.analysis.attention.effects import without_head
+from transformer_core.analysis.attention.heads import Heads
+from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
 
 MUCH = 0.05
 

@@ -14,7 +14,7 @@ from pages.ui.header import FIRST_CJK, View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, current, slide
-from transformer_core.analysis.tendencies import (
+from transformer_core.analysis.attention.tendencies import (
     BROAD_FROM,
     NONE,
     PLACES,

@@ -13,9 +13,9 @@ from pages.ui.charts import show_chart
 from pages.ui.embeddings_words import ask_for_word
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
 from pages.ui.url import choose, slide, switch
-from transformer_core.analysis.one_corpus import KINDS, Corpus, one_corpus
-from transformer_core.analysis.tiny_training import DIMENSIONS, HIDDEN, TRAINING, is_trained
-from transformer_core.analysis.two_embeddings import (
+from transformer_core.analysis.words.one_corpus import KINDS, Corpus, one_corpus
+from transformer_core.analysis.words.tiny_training import DIMENSIONS, HIDDEN, TRAINING, is_trained
+from transformer_core.analysis.words.two_embeddings import (
     MOST_WINDOW,
     Agreement,
     WordSpace,

@@ -19,8 +19,8 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose, slide, switch, write
 from pages.ui.verdict import class_word
-from transformer_core.analysis.vocabulary import find
-from transformer_core.analysis.vocabulary_map import VocabularyMap, vocabulary_map
+from transformer_core.analysis.words.vocabulary import find
+from transformer_core.analysis.words.vocabulary_map import VocabularyMap, vocabulary_map
 
 SIDES = {"low": 0.6, "middle": 0.8, "high": 1.0}
 METHODS = ("tsne", "pca", "space")

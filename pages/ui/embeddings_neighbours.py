@@ -13,8 +13,8 @@ from pages.ui.embeddings_words import ask_for_word
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose, choose_from_list, switch
-from transformer_core.analysis.nearest_words import analogy, nearest_words
-from transformer_core.analysis.vocabulary import Found, find
+from transformer_core.analysis.words.nearest_words import analogy, nearest_words
+from transformer_core.analysis.words.vocabulary import Found, find
 
 MEASURES = ("cosine", "centred", "euclidean")
 ANALOGIES = {

@@ -13,7 +13,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose_from_list
-from transformer_core.analysis.one_hot import OneHotRow, lookup_times, one_hot_row
+from transformer_core.analysis.words.one_hot import OneHotRow, lookup_times, one_hot_row
 
 RATIOS = {"ten": 10.0, "hundred": 100.0, "thousand": 1000.0, "more": float("inf")}
 NUMBERS_SHOWN = 4

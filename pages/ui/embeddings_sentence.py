@@ -15,7 +15,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
-from transformer_core.analysis.sentence_vectors import same_word, sentence_vectors
+from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
 
 STAGES = ("looked_up", "with_positions", "after_layers")
 SAME, CLOSE = 0.99, 0.5

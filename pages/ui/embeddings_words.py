@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.ui.language import plain, t
 from pages.ui.url import write
-from transformer_core.analysis.vocabulary import Found, find
+from transformer_core.analysis.words.vocabulary import Found, find
 from transformer_core.text import Tokenizer
 
 MOST_CHARACTERS = 60

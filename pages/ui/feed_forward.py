@@ -13,7 +13,7 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.token_choice import choose_token
 from pages.ui.url import choose
-from transformer_core.analysis.activations import OwnActivations, own_activations
+from transformer_core.analysis.feed_forward.activations import OwnActivations, own_activations
 
 
 def choose_layer(view: View) -> int:

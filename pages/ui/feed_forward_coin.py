@@ -13,7 +13,7 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
 from pages.ui.url import current, keep, slide
-from transformer_core.analysis.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
+from transformer_core.analysis.feed_forward.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
 
 SEED = "feed_forward_seed"
 MOST_SEED = 9_999

@@ -16,8 +16,8 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import current, forget, keep, slide
 from pages.ui.verdict import class_word, show_verdict
-from transformer_core.analysis.neuron_corpus import exciting_tokens
-from transformer_core.analysis.neurons import Neurons, WithoutNeuron, neurons, without_neuron
+from transformer_core.analysis.feed_forward.neuron_corpus import exciting_tokens
+from transformer_core.analysis.feed_forward.neurons import Neurons, WithoutNeuron, neurons, without_neuron
 
 SENTENCES = 300
 TOP = 24

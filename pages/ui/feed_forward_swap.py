@@ -12,7 +12,12 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.verdict import class_word
-from transformer_core.analysis.swapping import Swapped, SwappedOnCorpus, swapped_activation, swapped_on_corpus
+from transformer_core.analysis.feed_forward.swapping import (
+    Swapped,
+    SwappedOnCorpus,
+    swapped_activation,
+    swapped_on_corpus,
+)
 
 SENTENCES = 300
 MUCH = 5.0

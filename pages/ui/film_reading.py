@@ -16,7 +16,7 @@ import numpy as np
 from pages.figures.film import Film, FilmFrame, FilmLayout, FilmPoints, FilmRun, FilmSteps, coded, film_bytes
 from pages.figures.film_probe import FilmProbe, ProbeMoment, probe_bytes
 from pages.ui.runs import shelf
-from transformer_core.analysis.moments import Moment, probe_film
+from transformer_core.analysis.film.moments import Moment, probe_film
 from transformer_core.training.runs.store import RunStore
 
 SECONDS_FRESH = 0.25

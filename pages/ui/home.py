@@ -13,7 +13,7 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.verdict import class_word
-from transformer_core.analysis.occlusion import occlusion
+from transformer_core.analysis.attention.occlusion import occlusion
 
 
 def some_places(change: np.ndarray) -> list[int]:

@@ -14,8 +14,8 @@ from pages.ui.header import View
 from pages.ui.language import plain, strings, t
 from pages.ui.matrix import Painted
 from pages.ui.url import choose, choose_from_list, current, forget, keep, set_choice, slide
-from transformer_core.analysis.mask_codes import MOST_PAINTED, mask_of, painted_code, painted_mask
-from transformer_core.analysis.masking import padded_encoding, replace_mask
+from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_of, painted_code, painted_mask
+from transformer_core.analysis.masks.masking import padded_encoding, replace_mask
 from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 

@@ -17,8 +17,8 @@ from pages.ui.language import language, section, t
 from pages.ui.masks import words
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose_from_list, current, keep, recall, set_choice
-from transformer_core.analysis.mask_batches import BatchMasks, batch_masks
-from transformer_core.analysis.mask_polarity import mask_polarity
+from transformer_core.analysis.masks.batches import BatchMasks, batch_masks
+from transformer_core.analysis.masks.polarity import mask_polarity
 
 DEFAULTS = {
     "en": "I loved it.\nNot a dull scene in two hours.\nThe ending was slow, but superb.",

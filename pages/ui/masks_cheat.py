@@ -14,7 +14,7 @@ from pages.ui.charts import show_chart
 from pages.ui.language import language, plain, section, t
 from pages.ui.url import choose, keep, set_choice, slide
 from pages.ui.url import current as chosen
-from transformer_core.analysis.mask_cheating import Cheating, mask_cheating
+from transformer_core.analysis.masks.cheating import Cheating, mask_cheating
 
 STEPS = ("120", "240", "360")
 MOST_SEED = 9

@@ -13,8 +13,8 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.language import plain, section, t
 from pages.ui.masks import Choices
 from pages.ui.verdict import class_word, show_verdict
-from transformer_core.analysis.masked_rows import masked_row
-from transformer_core.analysis.masking import MaskedHead, masked_head
+from transformer_core.analysis.masks.masked_rows import masked_row
+from transformer_core.analysis.masks.masking import MaskedHead, masked_head
 
 A_LITTLE = 1.0  # percentage points
 MOST_NAMED = 6

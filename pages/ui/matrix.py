@@ -31,7 +31,7 @@ class Painted:
     """What a person has painted.
 
     Args:
-        mask: the whole mask, as transformer_core.analysis.mask_codes writes it; from the browser, so to be checked.
+        mask: the whole mask, as transformer_core.analysis.masks.codes writes it; from the browser, so to be checked.
         done: the stroke has ended; while it goes on, nothing need be kept of it.
     """
 

@@ -14,7 +14,7 @@ from pages.ui.language import section, strings, t
 from pages.ui.token_choice import choose_token
 from pages.ui.url import choose, slide
 from pages.ui.verdict import class_word
-from transformer_core.analysis.normalizing import NormedVector, normed_vector, other_norm
+from transformer_core.analysis.stream.normalizing import NormedVector, normed_vector, other_norm
 
 UNMOVED, GREATEST_POWER = 0.01, 6
 

@@ -11,9 +11,9 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
 from pages.ui.url import choose, current, keep, slide
-from transformer_core.analysis.deep_training import MOST_LAYERS as MOST_TRAINED
-from transformer_core.analysis.deep_training import deep_training
-from transformer_core.analysis.depth import MOST_LAYERS, GradientsByDepth, gradients_by_depth
+from transformer_core.analysis.stream.deep_training import MOST_LAYERS as MOST_TRAINED
+from transformer_core.analysis.stream.deep_training import deep_training
+from transformer_core.analysis.stream.depth import MOST_LAYERS, GradientsByDepth, gradients_by_depth
 
 WIDTHS = ("32", "48", "64")
 SAME = 100.0

@@ -14,7 +14,7 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.token_choice import choose_token
-from transformer_core.analysis.stream import StreamSum, stream_growth, stream_sum
+from transformer_core.analysis.stream.residual_sum import StreamSum, stream_growth, stream_sum
 
 KINDS = ("embedding", "self_attention", "feed_forward")
 

@@ -14,8 +14,8 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.tokens import offer_chips, read_text, show_chips
 from pages.ui.url import choose, keep, recall, slide
-from transformer_core.analysis.merging import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
-from transformer_core.analysis.tokenizing import CORPORA
+from transformer_core.analysis.words.merging import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
+from transformer_core.analysis.words.tokenizing import CORPORA
 from transformer_core.text.merges import ALPHABETS
 
 

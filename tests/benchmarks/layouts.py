@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from transformer_core import Classifier, ModelConfig, TrainConfig
-from transformer_core.analysis.layouts import LayoutSequence
+from transformer_core.analysis.film.layouts import LayoutSequence
+from transformer_core.analysis.film.polishing import polish
 from transformer_core.analysis.neighbours import displacement, trustworthiness
-from transformer_core.analysis.polishing import polish
 from transformer_core.analysis.projection import normalised, turned_onto
 from transformer_core.recipes.reviews import encode_rows
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer

@@ -11,7 +11,7 @@ import torch
 from tests.core.helpers import exactly, inputs, made
 from tests.core.latex import value_of
 from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass_through, recompute, tensor_of
-from transformer_core.analysis.heads import head_off
+from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.source import ROOT, lines_of
 from transformer_core.checkpoints import Bundle, load
 from transformer_core.models import Bert, Classifier, Gpt, Translation

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_core.analysis import one_corpus as corpora
-from transformer_core.analysis import tiny_training
-from transformer_core.analysis.cooccurrence import count_pairs, positive_pmi, singular_vectors, truncated
-from transformer_core.analysis.one_corpus import one_corpus
-from transformer_core.analysis.two_embeddings import agreement, counted_space, trained_space
+from transformer_core.analysis.words import one_corpus as corpora
+from transformer_core.analysis.words import tiny_training
+from transformer_core.analysis.words.cooccurrence import count_pairs, positive_pmi, singular_vectors, truncated
+from transformer_core.analysis.words.one_corpus import one_corpus
+from transformer_core.analysis.words.two_embeddings import agreement, counted_space, trained_space
 
 
 @pytest.fixture

@@ -9,15 +9,22 @@ import torch.nn.functional as F
 
 from tests.core.helpers import made
 from tests.e2e.paths import ROOT
-from transformer_core.analysis.lone_words import lone_verdicts
-from transformer_core.analysis.nearest_words import Measure, analogy, nearest_words
 from transformer_core.analysis.neighbours import trustworthiness
-from transformer_core.analysis.one_hot import lookup_times, one_hot_row
 from transformer_core.analysis.projection import pca, variance_shares
 from transformer_core.analysis.reading import read
-from transformer_core.analysis.sentence_vectors import Stage, same_word, sentence_vectors
-from transformer_core.analysis.vocabulary import embedding_matrix, find, is_fragment, listed, special_ids, template_of
-from transformer_core.analysis.vocabulary_map import MapMethod, vocabulary_map
+from transformer_core.analysis.words.lone_words import lone_verdicts
+from transformer_core.analysis.words.nearest_words import Measure, analogy, nearest_words
+from transformer_core.analysis.words.one_hot import lookup_times, one_hot_row
+from transformer_core.analysis.words.sentence_vectors import Stage, same_word, sentence_vectors
+from transformer_core.analysis.words.vocabulary import (
+    embedding_matrix,
+    find,
+    is_fragment,
+    listed,
+    special_ids,
+    template_of,
+)
+from transformer_core.analysis.words.vocabulary_map import MapMethod, vocabulary_map
 from transformer_core.checkpoints import Bundle, load
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import Tokenizer

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.core.attention_tools import random_weights, small_bundle
-from transformer_core.analysis.entropy import entropy, head_entropies
-from transformer_core.analysis.flow import attention_flow, rollout
-from transformer_core.analysis.occlusion import occlusion, verdict_evidence
+from transformer_core.analysis.attention.entropy import entropy, head_entropies
+from transformer_core.analysis.attention.flow import attention_flow, rollout
+from transformer_core.analysis.attention.occlusion import occlusion, verdict_evidence
 from transformer_core.analysis.reading import read
 
 TEXT = "a glass box a glass bell"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.core.attention_tools import small_bundle
-from transformer_core.analysis.effects import head_effects, without_head
-from transformer_core.analysis.heads import attention_scope, head_off, heads_of_text, layer_looks
-from transformer_core.analysis.heads import without as replaced
+from transformer_core.analysis.attention.effects import head_effects, without_head
+from transformer_core.analysis.attention.heads import attention_scope, head_off, heads_of_text, layer_looks
+from transformer_core.analysis.attention.heads import without as replaced
 from transformer_core.analysis.reading import read
 
 TEXT = "a glass box a bell"

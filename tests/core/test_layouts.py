@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from tests.core.helpers import close, exactly
-from transformer_core.analysis.layouts import LayoutSequence
+from transformer_core.analysis.film.layouts import LayoutSequence
+from transformer_core.analysis.film.polishing import polish
 from transformer_core.analysis.neighbours import displacement, trustworthiness
-from transformer_core.analysis.polishing import polish
 from transformer_core.analysis.projection import normalised, pca, spread, turned_onto
 
 N, D = 90, 24

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_core.analysis.mask_codes import MOST_PAINTED, mask_of, painted_code, painted_mask
+from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_of, painted_code, painted_mask
 
 IDS = (2, 7, 8, 0, 9, 3, 0, 0)
 

@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F
 
 from tests.e2e.acting import BUNDLE
-from transformer_core.analysis.mask_batches import batch_masks
-from transformer_core.analysis.mask_codes import mask_of, painted_code
-from transformer_core.analysis.mask_polarity import mask_polarity
-from transformer_core.analysis.masked_rows import masked_row
-from transformer_core.analysis.masking import classify_under, masked_head, padded_encoding, replace_mask
+from transformer_core.analysis.masks.batches import batch_masks
+from transformer_core.analysis.masks.codes import mask_of, painted_code
+from transformer_core.analysis.masks.masked_rows import masked_row
+from transformer_core.analysis.masks.masking import classify_under, masked_head, padded_encoding, replace_mask
+from transformer_core.analysis.masks.polarity import mask_polarity
 from transformer_core.probe import capture
 
 TEXT = "The plot was thin but I loved every minute"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_core.analysis.moments import probe_film
+from transformer_core.analysis.film.moments import probe_film
 from transformer_core.config import ModelConfig
 from transformer_core.probe import capture
 from transformer_core.training.config import TrainConfig

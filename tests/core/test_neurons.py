@@ -6,10 +6,10 @@ import torch
 
 from tests.core.helpers import exactly
 from tests.e2e.paths import ROOT
-from transformer_core.analysis.neuron_corpus import corpus_neurons, exciting_tokens
-from transformer_core.analysis.neurons import neuron_off, neurons, without_neuron
+from transformer_core.analysis.feed_forward.neuron_corpus import corpus_neurons, exciting_tokens
+from transformer_core.analysis.feed_forward.neurons import neuron_off, neurons, without_neuron
+from transformer_core.analysis.feed_forward.swapping import other_activation, swapped_activation, swapped_on_corpus
 from transformer_core.analysis.reading import read
-from transformer_core.analysis.swapping import other_activation, swapped_activation, swapped_on_corpus
 from transformer_core.checkpoints import Bundle, load
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.training.corpora import reviews

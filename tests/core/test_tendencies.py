@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.core.attention_tools import random_weights, small_bundle, small_tokenizer
-from transformer_core.analysis.tendencies import (
+from transformer_core.analysis.attention.tendencies import (
     NONE,
     PLACES,
     TENDENCIES,

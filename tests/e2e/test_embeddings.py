@@ -4,10 +4,10 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import BUNDLE, download, large, visit, wait_painted
-from transformer_core.analysis.nearest_words import nearest_words
-from transformer_core.analysis.sentence_vectors import sentence_vectors
-from transformer_core.analysis.vocabulary import find
-from transformer_core.analysis.vocabulary_map import vocabulary_map
+from transformer_core.analysis.words.nearest_words import nearest_words
+from transformer_core.analysis.words.sentence_vectors import sentence_vectors
+from transformer_core.analysis.words.vocabulary import find
+from transformer_core.analysis.words.vocabulary_map import vocabulary_map
 
 TEXT = "The film was dull and the film was long"
 N_TOKENS = len(BUNDLE.tokenizer.encode(TEXT))

@@ -5,9 +5,9 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import BUNDLE, visit, wait_painted
-from transformer_core.analysis.activations import own_activations
-from transformer_core.analysis.bernoulli import coin_tosses
-from transformer_core.analysis.neurons import neurons
+from transformer_core.analysis.feed_forward.activations import own_activations
+from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
+from transformer_core.analysis.feed_forward.neurons import neurons
 
 TEXT = "The plot was thin but I loved every minute"
 N_TOKENS = len(BUNDLE.tokenizer.encode(TEXT))

@@ -8,8 +8,8 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.acting import BUNDLE, visit
-from transformer_core.analysis.mask_codes import painted_code, painted_mask
-from transformer_core.analysis.masking import MaskedHead, masked_head
+from transformer_core.analysis.masks.codes import painted_code, painted_mask
+from transformer_core.analysis.masks.masking import MaskedHead, masked_head
 
 TEXT = "The plot was thin but I loved every minute"
 SIZE = len(BUNDLE.tokenizer.encode(TEXT))

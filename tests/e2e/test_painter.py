@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.painting import SIZE, cell, on_screen, show, told
-from transformer_core.analysis.mask_codes import painted_mask
+from transformer_core.analysis.masks.codes import painted_mask
 
 OPEN = np.ones((SIZE, SIZE), bool)
 

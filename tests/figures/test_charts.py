@@ -22,7 +22,7 @@ def test_rows_come_back_as_they_were_each_once() -> None:
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="equally long, got {'x': 1, 'y': 2}"):
+    with pytest.raises(ValueError, match=r"equally long, got \{'x': 1, 'y': 2\}"):
         records(x=[1], y=[1, 2])
 
 

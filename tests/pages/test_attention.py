@@ -5,7 +5,7 @@ import pytest
 from pages.ui.header import word_start
 from pages.ui.models import open_bundle
 from tests.pages.running import run, told
-from transformer_core.analysis.heads import head_off
+from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.reading import read
 
 TEXT = "The film was not good, but I loved the ending."

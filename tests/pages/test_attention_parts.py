@@ -13,10 +13,10 @@ from pages.ui.models import open_bundle
 from tests.e2e.paths import ROOT
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.effects import head_effects
-from transformer_core.analysis.heads import Ablation
-from transformer_core.analysis.occlusion import Substitute, verdict_evidence
-from transformer_core.analysis.tendencies import labelled, tendencies_of_reviews, tendencies_of_text
+from transformer_core.analysis.attention.effects import head_effects
+from transformer_core.analysis.attention.heads import Ablation
+from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence
+from transformer_core.analysis.attention.tendencies import labelled, tendencies_of_reviews, tendencies_of_text
 
 TEXT = "The film was not good, but I loved the ending and the music."
 PARTS = ("heads", "arcs", "flow", "tendencies", "effect")

@@ -9,14 +9,14 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats, saved_by
-from transformer_core.analysis import tiny_training
 from transformer_core.analysis.arrays import arrays_of
-from transformer_core.analysis.nearest_words import analogy, nearest_words
-from transformer_core.analysis.one_hot import one_hot_row
-from transformer_core.analysis.sentence_vectors import same_word, sentence_vectors
-from transformer_core.analysis.two_embeddings import agreement, counted_space
-from transformer_core.analysis.vocabulary import find
-from transformer_core.analysis.vocabulary_map import vocabulary_map
+from transformer_core.analysis.words import tiny_training
+from transformer_core.analysis.words.nearest_words import analogy, nearest_words
+from transformer_core.analysis.words.one_hot import one_hot_row
+from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
+from transformer_core.analysis.words.two_embeddings import agreement, counted_space
+from transformer_core.analysis.words.vocabulary import find
+from transformer_core.analysis.words.vocabulary_map import vocabulary_map
 
 TEXT = "The film was dull, but the ending was superb."
 PARTS = ("sentence", "row", "neighbours", "map", "counts")

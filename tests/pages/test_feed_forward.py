@@ -8,11 +8,11 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.activations import own_activations
-from transformer_core.analysis.bernoulli import coin_tosses
-from transformer_core.analysis.neuron_corpus import corpus_neurons
-from transformer_core.analysis.neurons import without_neuron
-from transformer_core.analysis.swapping import swapped_activation
+from transformer_core.analysis.feed_forward.activations import own_activations
+from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
+from transformer_core.analysis.feed_forward.neuron_corpus import corpus_neurons
+from transformer_core.analysis.feed_forward.neurons import without_neuron
+from transformer_core.analysis.feed_forward.swapping import swapped_activation
 
 TEXT = "The film was not good, but I loved the ending."
 

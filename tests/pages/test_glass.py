@@ -26,7 +26,7 @@ def alone(text: str, head_off: bool = False) -> None:
     from pages.ui.glass import under_the_glass
     from pages.ui.header import View
     from pages.ui.models import open_bundle
-    from transformer_core.analysis.heads import head_off as switched_off
+    from transformer_core.analysis.attention.heads import head_off as switched_off
 
     bundle = open_bundle("sentiment")
     edits = switched_off("encoder.layer0.self_attention", 1) if head_off else None

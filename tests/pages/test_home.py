@@ -7,7 +7,7 @@ from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.pages.running import run, told
-from transformer_core.analysis.occlusion import occlusion
+from transformer_core.analysis.attention.occlusion import occlusion
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -7,10 +7,10 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.deep_training import deep_training
-from transformer_core.analysis.depth import gradients_by_depth
-from transformer_core.analysis.normalizing import normed_vector, other_norm
-from transformer_core.analysis.stream import stream_sum
+from transformer_core.analysis.stream.deep_training import deep_training
+from transformer_core.analysis.stream.depth import gradients_by_depth
+from transformer_core.analysis.stream.normalizing import normed_vector, other_norm
+from transformer_core.analysis.stream.residual_sum import stream_sum
 
 TEXT = "The film was not good, but I loved the ending."
 

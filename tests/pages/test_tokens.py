@@ -10,9 +10,9 @@ from pages.ui.tokens_one_hot import TRIPLES
 from pages.ui.tokens_split import SAMPLES, SIZES
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.merging import merge_step
-from transformer_core.analysis.tokenizing import cut_sentence
-from transformer_core.analysis.word_relations import likeness, word_relations
+from transformer_core.analysis.words.merging import merge_step
+from transformer_core.analysis.words.tokenizing import cut_sentence
+from transformer_core.analysis.words.word_relations import likeness, word_relations
 
 TEXT = "The film was not good, but I loved the ending."
 AWKWARD = {

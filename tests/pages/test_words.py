@@ -66,6 +66,4 @@ def test_a_key_stands_in_one_file() -> None:
         files = sorted((ASSETS / "locales" / language).glob("*.po"))
         keys = [entry.msgid for path in files for entry in polib.pofile(str(path))]
         assert len(keys) == len(set(keys))
-        assert [path.name for path in files] == [
-            path.name for path in sorted((ASSETS / "locales" / "en").glob("*.po"))
-        ]
+        assert [path.name for path in files] == [path.name for path in sorted((ASSETS / "locales" / "en").glob("*.po"))]

@@ -1,6 +1,6 @@
 """Neighbours: how far a flat picture may be trusted, and how well classes lie together before it is flat.
 
-Trustworthiness: Venna and Kaski 2001, section 4. Read next: tsne.py.
+Trustworthiness: Venna and Kaski 2001, section 4. Read next: film/tsne.py.
 """
 
 import math

@@ -1,6 +1,6 @@
 """A model reads one text: the encoding in, the class probabilities and the trace out.
 
-Read next: heads.py.
+Read next: attention/heads.py.
 """
 
 from collections.abc import Mapping

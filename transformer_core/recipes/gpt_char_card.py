@@ -10,6 +10,7 @@ import torch
 
 from transformer_core.checkpoints import Bundle
 from transformer_core.generation import sample
+from transformer_core.models import Gpt
 from transformer_core.training.runs.spec import RunSpec
 
 BEGINNINGS = ("ROMEO:\n", "First Citizen:\n", "To be", "My lord, ", "O ", "The king ", "KING ", "What ", "I ", "\n")
@@ -41,6 +42,7 @@ class Measured:
 
 def written_on(bundle: Bundle, beginning: str, *, seed: int) -> str:
     """Return a beginning and what the model writes after it, drawn at temperature 1 from this seed."""
+    assert isinstance(bundle.model, Gpt)
     token_ids = torch.tensor([bundle.tokenizer.encode(beginning).ids])
     generator = torch.Generator().manual_seed(seed)
     steps = sample(bundle.model, token_ids, most=CHARACTERS_WRITTEN, generator=generator)

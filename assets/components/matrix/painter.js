@@ -9,7 +9,7 @@ import { announcement } from "./readout.js";
 const PATIENCE = 900; // milliseconds until an unanswered message is taken for lost
 
 // A mask as text: "COLUMNS.BITS", row after row, the first cell in the highest bit, base64url without padding.
-// transformer_core/analysis/mask_codes.py reads and writes the same.
+// transformer_core/analysis/masks/codes.py reads and writes the same.
 function codeOf(panel) {
   const bytes = new Uint8Array(Math.ceil(panel.data.length / 8));
   panel.data.forEach((value, i) => (bytes[i >> 3] |= (value > 0 ? 128 : 0) >> (i & 7)));

@@ -1,6 +1,6 @@
 """What order is worth: how much worse a trained model does once positions or tokens are shuffled, or positions removed.
 
-After Sinha et al. 2021, who shuffle words in training; here the model is already trained. Read next: ../heads.py.
+After Sinha et al. 2021, who shuffle words in training; here the model is already trained. Read next: ../masks/codes.py.
 """
 
 from dataclasses import dataclass

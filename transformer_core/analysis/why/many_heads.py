@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from transformer_core.analysis.entropy import entropy
+from transformer_core.analysis.attention.entropy import entropy
 from transformer_core.analysis.why.sentence import see
 from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
 from transformer_core.checkpoints import Bundle

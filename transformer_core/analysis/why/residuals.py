@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.depth import NORMS, gradients_by_depth
+from transformer_core.analysis.stream.depth import NORMS, gradients_by_depth
 
 DEPTHS = (2, 4, 8, 12, 16, 24, 32)
 WIDTH = 16

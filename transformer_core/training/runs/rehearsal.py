@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from transformer_core.analysis.layouts import LayoutSequence
+from transformer_core.analysis.film.layouts import LayoutSequence
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.models import Classifier

@@ -1,0 +1,4 @@
+"""What heads look at, and what they are worth.
+
+Read next: heads.py.
+"""

@@ -1,0 +1,193 @@
+"""Tendencies: what each head tends to look at, with the score that the claim rests on.
+
+After Clark et al. 2019, section 3, with one change: a head's mean weight is held against what a uniform head gives.
+Read next: ../words/tokenizing.py.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from transformer_core.analysis.attention.entropy import entropy, real_positions
+from transformer_core.analysis.attention.heads import stacked_weights
+from transformer_core.analysis.reading import read
+from transformer_core.checkpoints import Bundle
+from transformer_core.text import Encoding
+from transformer_core.text.special import SEP
+from transformer_core.training.corpora.reviews import reviews
+
+PLACES = ("previous", "next", "first", "same", "repeated", "marks")
+TENDENCIES = (*PLACES, "broad")
+NONE = -1
+BROAD_FROM = 0.9
+MOST_SENTENCES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Tendencies:
+    """What heads look at, over one sentence or many.
+
+    Shapes:
+        scores: (layer, head, tendency): for the places, the mean weight on them minus a uniform head's; for "broad",
+            the mean entropy as a share of its maximum. Not a number where no sentence has such places
+        weights: (layer, head, place), the mean weight itself; uniform: (place,), what a uniform head gives
+        by_sentence: (sentence, layer, head, tendency), the scores of each sentence alone
+    """
+
+    scores: np.ndarray
+    weights: np.ndarray
+    uniform: np.ndarray
+    by_sentence: np.ndarray
+
+
+def places_of(encoding: Encoding, real: np.ndarray) -> np.ndarray:
+    """Return which keys count as which place for which query: previous, next, first, same, repeated word, marks.
+
+    The first token's own look at itself counts as "same" alone; marks are punctuation and [SEP], but not the query.
+
+    Shapes:
+        real: (pos,), False for padding; returns: (place, query_pos, key_pos), boolean
+    """
+    n = len(encoding)
+    ids, here = np.array(encoding.ids), np.eye(n, dtype=bool)
+    special = np.array(encoding.special)
+    first = np.zeros((n, n), dtype=bool)
+    first[:, 0] = True
+    word = ~special
+    again = (ids[:, None] == ids[None, :]) & word[:, None] & word[None, :] & ~here
+    pairs = zip(encoding.tokens, encoding.labels, strict=True)
+    marks = np.array([token == SEP or _is_punctuation(label) for token, label in pairs])
+    places = [
+        np.eye(n, k=-1, dtype=bool),
+        np.eye(n, k=1, dtype=bool),
+        first & ~here,
+        here,
+        again,
+        marks[None, :] & ~here,
+    ]
+    return np.stack(places) & real[:, None] & real[None, :]
+
+
+def _is_punctuation(label: str) -> bool:
+    return bool(label) and all(unicodedata.category(sign).startswith("P") for sign in label)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tally:
+    """Sums over the queries of one sentence, and how many queries each sum has."""
+
+    weights: np.ndarray  # (layer, head, place)
+    uniform: np.ndarray  # (place,)
+    queries: np.ndarray  # (place,)
+    entropy: np.ndarray  # (layer, head)
+    rows: int
+
+
+def _tally(weights: np.ndarray, encoding: Encoding, pad_id: int | None) -> _Tally:
+    real = real_positions(encoding, pad_id)
+    places = places_of(encoding, real).astype(np.float64)  # (place, query_pos, key_pos)
+    asked = places.any(-1)  # (place, query_pos)
+    on_places = np.einsum("lhqk,pqk->lhp", weights.astype(np.float64), places, optimize=True)
+    uniform = (places.sum(-1) / max(real.sum(), 1)).sum(-1)
+    shares = entropy(weights)[..., real] / np.log(max(real.sum(), 2))
+    return _Tally(on_places, uniform, asked.sum(-1).astype(np.float64), shares.sum(-1), int(real.sum()))
+
+
+def _scored(tallies: Sequence[_Tally]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, weights and uniform over all queries of these sentences."""
+    queries = np.sum([tally.queries for tally in tallies], axis=0)  # (place,)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        weights = np.sum([tally.weights for tally in tallies], axis=0) / queries  # (layer, head, place)
+        uniform = np.sum([tally.uniform for tally in tallies], axis=0) / queries  # (place,)
+    rows = max(sum(tally.rows for tally in tallies), 1)
+    broad = np.sum([tally.entropy for tally in tallies], axis=0) / rows  # (layer, head)
+    return np.concatenate([weights - uniform, broad[..., None]], axis=-1), weights, uniform
+
+
+def tendencies_of(weights: Sequence[np.ndarray], encodings: Sequence[Encoding], pad_id: int | None) -> Tendencies:
+    """Score heads on sentences whose weights are known; every query counts the same.
+
+    Shapes:
+        weights: one a sentence, (layer, head, query_pos, key_pos)
+
+    Raises:
+        ValueError: there is no sentence.
+    """
+    if not encodings:
+        raise ValueError("encodings=() must hold at least one sentence")
+    tallies = [_tally(one, encoding, pad_id) for one, encoding in zip(weights, encodings, strict=True)]
+    scores, mean_weights, uniform = _scored(tallies)
+    return Tendencies(scores, mean_weights, uniform, np.stack([_scored([tally])[0] for tally in tallies]))
+
+
+def _read_all(bundle: Bundle, encodings: Sequence[Encoding]) -> Tendencies:
+    sites = ("*.self_attention.weights",)
+    weights = [stacked_weights(read(bundle, encoding, sites=sites).trace) for encoding in encodings]
+    return tendencies_of(weights, encodings, bundle.config.pad_id)
+
+
+def tendencies_of_text(*, bundle: Bundle, text: str, n_tokens: int) -> Tendencies:
+    """Score every head on one text.
+
+    Args:
+        bundle: a classifier.
+        n_tokens: how many tokens of the text are read at most.
+
+    Raises:
+        ValueError: an error of read.
+    """
+    return _read_all(bundle, [bundle.tokenizer.encode(text, max_len=n_tokens)])
+
+
+def tendencies_of_reviews(
+    *, bundle: Bundle, language: Literal["en", "zh"], sentences: int = 48, seed: int = 0
+) -> Tendencies:
+    """Score every head on built-in reviews.
+
+    Args:
+        bundle: a classifier.
+        language: of the reviews.
+        sentences: how many reviews, at most 200.
+        seed: of the reviews.
+
+    Raises:
+        ValueError: an argument is out of its range, or an error of read.
+    """
+    if not 1 <= sentences <= MOST_SENTENCES:
+        raise ValueError(f"sentences={sentences} must be from 1 to {MOST_SENTENCES}")
+    texts = _sample(language, sentences, seed)
+    return _read_all(bundle, bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len))
+
+
+@lru_cache(maxsize=8)
+def _sample(language: Literal["en", "zh"], sentences: int, seed: int) -> tuple[str, ...]:
+    _, held_out = reviews(language, train=0, held_out=sentences, seed=seed)
+    return tuple(example.text for example in held_out)
+
+
+def labelled(scores: np.ndarray, threshold: float) -> np.ndarray:
+    """Return each head's strongest tendency, as its place in TENDENCIES, or NONE where nothing can be claimed.
+
+    A place is claimed from a score of `threshold` on; "broad" from 0.9 of the maximal entropy on, where no place is.
+
+    Shapes:
+        scores: (..., tendency); returns: (...)
+    """
+    places = np.nan_to_num(scores[..., : len(PLACES)], nan=-1.0)
+    best = places.argmax(-1)
+    broad = np.where(scores[..., -1] >= BROAD_FROM, len(PLACES), NONE)
+    return np.where(places.max(-1) >= threshold, best, broad)
+
+
+def steadiness(tendencies: Tendencies, threshold: float) -> np.ndarray:
+    """Return the share of sentences on which each head has the label that it has over all of them.
+
+    Shapes:
+        returns: (layer, head)
+    """
+    overall = labelled(tendencies.scores, threshold)
+    return (labelled(tendencies.by_sentence, threshold) == overall).mean(0)

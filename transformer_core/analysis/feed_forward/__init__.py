@@ -1,0 +1,4 @@
+"""What happens inside the feed-forward layer.
+
+Read next: activations.py.
+"""

@@ -1,0 +1,4 @@
+"""What a run looks like over time.
+
+Read next: moments.py.
+"""

@@ -1,0 +1,4 @@
+"""What a mask does to one head, to a batch, and to training.
+
+Read next: masking.py.
+"""

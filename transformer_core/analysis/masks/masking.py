@@ -1,0 +1,175 @@
+"""One head under a mask of one's own: what it may attend to, its weights, and the verdict with and without.
+
+A mask in every layer goes in by the model's own door; in one layer alone, the probe replaces that layer's masked
+scores. Vaswani et al. 2017, section 3.2.3. Read next: masked_rows.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.attention.heads import HeadSteps, head_steps
+from transformer_core.analysis.masks.codes import mask_of
+from transformer_core.checkpoints import Bundle
+from transformer_core.layers.masks import padding_mask
+from transformer_core.probe import Edit, Trace, capture
+from transformer_core.text import Encoding
+
+HIDDEN = float("-inf")
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedHead:
+    """A head's steps under a mask, and what the mask does to the verdict.
+
+    Shapes:
+        mask, weights_before: (query_pos, key_pos); reach: (pos,)
+
+    Args:
+        labels: one a token.
+        mask: boolean, True = may attend.
+        steps: of the head, under the mask.
+        weights_before: the head's, under the model's own mask.
+        before, after: the probability of each class under the model's own mask and under this one.
+        wholly_masked: queries that may attend to nothing.
+        reach: which tokens the verdict's position can still hear of, through all layers and residual connections.
+    """
+
+    labels: tuple[str, ...]
+    mask: np.ndarray
+    steps: HeadSteps
+    weights_before: np.ndarray
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    wholly_masked: tuple[int, ...]
+    reach: np.ndarray
+
+
+def padded_encoding(bundle: Bundle, text: str, *, n_tokens: int, pads: int = 0) -> Encoding:
+    """Return a text's encoding, cut to n_tokens, with `pads` padding tokens after it.
+
+    Raises:
+        ValueError: pads is negative, or the bundle's tokenizer has no padding token to append.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    pad_id = bundle.tokenizer.pad_id
+    if pads < 0 or (pads and pad_id is None):
+        raise ValueError(f"pads={pads} must be 0 or more, and 0 where the vocabulary has no padding token")
+    if not pads or pad_id is None:
+        return encoding
+    return replace(
+        encoding,
+        ids=encoding.ids + (pad_id,) * pads,
+        tokens=encoding.tokens + (bundle.tokenizer.token_of(pad_id),) * pads,
+        labels=encoding.labels + (bundle.tokenizer.label_of(pad_id),) * pads,
+        offsets=encoding.offsets + ((0, 0),) * pads,
+        segment_ids=encoding.segment_ids + (0,) * pads,
+        special=encoding.special + (True,) * pads,
+        unknown=encoding.unknown + (False,) * pads,
+    )
+
+
+def replace_mask(scope: str, mask: Tensor) -> Mapping[str, Edit]:
+    """Return the edits that put a mask in the place of the model's own, in the attention at `scope`.
+
+    Shapes:
+        mask: (query_pos, key_pos), boolean
+
+    Args:
+        scope: such as ``encoder.layer0.self_attention``, or ``*.self_attention`` for every layer.
+    """
+    unmasked: list[Tensor] = []
+
+    def hold(scores: Tensor) -> Tensor:
+        unmasked[:] = [scores]
+        return scores
+
+    def hide(_: Tensor) -> Tensor:
+        return unmasked[0].masked_fill(~mask.to(unmasked[0].device), HIDDEN)
+
+    return {f"{scope}.scores": hold, f"{scope}.masked_scores": hide}
+
+
+def classify_under(
+    bundle: Bundle,
+    encoding: Encoding,
+    mask: Tensor | None = None,
+    *,
+    layer: int | None = None,
+    sites: tuple[str, ...] = ("class_logits",),
+    edits: Mapping[str, Edit] | None = None,
+) -> tuple[tuple[float, ...], Trace]:
+    """Return class probabilities and trace under a mask: in all layers, in one alone, or the model's own (None).
+
+    Shapes:
+        mask: (query_pos, key_pos), boolean
+
+    Raises:
+        ValueError: the bundle is no classifier, or an error of capture.
+    """
+    if bundle.kind != "classifier":
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    device = next(bundle.model.parameters()).device
+    token_ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
+    given = mask.to(device) if mask is not None and layer is None else None
+    edits = dict(edits or {})
+    if mask is not None and layer is not None:
+        edits = {**replace_mask(f"encoder.layer{layer}.self_attention", mask), **edits}
+    logits, trace = capture(bundle.model, token_ids, mask=given, sites=sites, edits=edits)
+    return tuple(logits[0].softmax(-1).tolist()), trace
+
+
+def masked_head(
+    *, bundle: Bundle, text: str, n_tokens: int, pads: int, mask: str, layer: int, head: int, everywhere: bool
+) -> MaskedHead:
+    """Read a text under a mask and under the model's own.
+
+    Args:
+        n_tokens: the text is cut to so many tokens.
+        pads: padding tokens after it.
+        mask: a code of codes.py.
+        layer, head: whose steps are returned.
+        everywhere: the mask holds in every layer; else in this layer alone.
+
+    Raises:
+        ValueError: as mask_of, padded_encoding, classify_under and head_steps.
+    """
+    encoding = padded_encoding(bundle, text, n_tokens=n_tokens, pads=pads)
+    allowed = mask_of(mask, encoding.ids, bundle.config.pad_id)
+    scope = f"encoder.layer{layer}.self_attention"
+    own, plain = classify_under(bundle, encoding, sites=(f"{scope}.weights",))
+    after, trace = classify_under(
+        bundle, encoding, allowed, layer=None if everywhere else layer, sites=(f"{scope}.*", "class_logits")
+    )
+    return MaskedHead(
+        labels=encoding.labels,
+        mask=allowed.numpy(),
+        steps=head_steps(trace, scope, head),
+        weights_before=plain[f"{scope}.weights"][0, head].float().cpu().numpy(),
+        before=own,
+        after=after,
+        wholly_masked=tuple((~allowed.any(1)).nonzero().flatten().tolist()),
+        reach=_reach(bundle, encoding, allowed, None if everywhere else layer).numpy(),
+    )
+
+
+def _reach(bundle: Bundle, encoding: Encoding, mask: Tensor, layer: int | None) -> Tensor:
+    """Tell of each token whether the vector behind the verdict depends on it by any path.  # (pos,)"""
+    config = bundle.config
+    token_ids = torch.tensor([encoding.ids])
+    own = padding_mask(token_ids, config.pad_id)
+    size = len(encoding)
+    plain = torch.ones(size, size) if own is None else own[0, 0].float().expand(size, size)
+    stays = torch.eye(size) if config.residual else torch.zeros(size, size)
+    heard = torch.eye(size)  # (pos, token)
+    for index in range(config.n_layers):
+        step = mask.float() if layer is None or index == layer else plain
+        heard = (((step + stays) > 0).float() @ heard > 0).float()
+    read = torch.zeros(size, dtype=torch.bool)
+    read[0] = True
+    if config.pooling == "mean":
+        read = token_ids[0] != (-1 if config.pad_id is None else config.pad_id)
+    return heard[read].any(0)

@@ -1,0 +1,4 @@
+"""The residual stream: its norms, its sum, and its depth.
+
+Read next: normalizing.py.
+"""

@@ -1,0 +1,175 @@
+"""The residual stream as a sum: what every part wrote into it, for any order of the norms.
+
+Pre-norm: the stream is the plain sum of what was written. Post-norm (Vaswani et al. 2017, section 3.1): every norm
+rescales all that was written before it; with its measured mean and deviation held fast it is a linear map, so the sum
+still holds, each part scaled by the norms after it. Read next: depth.py.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.feed_forward.activations import require_index
+from transformer_core.analysis.reading import read
+from transformer_core.analysis.stream.normalizing import norm_at, start_site
+from transformer_core.checkpoints import Bundle
+from transformer_core.probe import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSum:
+    """What each part wrote into one token's stream, and the stream that the model recorded.
+
+    Shapes:
+        contributions: (part, d_model); total, stream: (d_model); norms: (part)
+
+    Args:
+        parts: names such as "token_embedding", "0.self_attention", and for post-norm "norm_shifts", the means and
+            biases of all norms together.
+        contributions: as they stand in the final stream.
+        total: their sum; stream: the last layer's output as the model recorded it, before a final norm.
+        difference: greatest |total - stream|.
+        inner_difference: greatest |input + output - residual| over every sublayer and every token, before any norm.
+        norms: length of each contribution.
+        norm_order, residual: of the model.
+    """
+
+    parts: tuple[str, ...]
+    contributions: np.ndarray
+    total: np.ndarray
+    stream: np.ndarray
+    difference: float
+    inner_difference: float
+    norms: np.ndarray
+    norm_order: str
+    residual: bool
+
+
+@dataclass(frozen=True, eq=False)
+class StreamGrowth:
+    """The length of every token's stream by depth, and the share of every sublayer.
+
+    Shapes:
+        lengths: (stage, pos); written, cosines: (sublayer, pos)
+
+    Args:
+        stages: "embedding", then names such as "0.self_attention".
+        lengths: Euclidean norm of the stream after each stage (post-norm: after its norm).
+        sublayers: names such as "0.self_attention".
+        written: length of what each sublayer adds over the length of the stream that it is added to.
+        cosines: between what is added and that stream.
+    """
+
+    stages: tuple[str, ...]
+    lengths: np.ndarray
+    sublayers: tuple[str, ...]
+    written: np.ndarray
+    cosines: np.ndarray
+
+
+def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> StreamSum:
+    """Take one token's final stream apart into what each part wrote.
+
+    Args:
+        bundle: of a classifier.
+        n_tokens: at most so many tokens are read.
+        token: from 0.
+
+    Raises:
+        ValueError: there is no such token.
+    """
+    trace = _traced(bundle, text, n_tokens)
+    config = bundle.config
+    require_index("token", token, trace[start_site(bundle)].shape[1])
+    parts = _embedding_parts(bundle, trace, token)
+    shifts = torch.zeros(config.d_model, dtype=torch.float64)
+    inner = 0.0
+    for layer, sublayer in _sublayers(bundle):
+        scope = f"encoder.layer{layer}.{sublayer}"
+        incoming, output, residual = _around(bundle, trace, layer, sublayer)
+        inner = max(inner, float((incoming * config.residual + output - residual).abs().max()))
+        parts = {name: part * config.residual for name, part in parts.items()}
+        shifts = shifts * config.residual
+        parts[f"{layer}.{sublayer}"] = output[token]
+        if config.norm_order == "post":
+            norm = norm_at(bundle, layer, sublayer)[0]
+            gain = norm.weight.detach().double().cpu() * trace[f"{scope}.norm.inverse_deviation"][0, token].double()
+            mean = trace[f"{scope}.norm.mean"][0, token].double().cpu()
+            parts = {name: part * gain for name, part in parts.items()}
+            shifts = (shifts - mean) * gain + norm.bias.detach().double().cpu()
+    if config.norm_order == "post":
+        parts["norm_shifts"] = shifts
+    contributions = torch.stack(list(parts.values()))  # (part, d_model)
+    stream = trace[f"encoder.layer{config.n_layers - 1}.residual"][0, token].double().cpu()
+    return StreamSum(
+        parts=tuple(parts),
+        contributions=contributions.numpy(),
+        total=contributions.sum(0).numpy(),
+        stream=stream.numpy(),
+        difference=float((contributions.sum(0) - stream).abs().max()),
+        inner_difference=inner,
+        norms=contributions.norm(dim=-1).numpy(),
+        norm_order=config.norm_order,
+        residual=config.residual,
+    )
+
+
+def stream_growth(*, bundle: Bundle, text: str, n_tokens: int) -> StreamGrowth:
+    """Measure the stream of every token after every sublayer, and what each sublayer adds to it."""
+    trace = _traced(bundle, text, n_tokens)
+    stages, lengths = ["embedding"], [_first(trace, start_site(bundle)).norm(dim=-1)]
+    written, cosines = [], []
+    for layer, sublayer in _sublayers(bundle):
+        incoming, output, residual = _around(bundle, trace, layer, sublayer)
+        post = f"encoder.layer{layer}.{sublayer}.norm.normalized"
+        after = _first(trace, post) if bundle.config.norm_order == "post" else residual
+        stages.append(f"{layer}.{sublayer}")
+        lengths.append(after.norm(dim=-1))
+        written.append(output.norm(dim=-1) / incoming.norm(dim=-1).clamp(min=1e-12))
+        cosines.append(torch.cosine_similarity(output, incoming, dim=-1))
+    return StreamGrowth(
+        stages=tuple(stages),
+        lengths=torch.stack(lengths).numpy(),
+        sublayers=tuple(stages[1:]),
+        written=torch.stack(written).numpy(),
+        cosines=torch.stack(cosines).numpy(),
+    )
+
+
+def _traced(bundle: Bundle, text: str, n_tokens: int) -> Trace:
+    sites = ("encoder.embedding.*", "*.residual", "*.output", "*.norm.*")
+    return read(bundle, bundle.tokenizer.encode(text, max_len=n_tokens), sites=sites).trace
+
+
+def _first(trace: Trace, site: str) -> Tensor:
+    return trace[site][0].double().cpu()  # (pos, d_model)
+
+
+def _sublayers(bundle: Bundle) -> list[tuple[int, str]]:
+    return [(layer, name) for layer in range(bundle.config.n_layers) for name in ("self_attention", "feed_forward")]
+
+
+def _around(bundle: Bundle, trace: Trace, layer: int, sublayer: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what a sublayer's output is added to, that output, and their sum as recorded, each (pos, d_model)."""
+    scope = f"encoder.layer{layer}.{sublayer}"
+    if sublayer == "feed_forward":
+        post = bundle.config.norm_order == "post"
+        before = f"encoder.layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}"
+    else:
+        before = f"encoder.layer{layer - 1}.residual" if layer else start_site(bundle)
+    return _first(trace, before), _first(trace, f"{scope}.output"), _first(trace, f"{scope}.residual")
+
+
+def _embedding_parts(bundle: Bundle, trace: Trace, token: int) -> dict[str, Tensor]:
+    if bundle.config.embedding_norm:
+        return {"normed_embedding": _first(trace, start_site(bundle))[token]}
+    scope = "encoder.embedding"
+    scaled = f"{scope}.scaled_embedding"
+    parts = {"token_embedding": _first(trace, scaled if scaled in trace else f"{scope}.token_embedding")[token]}
+    if (segment := f"{scope}.segment_embedding") in trace:
+        parts["segment_embedding"] = _first(trace, segment)[token]
+    if (position := f"{scope}.position_embedding") in trace:
+        parts["position_embedding"] = trace[position][token].double().cpu()
+    return parts

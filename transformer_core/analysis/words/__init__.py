@@ -1,0 +1,4 @@
+"""Words before attention: how they are cut, and where their vectors lie.
+
+Read next: tokenizing.py.
+"""

@@ -1,0 +1,146 @@
+"""A sentence as vectors: what the model looks up, what positions add, and what each layer makes of it.
+
+Vaswani et al. 2017, section 3.4; the same word, another vector in every sentence: Peters et al. 2018, section 3.
+Read next: one_hot.py.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.words.vocabulary import reading_part, unit_rows
+from transformer_core.checkpoints import Bundle
+from transformer_core.config import require_choice
+from transformer_core.probe import capture
+from transformer_core.text import Encoding
+
+Stage = Literal["looked_up", "with_positions", "after_layers"]
+LOOKED_UP, SUMMED = "embedding.token_embedding", "embedding.residual"
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceVectors:
+    """The vectors of one sentence at one stage.
+
+    Shapes:
+        token_ids: (pos,); vectors: (pos, d_model); norms: (pos,); cosine: (pos, pos)
+
+    Args:
+        norms: Euclidean lengths of the vectors.
+        cosine: of the angle between each two of them; 0 where one is zero.
+        closest: places of the two different words with the greatest cosine; None where there are not two.
+    """
+
+    labels: tuple[str, ...]
+    token_ids: np.ndarray
+    vectors: np.ndarray
+    norms: np.ndarray
+    cosine: np.ndarray
+    closest: tuple[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class SameWord:
+    """One word at two places of a sentence.
+
+    Shapes:
+        cosine: (stage,), between the two vectors: looked up, with positions, then after each layer
+
+    Args:
+        label: the word.
+        text: that was read: the sentence, or twice the sentence where no word of it came twice.
+        first, second: the places, from 0.
+    """
+
+    label: str
+    text: str
+    first: int
+    second: int
+    cosine: np.ndarray
+
+
+def _stages(bundle: Bundle, encoding: Encoding) -> list[Tensor]:
+    """Return (pos, d_model) as looked up, with positions, and after each layer."""
+    part = reading_part(bundle.model)
+    device = next(bundle.model.parameters()).device
+    ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
+    layers = tuple(f"layer{index}.residual" for index in range(bundle.config.n_layers))
+    _, trace = capture(part, ids, sites=(LOOKED_UP, SUMMED, *layers))
+    return [trace[name][0].float().cpu() for name in (LOOKED_UP, SUMMED, *layers)]
+
+
+def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage = "looked_up") -> SentenceVectors:
+    """Return a sentence's vectors and how alike their directions are.
+
+    Args:
+        bundle: any model that reads text.
+        text: the sentence.
+        n_tokens: at most so many tokens are read, special tokens included.
+        stage: the rows as looked up; these scaled, with positions and segments added; or after the last layer.
+
+    Raises:
+        ValueError: stage is unknown, or the text cannot be encoded in n_tokens.
+    """
+    require_choice("stage", stage, get_args(Stage))
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    stages = _stages(bundle, encoding)
+    vectors = stages[{"looked_up": 0, "with_positions": 1, "after_layers": -1}[stage]]
+    unit = unit_rows(vectors)
+    cosine = (unit @ unit.T).clamp(-1.0, 1.0)
+    return SentenceVectors(
+        encoding.labels,
+        np.array(encoding.ids),
+        vectors.numpy(),
+        vectors.norm(dim=1).numpy(),
+        cosine.numpy(),
+        _closest(encoding, cosine),
+    )
+
+
+def _closest(encoding: Encoding, cosine: Tensor) -> tuple[int, int] | None:
+    ids, own = np.array(encoding.ids), ~np.array(encoding.special, dtype=bool)
+    wanted = np.triu(own[:, None] & own[None, :] & (ids[:, None] != ids[None, :]))  # (pos, pos)
+    if not wanted.any():
+        return None
+    first, second = np.unravel_index(np.where(wanted, cosine.numpy(), -2.0).argmax(), wanted.shape)
+    return int(first), int(second)
+
+
+def same_word(*, bundle: Bundle, text: str, n_tokens: int) -> SameWord:
+    """Follow one word that stands at two places of a sentence from the table of vectors through every layer.
+
+    Args:
+        bundle: any model that reads text.
+        text: where no word comes twice in it, it is read twice.
+        n_tokens: at most so many tokens of the text are read.
+
+    Raises:
+        ValueError: the model cannot read the text twice, or it has no word.
+    """
+    tokenizer = bundle.tokenizer
+    encoding = tokenizer.encode(text, max_len=n_tokens)
+    found = _twice(encoding)
+    if found is None:
+        encoding = tokenizer.encode(f"{text} {text}", max_len=min(2 * n_tokens, bundle.config.max_len))
+        found = _twice(encoding)
+    if found is None:
+        raise ValueError(f"text={text[:40]!r} must hold a word that can be read twice")
+    first, second = found
+    cosines = [torch.cosine_similarity(x[first], x[second], dim=0) for x in _stages(bundle, encoding)]
+    return SameWord(encoding.labels[first], encoding.text, first, second, torch.stack(cosines).numpy())
+
+
+def _twice(encoding: Encoding) -> tuple[int, int] | None:
+    """Return the two places of the longest word that comes twice."""
+    seen: dict[int, int] = {}
+    pairs = []
+    for place, id_ in enumerate(encoding.ids):
+        if encoding.offsets[place] == (0, 0) or encoding.unknown[place]:
+            continue
+        if id_ in seen:
+            pairs.append((seen[id_], place))
+        seen.setdefault(id_, place)
+    return max(pairs, key=lambda pair: len(encoding.labels[pair[0]]), default=None)

@@ -1,0 +1,163 @@
+"""Two embeddings of one corpus: counted (co-occurrence and SVD) and trained (a tiny BERT guesses hidden words).
+
+"You shall know a word by the company it keeps": Firth 1957. The two ways compared: Baroni et al. 2014, Levy et al.
+2015. Read next: ../feed_forward/activations.py.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from transformer_core.analysis.neighbours import squared_distances, trustworthiness
+from transformer_core.analysis.words.cooccurrence import count_pairs, positive_pmi, singular_vectors, truncated
+from transformer_core.analysis.words.one_corpus import Corpus, Language, one_corpus
+from transformer_core.analysis.words.tiny_training import trained_vectors
+from transformer_core.analysis.words.vocabulary import find, unit_rows
+from transformer_core.analysis.words.vocabulary_map import laid_out
+from transformer_core.text import SPECIAL_TOKENS
+from transformer_core.text.tokenizer import Tokenizer
+
+N_SPECIAL = len(SPECIAL_TOKENS)
+MOST_WINDOW = 10
+_taken_apart: dict[tuple[str, int], tuple[Tensor, Tensor]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class WordSpace:
+    """The words of the corpus as vectors, and a word's nearest.
+
+    Shapes:
+        vectors: (word, dimension); xy: (word, 2); neighbours: (k,), places in `labels`; cosine: (k,)
+
+    Args:
+        labels: every word, the most frequent first.
+        kinds: of each word, what the grammar that wrote the corpus uses it for; see one_corpus.py.
+        xy: by PCA of unit vectors.
+        trustworthiness: of that picture.
+        kept: counted, the share of the squared singular values that the dimensions keep; trained, None.
+        losses: trained, nats a hidden word over the first and the last tenth of the steps; counted, None.
+        seconds: trained, of wall-clock time; counted, None.
+    """
+
+    labels: tuple[str, ...]
+    kinds: tuple[str, ...]
+    vectors: np.ndarray
+    xy: np.ndarray
+    neighbours: np.ndarray
+    cosine: np.ndarray
+    trustworthiness: float
+    kept: float | None = None
+    losses: tuple[float, float] | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How far two spaces agree on who is near.
+
+    Shapes:
+        overlap: (word,), share of each word's k nearest that both spaces name
+
+    Args:
+        mean: over all words.
+        chance: what two random choices of k words would share on average.
+        word: that one word's share.
+    """
+
+    overlap: np.ndarray
+    mean: float
+    chance: float
+    word: float
+
+
+def _singular(corpus: Corpus, window: int) -> tuple[Tensor, Tensor]:
+    key = (corpus.language, window)
+    if key not in _taken_apart:
+        counts = count_pairs(corpus.rows, corpus.tokenizer.vocab_size, window=window)
+        _taken_apart[key] = singular_vectors(positive_pmi(counts))
+    return _taken_apart[key]
+
+
+def _counted(language: Language, window: int, dimension: int) -> tuple[Corpus, Tensor, float]:
+    if not 1 <= window <= MOST_WINDOW:
+        raise ValueError(f"window={window} must be from 1 to {MOST_WINDOW}")
+    corpus = one_corpus(language)
+    vectors, values = _singular(corpus, window)
+    kept = float(values[:dimension].square().sum() / values.square().sum())
+    return corpus, truncated(vectors, values, dimension)[N_SPECIAL:].float(), kept
+
+
+def _nearest(vectors: Tensor, k: int) -> Tensor:
+    """Return the places of each word's k nearest by cosine: (word, k)."""
+    unit = unit_rows(vectors)
+    return (unit @ unit.T).fill_diagonal_(-2.0).topk(k, dim=1).indices
+
+
+def _space(corpus: Corpus, vectors: Tensor, word: str, k: int, **facts) -> WordSpace:
+    place = place_of(corpus.tokenizer, word)
+    unit = unit_rows(vectors)
+    cosine = unit @ unit[place]
+    near = _nearest(vectors, k)[place]
+    distances = squared_distances(unit)
+    xy, _ = laid_out(unit, distances, "pca")
+    trusted = trustworthiness(unit, xy, distances=distances)
+    labels = corpus.tokenizer.vocabulary()[N_SPECIAL:]
+    kinds = corpus.kinds[N_SPECIAL:]
+    return WordSpace(labels, kinds, vectors.numpy(), xy.numpy(), near.numpy(), cosine[near].numpy(), trusted, **facts)
+
+
+def place_of(tokenizer: Tokenizer, word: str) -> int:
+    """Return a word's place among the words of the corpus; ValueError where it is not one of them."""
+    found = find(tokenizer, word)
+    if not found.known or len(found.ids) != 1 or found.ids[0] < N_SPECIAL:
+        count = tokenizer.vocab_size - N_SPECIAL
+        raise ValueError(f"word={word[:40]!r} must be one of the {count} words of the corpus")
+    return found.ids[0] - N_SPECIAL
+
+
+def counted_space(*, language: Language, window: int, dimension: int, word: str, k: int = 10) -> WordSpace:
+    """Count company within a window, take the counts apart and return the words' vectors and a word's nearest.
+
+    Args:
+        language: of the built-in reviews.
+        window: places to each side, up to 10.
+        dimension: singular vectors that are kept.
+        word: whose neighbours are asked for.
+        k: how many.
+
+    Raises:
+        ValueError: a number is out of range, or the word is not in the corpus.
+    """
+    corpus, vectors, kept = _counted(language, window, dimension)
+    return _space(corpus, vectors, word, k, kept=kept)
+
+
+def trained_space(*, language: Language, dimension: int, word: str, k: int = 10) -> WordSpace:
+    """Train a tiny BERT on the same texts, once for each dimension, and return its embedding matrix likewise.
+
+    Args:
+        language: of the built-in reviews.
+        dimension: of the embedding, one of tiny_training.DIMENSIONS.
+        word: whose neighbours are asked for.
+        k: how many.
+
+    Raises:
+        ValueError: as counted_space.
+    """
+    corpus, trained = one_corpus(language), trained_vectors(language, dimension)
+    facts = {"losses": trained.losses, "seconds": trained.seconds}
+    return _space(corpus, trained.vectors[N_SPECIAL:], word, k, **facts)
+
+
+def agreement(*, language: Language, window: int, dimension: int, word: str, k: int = 10) -> Agreement:
+    """Return how many of each word's nearest the counted and the trained space share.
+
+    Raises:
+        ValueError: as counted_space and trained_space.
+    """
+    corpus, counted, _ = _counted(language, window, dimension)
+    trained = trained_vectors(language, dimension).vectors[N_SPECIAL:]
+    shared = (_nearest(counted, k)[:, :, None] == _nearest(trained, k)[:, None, :]).any(2).float().mean(1)  # (word,)
+    place = place_of(corpus.tokenizer, word)
+    return Agreement(shared.numpy(), float(shared.mean()), k / (len(shared) - 1), float(shared[place]))
