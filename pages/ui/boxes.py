@@ -9,15 +9,22 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.language import t
+from pages.ui.url import current, keep, widget_key
+
+OPEN, CLOSED = "true", "false"
 
 
 def lazy_box(label: str, *, icon: str, key: str) -> DeltaGenerator | None:
     """Show a box that is closed at first and whose state is in the URL; None while it is closed.
 
     Args:
-        key: unique among all pages, for it names the state in the URL.
+        key: names the state in the URL; boxes of one name on several pages are open or closed together.
     """
-    box = st.expander(label, icon=icon, key=key, bind="query-params")
+    widget = widget_key(key)
+    if widget not in st.session_state:
+        st.session_state[widget] = current(key) == OPEN
+    box = st.expander(label, icon=icon, key=widget, on_change="rerun")
+    keep(key, OPEN if box.open else CLOSED, CLOSED)
     return box if box.open else None
 
 
