@@ -37,6 +37,6 @@ elif part == "dead":
     dead_part(view)
 else:
     swap_part(view)
-under_the_glass(view, sites=("*.feed_forward.*", "class_logits"))
+under_the_glass(view, sites=("*.feed_forward.activation", "*.feed_forward.pre_activation"))
 with st.expander(t("story.why"), icon=":material/school:"):
     st.markdown(section("feed_forward", "why"))

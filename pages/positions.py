@@ -38,6 +38,6 @@ elif part == "sum":
     sum_part(view)
 else:
     order_part(view)
-under_the_glass(view, sites=("*embedding.*", "*layer0.self_attention.*"))
+under_the_glass(view, sites=("*position_embedding", "*embedding.*"))
 with st.expander(t("story.why"), icon=":material/school:"):
     st.markdown(section("positions", "why"))

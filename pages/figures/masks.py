@@ -71,7 +71,7 @@ def painter(
         detail="exact",
         link="masks",
         note=note,
-        filename="mask_painted",
+        filename="attention_under_a_mask",
         version=version,
         explain=explain,
         paint="mask",

@@ -41,7 +41,7 @@ def order_chart(
         value=[round(float(x), 6) for row, count in zip(values, seeds, strict=True) for x in row[:count]],
     )
     scale = alt.Scale(domain=[0, 1]) if whole else alt.Scale()
-    x = alt.X("treatment:N", sort=names, title=None, axis=alt.Axis(labelAngle=0, labelLimit=140))
+    x = alt.X("treatment:N", sort=names, title=None, axis=alt.Axis(labelAngle=-20, labelLimit=180, labelOverlap=False))
     base = alt.Chart(bars)
     hue = alt.Color(
         "treatment:N",

@@ -97,7 +97,10 @@ def repeating(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
     written = [f"    {key}={_written(key, value)}," for key, value in arguments.items()]
     return "\n".join(
         [
-            f'"""Compute {name.replace("_", " ")} again, as Vitrine showed it."""',
+            f'"""Compute {name.replace("_", " ")} again, as Vitrine showed it.',
+            "",
+            "Run it in the project's folder: PYTHONPATH=. python FILE",
+            '"""',
             "",
             *imports,
             "",

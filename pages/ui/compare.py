@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.language import plain, t
-from pages.ui.runs import shelf
+from pages.ui.runs import LIVE, shelf
 from pages.ui.train_controls import label_of, value_word
 from pages.ui.url import current, forget, keep, widget_key
 from transformer_core.training.runs.settings import differences
@@ -121,7 +121,10 @@ def measure_rows(first: Mapping[str, float], second: Mapping[str, float]) -> lis
 
 
 def show_measures(first: RunStore, second: RunStore) -> None:
-    """Show the last measures of both runs, the better of each bold."""
+    """Show the last measures of both runs, the better of each bold; while one is under way, there is nothing to say."""
+    if any(store.status().state in LIVE for store in (first, second)):
+        st.info(t("compare.wait"), icon=":material/hourglass_top:")
+        return
     rows = measure_rows(_measures(first), _measures(second))
     st.markdown(_table((t("compare.measure"), "A", "B", "B − A"), rows))
     st.caption(t("compare.points"))

@@ -17,6 +17,7 @@ from transformer_core.text import Encoding
 DEFAULT_TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 128
+MOST_UNKNOWN = 0.3  # from this part of the tokens on, a verdict rests on too little to be left without a word
 FIRST_CJK = 0x2E80  # from here on, scripts that write no blanks between words
 
 
@@ -30,7 +31,7 @@ class View:
 
 def header() -> View:
     """Show the controls and return what they chose; where nothing can be read, say why and end the page."""
-    text_place, model_place, language_place = st.columns([6, 1.6, 1.4], vertical_alignment="bottom")
+    text_place, model_place, language_place = st.columns([5.4, 1.6, 2.0], vertical_alignment="bottom")
     with language_place:
         choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
     with text_place:
@@ -57,7 +58,17 @@ def _read(name: str | None, text: str) -> tuple[Bundle, Encoding]:
         encoding = bundle.tokenizer.encode(text)
     except ValueError as error:
         _end(t("text.unreadable", error=plain(str(error))))
-    return bundle, _window(bundle, encoding)
+    encoding = _window(bundle, encoding)
+    _warn_of_unknown(encoding)
+    return bundle, encoding
+
+
+def _warn_of_unknown(encoding: Encoding) -> None:
+    own = [
+        unknown for unknown, special in zip(encoding.unknown, encoding.special, strict=True) if unknown or not special
+    ]
+    if own and sum(own) / len(own) >= MOST_UNKNOWN:
+        st.warning(t("text.unknown", count=sum(own), all=len(own)), icon=":material/translate:")
 
 
 def _window(bundle: Bundle, encoding: Encoding) -> Encoding:

@@ -41,6 +41,8 @@ def show_change(choices: Choices, found: MaskedHead) -> None:
     with reach_place:
         reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
         st.metric(t("masks.reach"), reached, help=t("masks.reach_help"))
+    if int(found.reach.sum()) == 1:
+        st.info(t("masks.deaf", token=plain(found.labels[0])), icon=":material/hearing_disabled:")
 
 
 def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:

@@ -13,7 +13,7 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.models import open_bundle
+from pages.ui.models import model_names, open_bundle
 from pages.ui.positions_schemes import models_at_hand
 from pages.ui.url import switch
 from pages.ui.verdict import class_word
@@ -31,6 +31,11 @@ MOST_MODELS = 6
 LITTLE, MUCH = 0.01, 0.1  # shares of right verdicts
 SEEDS = 5
 SHARES = (2, 3)  # of the width: figure and words
+
+
+def called(name: str) -> str:
+    """Return what people call a model."""
+    return model_names(name).get(name, name)
 
 
 def texts_for(bundle: Bundle) -> int:
@@ -80,9 +85,12 @@ def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
         words,
         axis=words[f"axis_{bundle.kind}"],
         whole=found.measure == "accuracy",
-        title=bundle.name,
+        title=called(bundle.name),
     )
-    key, label = f"positions_order_{bundle.name}".replace(":", "_"), t("positions.order_label", model=bundle.name)
+    key, label = (
+        f"positions_order_{bundle.name}".replace(":", "_"),
+        t("positions.order_label", model=called(bundle.name)),
+    )
     picture, figures = st.columns(SHARES, gap="large")
     with picture:
         show_chart(chart, answer, key=key, stem="positions_order", label=label)
@@ -144,7 +152,7 @@ def _show_here(view: View) -> None:
     winner = int(probabilities[0, 0].argmax())
     axis = t("positions.axis_p", label=class_word(bundle.labels[winner]))
     chart = order_chart(probabilities[:, :, winner], found.treatments, words, axis=axis, whole=True)
-    label = t("positions.order_label", model=bundle.name)
+    label = t("positions.order_label", model=called(bundle.name))
     picture, words_place = st.columns(SHARES, gap="large")
     with picture:
         show_chart(chart, answer, key="positions_here", stem="positions_here", label=label)

@@ -74,7 +74,9 @@ def test_another_tensor_is_picked_by_hand_and_a_source_by_a_click(page: Page, ad
     settle(page)
     box = page.get_by_role("combobox", name="Tensor", exact=True)
     box.scroll_into_view_if_needed()
-    box.fill("weights")
+    box.click()
+    box.press_sequentially("weights")
+    page.get_by_role("option").first.wait_for()
     page.keyboard.press("Enter")
     wait_painted(page, f"encoder.layer2.self_attention.weights|0|{TEXT}")
     weights = run.trace["encoder.layer2.self_attention.weights"][0, 0]

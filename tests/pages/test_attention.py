@@ -61,7 +61,7 @@ def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None
     after = read(bundle, encoding, sites=("class_logits",), edits=off).probabilities
     winner = before.index(max(before))
     assert f"{100 * (after[winner] - before[winner]):+.2f}" in told(app)
-    assert any(f"{after[winner]:.1%}" in str(bar.proto.text) for bar in app.get("progress"))
+    assert any(f"{after[winner]:.1%}" in bar.proto.body for bar in app.get("html"))
 
 
 @pytest.mark.parametrize("text", ["[MASK] " * 130, "[PAD]", "[CLS] [SEP] " * 80, "unwatchability " * 60])
