@@ -16,7 +16,7 @@ on_primary = DARK if st.context.theme.type == "dark" else WHITE  # white is too 
 style = f"""
 .stMainBlockContainer {{ padding-top: 4.5rem; }}
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}
-.katex-display {{ overflow-y: hidden; padding: 2px 0; }}
+.katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
 """
 start_in(language())
