@@ -64,6 +64,14 @@ def test_two_runs_are_set_side_by_side(language: str, tmp_path: Path) -> None:
     assert app.get("vega_lite_chart")
 
 
+def test_nothing_is_concluded_while_a_run_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = two(tmp_path, activation="relu")
+    monkeypatch.setattr("pages.ui.compare.LIVE", ("finished",))
+    said = told(page(run=first.id, other=second.id))
+    assert words("en")["compare.wait"] in said
+    assert words("en")["measure.seconds"] not in said
+
+
 def test_many_differences_are_warned_of(tmp_path: Path) -> None:
     first, second = two(tmp_path, activation="relu", dropout=0.3)
     assert words("en")["compare.many"].format(count=2) in told(page(run=first.id, other=second.id))

@@ -93,3 +93,12 @@ def test_with_one_word_there_is_nothing_to_choose_from(text: str) -> None:
     app = run(text=text, home_try="true")
     assert not app.exception
     assert words("en")["home.too_few"] in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_words_that_the_model_never_saw_are_told(language: str) -> None:
+    text = "这部电影的故事很无聊。"
+    unknown = open_bundle("sentiment").tokenizer.encode(text).unknown
+    warned = run(lang=language, text=text)
+    assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in warned.warning[0].value
+    assert not run(lang=language).warning

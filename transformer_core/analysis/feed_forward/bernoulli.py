@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_core.analysis.slopes import log_log_slope
 from transformer_core.layers.feed_forward import gelu
 
 MOST_DRAWS = 10_000
@@ -86,14 +87,6 @@ def coin_tosses(*, x: float, draws: int, seed: int) -> CoinTosses:
         slope=log_log_slope(sizes, errors),
         repeats=REPEATS,
     )
-
-
-def log_log_slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the slope of log y over log x by least squares; nan where fewer than two y are above 0, or all equal."""
-    there = (y > 0) & np.isfinite(y)
-    if there.sum() < 2 or np.ptp(y) <= 1e-9 * np.abs(y).max():
-        return float("nan")
-    return float(np.polyfit(np.log(x[there]), np.log(y[there]), 1)[0])
 
 
 def _tossed(probability: float, shape: tuple[int, ...], seed: int) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.feed_forward.bernoulli import log_log_slope
+from transformer_core.analysis.slopes import log_log_slope
 from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import EncoderBlock

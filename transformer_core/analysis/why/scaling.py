@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.attention.entropy import entropy
-from transformer_core.analysis.feed_forward.bernoulli import log_log_slope
+from transformer_core.analysis.slopes import log_log_slope
 from transformer_core.analysis.why.sentence import see
 from transformer_core.checkpoints import Bundle
 from transformer_core.layers.scoring import dot_product_scores

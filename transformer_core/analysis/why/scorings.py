@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.feed_forward.bernoulli import log_log_slope
+from transformer_core.analysis.slopes import log_log_slope
 from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
 from transformer_core.layers.scoring import AdditiveScores, dot_product_scores
 
