@@ -10,6 +10,7 @@ from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer, ask
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.token_choice import choose_layer
 from pages.ui.url import cell_from_url, choose, remember, set_choice
 from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
@@ -18,12 +19,11 @@ def choose_head(view: View) -> tuple[int, int]:
     """Show the controls of layer and head; a click on a board sets them as well."""
     layers, heads = st.columns([1, 2])
     with layers:
-        names = {str(i): str(i) for i in range(view.bundle.config.n_layers)}
-        layer = choose(t("attention.layer"), names, name="layer", default="0")
+        layer = choose_layer(t("attention.layer"), view)
     with heads:
         names = {str(i): str(i) for i in range(view.bundle.config.n_heads)}
         head = choose(t("attention.head"), names, name="head", default="0")
-    return int(layer), int(head)
+    return layer, int(head)
 
 
 def on_head(layer: int, head: int) -> None:

@@ -33,9 +33,7 @@ def show_arcs_part(view: View) -> None:
         direction = choose(t("attention.direction"), ways, name="attention_direction", default="from")
     answer = ask(
         layer_looks,
-        bundle=view.bundle,
-        text=view.encoding.text,
-        n_tokens=len(view.encoding),
+        **view.asked,
         layer=layer,
         head=head,
         over=over,

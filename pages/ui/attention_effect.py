@@ -111,9 +111,7 @@ def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
     """Show the verdict with and without the chosen head, above its heatmap."""
     found = ask(
         without_head,
-        bundle=view.bundle,
-        text=view.encoding.text,
-        n_tokens=len(view.encoding),
+        **view.asked,
         layer=layer,
         head=head,
         how=how,

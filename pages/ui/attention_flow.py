@@ -34,18 +34,17 @@ ENTROPY = r"H_i=-\sum_j a_{ij}\ln a_{ij}\ \text{nats},\qquad 0\le H_i\le\ln n"
 
 def show_flow(view: View) -> None:
     """Show how broadly each head looks, where the weights lead, and whether that is what counts."""
-    asked = {"bundle": view.bundle, "text": view.encoding.text, "n_tokens": len(view.encoding)}
-    show_entropy(view, asked)
-    show_rollout(view, asked)
-    show_evidence(view, asked)
+    show_entropy(view)
+    show_rollout(view)
+    show_evidence(view)
 
 
 @st.fragment
-def show_entropy(view: View, asked: dict) -> None:
+def show_entropy(view: View) -> None:
     """Show the entropy of every head, and of the chosen one at each token."""
     st.markdown(section("attention", "entropy"))
     layer, head = choose_head(view)
-    answer = ask(head_entropies, **asked)
+    answer = ask(head_entropies, **view.asked)
     found, words = answer.value, strings("attention_flow")
     board_place, bars_place = st.columns(2, gap="large")
     with board_place:
@@ -71,12 +70,12 @@ def show_entropy(view: View, asked: dict) -> None:
         show_chart(chart, answer, key="entropy_tokens", stem="attention_entropy", label=title)
 
 
-def show_rollout(view: View, asked: dict) -> None:
+def show_rollout(view: View) -> None:
     """Show rollout beside the last layer's weights: as matrices, and as what the verdict rests on."""
     st.subheader(t("attention.rollout"), anchor=False)
     st.markdown(section("attention", "rollout"))
     st.latex(ROLLOUT)
-    answer = ask(attention_flow, **asked)
+    answer = ask(attention_flow, **view.asked)
     found, words = answer.value, strings("attention_flow") | {"query": t("axis.query"), "key": t("axis.key")}
     labels = view.encoding.labels
     figure = flow_matrices(
@@ -91,7 +90,7 @@ def show_rollout(view: View, asked: dict) -> None:
 
 
 @st.fragment
-def show_evidence(view: View, asked: dict) -> None:
+def show_evidence(view: View) -> None:
     """Ask whether the weights agree with the effect of hiding each word, then measure it."""
     tokenizer = view.bundle.tokenizer
     there = {"mask": tokenizer.mask_id, "unk": tokenizer.unk_id}
@@ -109,7 +108,7 @@ def show_evidence(view: View, asked: dict) -> None:
     )
     if guess is None:
         return
-    answer = ask_once(verdict_evidence, **asked, substitute=substitute)
+    answer = ask_once(verdict_evidence, **view.asked, substitute=substitute)
     found, words = answer.value, strings("attention_flow")
     winner = class_word(view.bundle.labels[found.occlusion.winner])
     words = words | {"points": t("attention.points", label=winner)}

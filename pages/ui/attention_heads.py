@@ -81,9 +81,7 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
             return
         found = ask(
             without_head,
-            bundle=view.bundle,
-            text=view.encoding.text,
-            n_tokens=len(view.encoding),
+            **view.asked,
             layer=layer,
             head=head,
         ).value

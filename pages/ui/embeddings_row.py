@@ -82,7 +82,7 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
     guess = predict(question, options, about=f"times {view.bundle.name}")
     if guess is None:
         return
-    times = ask(lookup_times, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding)).value
+    times = ask(lookup_times, **view.asked).value
     outcome = next(name for name, most in RATIOS.items() if times.ratio < most)
     measured = t(
         "embeddings.times_measured",

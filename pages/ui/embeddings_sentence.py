@@ -29,9 +29,7 @@ def show_sentence(view: View) -> None:
         words["stage"], {name: words[f"stage_{name}"] for name in STAGES}, name="embeddings_stage", default=STAGES[0]
     )
     st.caption(section("embeddings", stage))
-    answer = ask(
-        sentence_vectors, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding), stage=stage
-    )
+    answer = ask(sentence_vectors, **view.asked, stage=stage)
     found, version = answer.value, f"{stage}|{view.encoding.text}"
     left, right = st.columns([1.5, 1], gap="medium")
     with left:
@@ -60,7 +58,7 @@ def try_same_word(view: View) -> None:
     words = strings("embeddings")
     with box:
         try:
-            answer = ask(same_word, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding))
+            answer = ask(same_word, **view.asked)
         except ValueError:
             st.info(words["no_word_twice"], icon=":material/info:")
             return

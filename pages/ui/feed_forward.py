@@ -11,15 +11,8 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.token_choice import choose_token
-from pages.ui.url import choose
+from pages.ui.token_choice import choose_layer, choose_token
 from transformer_core.analysis.feed_forward.activations import OwnActivations, own_activations
-
-
-def choose_layer(view: View) -> int:
-    """Show the layers to choose from."""
-    layers = {str(layer): str(layer) for layer in range(view.bundle.config.n_layers)}
-    return int(choose(t("feed_forward.layer"), layers, name="layer", default="0"))
 
 
 @st.fragment
@@ -28,14 +21,12 @@ def curves_part(view: View) -> None:
     words = strings("feed_forward")
     layers, tokens = st.columns([1, 1])
     with layers:
-        layer = choose_layer(view)
+        layer = choose_layer(t("feed_forward.layer"), view)
     with tokens:
         token, called = choose_token(t("feed_forward.token"), view, name="feed_forward_token")
     answer = ask_once(
         own_activations,
-        bundle=view.bundle,
-        text=view.encoding.text,
-        n_tokens=len(view.encoding),
+        **view.asked,
         layer=layer,
         token=token,
     )

@@ -10,10 +10,10 @@ from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
-from pages.ui.feed_forward import choose_layer
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.token_choice import choose_layer
 from pages.ui.url import current, forget, keep, slide
 from pages.ui.verdict import class_word, show_verdict
 from transformer_core.analysis.feed_forward.neuron_corpus import exciting_tokens
@@ -32,7 +32,7 @@ def neurons_part(view: View) -> None:
     words, config = strings("feed_forward"), view.bundle.config
     layers, chosen = st.columns([1, 1], gap="large")
     with layers:
-        layer = choose_layer(view)
+        layer = choose_layer(t("feed_forward.layer"), view)
     text, n_tokens = view.encoding.text, len(view.encoding)
     top = min(TOP, config.d_ff)
     answer = ask(neurons, bundle=view.bundle, text=text, n_tokens=n_tokens, layer=layer, top=top)
@@ -118,9 +118,7 @@ def _without(view: View, layer: int, neuron: int) -> None:
     with st.spinner(t("feed_forward.each_off", count=view.bundle.config.d_ff)):
         answer = ask_once(
             without_neuron,
-            bundle=view.bundle,
-            text=view.encoding.text,
-            n_tokens=len(view.encoding),
+            **view.asked,
             layer=layer,
             neuron=neuron,
         )

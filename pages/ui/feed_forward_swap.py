@@ -36,7 +36,7 @@ def swap_part(view: View) -> None:
     if guess is None:
         st.info(t("feed_forward.predict_first"), icon=":material/psychology_alt:")
         return
-    answer = ask(swapped_activation, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding))
+    answer = ask(swapped_activation, **view.asked)
     found = answer.value
     st.markdown(f"{judged(guess, _outcome(found, other), options)} {_told(view, found, other)}")
     chart, corpus = st.columns([3, 2], gap="large")

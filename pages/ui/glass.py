@@ -90,7 +90,7 @@ def _figure(
 
 def _offer_files(view: View, found: Recomputed, figure: MatrixFigure, edited: bool) -> None:
     """Offer the files; a pass that the page has edited has no script, since the edits are the page's own."""
-    arguments = {"bundle": view.bundle, "text": view.encoding.text, "n_tokens": len(view.encoding), "name": found.name}
+    arguments = {**view.asked, "name": found.name}
     script = "" if edited else repeating(tensor_of, arguments)
     export_matrix(figure, Answer(found, tensor_of.__name__, script), key="glass")
 

@@ -4,7 +4,7 @@ Read next: matrix.py.
 """
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -27,6 +27,11 @@ class View:
 
     bundle: Bundle
     encoding: Encoding
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The model and the text as functions of the library take them, by keyword."""
+        return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)}
 
 
 def header() -> View:

@@ -11,7 +11,7 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.token_choice import choose_token
+from pages.ui.token_choice import choose_layer, choose_token
 from pages.ui.url import choose, slide
 from pages.ui.verdict import class_word
 from transformer_core.analysis.stream.normalizing import NormedVector, normed_vector, other_norm
@@ -26,9 +26,7 @@ def vector_part(view: View) -> None:
     places = ("self_attention", "feed_forward", *(("final",) if config.norm_order == "pre" else ()))
     layers, sublayers, tokens = st.columns([1, 2, 1.4])
     with layers:
-        layer = int(
-            choose(t("norm.layer"), {str(i): str(i) for i in range(config.n_layers)}, name="layer", default="0")
-        )
+        layer = choose_layer(t("norm.layer"), view)
     with sublayers:
         sublayer = choose(
             t("norm.sublayer"),
@@ -42,9 +40,7 @@ def vector_part(view: View) -> None:
     with tokens:
         token, _ = choose_token(t("norm.token"), view, name="norm_token")
     arguments = {
-        "bundle": view.bundle,
-        "text": view.encoding.text,
-        "n_tokens": len(view.encoding),
+        **view.asked,
         "layer": layer,
         "sublayer": sublayer,
         "token": token,
@@ -114,7 +110,7 @@ def _variants(view: View, answer: Answer[NormedVector]) -> None:
         stem="norm_variants",
         label=t("norm.variants_label"),
     )
-    swapped = ask(other_norm, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding)).value
+    swapped = ask(other_norm, **view.asked).value
     st.markdown(
         t(
             "norm.variants_measured",

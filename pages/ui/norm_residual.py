@@ -53,7 +53,7 @@ def residual_part(view: View) -> None:
 
 def _growth(view: View, token: int) -> None:
     words, labels = strings("norm"), view.encoding.labels
-    growth = ask(stream_growth, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding))
+    growth = ask(stream_growth, **view.asked)
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader(t("norm.growth"), anchor=False)

@@ -88,9 +88,7 @@ def schemes_part(view: View) -> None:
     try:
         answer = ask_once(
             score_schemes,
-            bundle=view.bundle,
-            text=view.encoding.text,
-            n_tokens=len(view.encoding),
+            **view.asked,
             learned=model_with_learned_table(view),
             **chosen,
         )

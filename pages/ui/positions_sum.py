@@ -23,7 +23,7 @@ FLIP_POINTS = 5.0
 def sum_part(view: View) -> None:
     """Show the lengths of both summands, what the factor does, and that adding is concatenating with tied weights."""
     try:
-        answer = ask_once(token_and_position, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding))
+        answer = ask_once(token_and_position, **view.asked)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
@@ -111,9 +111,7 @@ def _concatenated(view: View) -> None:
     try:
         answer = ask_once(
             adding_is_concatenating,
-            bundle=view.bundle,
-            text=view.encoding.text,
-            n_tokens=len(view.encoding),
+            **view.asked,
             place=place,
         )
     except ValueError as error:

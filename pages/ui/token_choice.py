@@ -1,10 +1,16 @@
-"""One token of the sentence, chosen from a list; a choice beyond a shortened sentence falls back to the first token.
+"""One layer of the model, or one token of the sentence; a token beyond a shortened sentence falls back to the first.
 
 Read next: feed_forward.py.
 """
 
 from pages.ui.header import View
-from pages.ui.url import choose_from_list, current, forget
+from pages.ui.url import choose, choose_from_list, current, forget
+
+
+def choose_layer(label: str, view: View) -> int:
+    """Show the layers of the model and return the one chosen; it follows from page to page."""
+    layers = {str(layer): str(layer) for layer in range(view.bundle.config.n_layers)}
+    return int(choose(label, layers, name="layer", default="0"))
 
 
 def choose_token(label: str, view: View, *, name: str) -> tuple[int, str]:

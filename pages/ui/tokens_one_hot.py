@@ -26,7 +26,7 @@ TRIPLES = {
 @st.fragment
 def show_one_hot(view: View) -> None:
     """Show the part."""
-    answer = ask(word_relations, bundle=view.bundle, text=view.encoding.text, n_tokens=len(view.encoding))
+    answer = ask(word_relations, **view.asked)
     measures = {name: t(f"tokens.measure_{name}") for name in MEASURES}
     measure = choose(t("tokens.measure"), measures, name="tokens_measure", default="cosine")
     st.markdown(_told(answer.value, measure))

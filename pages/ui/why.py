@@ -20,6 +20,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.token_choice import choose_layer
 from pages.ui.url import choose, keep, recall, switch
 
 SEED = 0
@@ -58,14 +59,6 @@ class Desk:
     def word(self, key: str, **values: object) -> str:
         """Return one of the question's own words."""
         return t(f"why.{self.name}.{key}", **values)
-
-    def text(self) -> dict[str, Any]:
-        """Return the model and the sentence as a question of the library takes them."""
-        return {
-            "bundle": self.view.bundle,
-            "text": self.view.encoding.text,
-            "n_tokens": len(self.view.encoding),
-        }
 
     def chart(self, chart: Chart, answer: Answer[Any], what: str) -> None:
         """Show a chart under its heading, with its files."""
@@ -153,8 +146,7 @@ def step_through(label: str, values: Sequence[int], *, name: str, default: int) 
 
 def layer_of(view: View) -> int:
     """Let a person choose a layer, the same one on every page."""
-    layers = {str(number): str(number) for number in range(view.bundle.config.n_layers)}
-    return int(choose(t("why.layer"), layers, name="layer", default="0"))
+    return choose_layer(t("why.layer"), view)
 
 
 def head_of(view: View) -> int:

@@ -87,7 +87,7 @@ def _experiment(desk: Desk) -> Finding:
     with desk.controls:
         parts = {name: desk.word(f"part_{name}") for name in ("coin", "sentence", "training")}
         part = choose(desk.word("part"), parts, name="why_gates_part", default="coin")
-    answer = ask(own_gates, **desk.text())
+    answer = ask(own_gates, **desk.view.asked)
     outcome = _outcome(answer.value)
     if part == "coin":
         return _coin(desk, outcome)

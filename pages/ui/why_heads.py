@@ -92,7 +92,7 @@ def _experiment(desk: Desk) -> Finding:
         parts = {name: desk.word(f"part_{name}") for name in ("looks", "cost")}
         part = choose(desk.word("part"), parts, name="why_heads_part", default="looks")
         layer = layer_of(desk.view) if part == "looks" else 0
-    answer = ask(heads_of_layer, **desk.text(), layer=layer)
+    answer = ask(heads_of_layer, **desk.view.asked, layer=layer)
     return _looks(desk, answer, layer) if part == "looks" else _cost(desk, _outcome(answer.value))
 
 

@@ -34,7 +34,7 @@ def _experiment(desk: Desk) -> Finding:
             desk.word("reach"), 0.0, 1.5, name="why_projections_reach", default=0.25, step=0.05, format="%.2f ×"
         )
         layer = layer_of(desk.view)
-    answer = ask(without_projections, **desk.text(), layer=layer, vectors=vectors, reach=float(reach))
+    answer = ask(without_projections, **desk.view.asked, layer=layer, vectors=vectors, reach=float(reach))
     found = answer.value
     with desk.picture:
         version = f"{vectors}|{reach}|{layer}|{desk.view.encoding.text}"

@@ -122,7 +122,7 @@ def _experiment(desk: Desk) -> Finding:
     law = ask_once(spread_by_width, seed=SEED)
     if part == "random":
         return _random(desk, law)
-    return _sentence(desk, ask(spread_of_own_heads, **desk.text()), _outcome(law.value))
+    return _sentence(desk, ask(spread_of_own_heads, **desk.view.asked), _outcome(law.value))
 
 
 SCALING = Question("scaling", ("mixed", "most", "winner"), _experiment)

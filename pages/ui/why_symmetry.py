@@ -24,7 +24,7 @@ def _experiment(desk: Desk) -> Finding:
     with desk.controls:
         share = float(slide(desk.word("share"), 0.0, 1.0, name="why_symmetry_share", default=0.0, step=0.05))
         layer, head = layer_of(desk.view), head_of(desk.view)
-    answer = ask(tied_query_key, **desk.text(), layer=layer, head=head, share=share, seed=SEED)
+    answer = ask(tied_query_key, **desk.view.asked, layer=layer, head=head, share=share, seed=SEED)
     found = answer.value
     with desk.picture:
         three = [

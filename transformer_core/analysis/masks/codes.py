@@ -17,7 +17,6 @@ from transformer_core.layers.masks import causal_mask
 MOST_PAINTED = 64
 PAINTED = re.compile(r"([0-9]{1,3})\.([A-Za-z0-9_-]*)")
 NUMBERED = re.compile(r"(window|prefix)\.([0-9]{1,4})")
-PLAIN = ("everything", "causal", "padding")
 
 
 def painted_code(mask: Tensor | np.ndarray) -> str:

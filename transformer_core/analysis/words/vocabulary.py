@@ -5,7 +5,6 @@ Vaswani et al. 2017, section 3.4. Read next: sentence_vectors.py.
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from transformer_core.layers.embeddings import InputEmbedding
@@ -144,12 +143,3 @@ def listed(tokenizer: Tokenizer, *, count: int, fragments: bool = False, special
         if wanted:
             taken.append(id_)
     return tuple(taken)
-
-
-def word_ids(tokenizer: Tokenizer) -> Tensor:
-    """Return the ids of all entries that are whole words.
-
-    Shapes:
-        returns: (word,)
-    """
-    return torch.tensor(listed(tokenizer, count=tokenizer.vocab_size))
