@@ -13,6 +13,7 @@ from pages.ui.attention_tendencies import show_tendencies
 from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
 from pages.ui.language import section, t
+from pages.ui.models import READERS
 from pages.ui.url import choose
 
 PARTS = {
@@ -33,7 +34,7 @@ def explore(view: View) -> None:
     under_the_glass(view)
 
 
-view = header()
+view = header(kinds=READERS)
 st.header(t("attention.heading"), anchor=False)
 explore(view)
 with st.expander(t("story.why"), icon=":material/school:"):

@@ -13,11 +13,12 @@ from pages.ui.embeddings_sentence import show_sentence, try_same_word
 from pages.ui.glass import under_the_glass
 from pages.ui.header import header
 from pages.ui.language import section, t
+from pages.ui.models import READERS
 from pages.ui.url import choose
 
 PARTS = ("sentence", "row", "neighbours", "map", "counts")
 
-view = header()
+view = header(kinds=READERS)
 st.header(t("embeddings.heading"), anchor=False)
 st.markdown(section("embeddings", "look"))
 part = choose(

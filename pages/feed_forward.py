@@ -13,11 +13,12 @@ from pages.ui.feed_forward_swap import swap_part
 from pages.ui.glass import under_the_glass
 from pages.ui.header import header
 from pages.ui.language import section, t
+from pages.ui.models import READERS
 from pages.ui.url import choose
 
 PARTS = ("curves", "bernoulli", "neurons", "dead", "swap")
 
-view = header()
+view = header(kinds=READERS)
 st.header(t("feed_forward.heading"), anchor=False)
 part = choose(
     t("feed_forward.part"),

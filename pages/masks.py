@@ -16,6 +16,7 @@ from pages.ui.masks_batch import show_batch
 from pages.ui.masks_cheat import show_cheating
 from pages.ui.masks_verdict import compare_layers, show_change, show_wholly_masked
 from pages.ui.matrix import show_matrix
+from pages.ui.models import READERS
 from pages.ui.url import choose
 from transformer_core.analysis.masks.masking import masked_head
 
@@ -44,9 +45,8 @@ def paint(view: View) -> None:
         export_matrix(figure, answer, key="masks_paint")
     show_wholly_masked(choices, found)
     compare_layers(choices)
-    under_the_glass(
-        choices.view, sites=(f"encoder.layer{choices.layer}.self_attention.masked_scores",), edits=mask_edits(choices)
-    )
+    sites = (f"*.layer{choices.layer}.self_attention.masked_scores",)
+    under_the_glass(choices.view, sites=sites, edits=mask_edits(choices))
 
 
 @st.fragment
@@ -61,7 +61,7 @@ def cheat() -> None:
     show_cheating()
 
 
-view = header()
+view = header(kinds=READERS)
 st.header(t("masks.heading"), anchor=False)
 part = choose(
     t("masks.part"),
@@ -75,9 +75,7 @@ if part == "cheat":
     cheat()
 elif part == "batch":
     batch(view)
-elif view.bundle.kind == "classifier":
-    paint(view)
 else:
-    st.info(t("masks.needs_classifier"), icon=":material/info:")
+    paint(view)
 with st.expander(t("story.why"), icon=":material/school:"):
     st.markdown(section("masks", "why"))

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui.glass import under_the_glass
 from pages.ui.header import header
 from pages.ui.language import section, t
+from pages.ui.models import READERS
 from pages.ui.norm import vector_part
 from pages.ui.norm_depth import depth_part
 from pages.ui.norm_residual import residual_part
@@ -15,7 +16,7 @@ from pages.ui.url import choose
 
 PARTS = ("vector", "residual", "depth")
 
-view = header()
+view = header(kinds=READERS)
 st.header(t("norm.heading"), anchor=False)
 part = choose(
     t("norm.part"),

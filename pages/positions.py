@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui.glass import under_the_glass
 from pages.ui.header import header
 from pages.ui.language import section, t
+from pages.ui.models import READERS
 from pages.ui.positions import matrix_part
 from pages.ui.positions_exponent import exponent_part
 from pages.ui.positions_order import order_part
@@ -17,7 +18,7 @@ from pages.ui.url import choose
 
 PARTS = ("matrix", "exponent", "schemes", "sum", "order")
 
-view = header()
+view = header(kinds=READERS)
 st.header(t("positions.heading"), anchor=False)
 st.markdown(section("positions", "look"))
 part = choose(

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui.glass import under_the_glass
 from pages.ui.header import header
 from pages.ui.language import section, t
+from pages.ui.models import READERS
 from pages.ui.tokens_merges import show_merges
 from pages.ui.tokens_one_hot import show_one_hot
 from pages.ui.tokens_split import show_split
@@ -15,7 +16,7 @@ from pages.ui.url import choose
 
 PARTS = {"split": show_split, "merges": show_merges, "one_hot": show_one_hot}
 
-view = header()
+view = header(kinds=READERS)
 st.header(t("tokens.heading"), anchor=False)
 part = choose(
     t("tokens.part"),

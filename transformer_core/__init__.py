@@ -10,7 +10,17 @@ from transformer_core.sites import SITES, Site
 from transformer_core.trace import Trace
 from transformer_core.probe import SILENT, Probe, TraceTooLarge, capture
 from transformer_core.text import Batch, Encoding, Tokenizer, make_batch
-from transformer_core.models import Bert, BertOutput, Classifier, Decoder, Encoder, Gpt, MaskedDecoder, Translation
+from transformer_core.models import (
+    Bert,
+    BertOutput,
+    Classifier,
+    Decoder,
+    Encoder,
+    Gpt,
+    MaskedDecoder,
+    SentenceEncoder,
+    Translation,
+)
 from transformer_core.device import best_device
 from transformer_core.checkpoints import Bundle, BundleError, load, save
 from transformer_core.training.config import TrainConfig
@@ -32,6 +42,7 @@ __all__ = [
     "Decoder",
     "MaskedDecoder",
     "Classifier",
+    "SentenceEncoder",
     "Translation",
     "Bert",
     "BertOutput",

@@ -30,7 +30,8 @@ from transformer_core.bundle_files import (
 )
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
-from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
+from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
 from transformer_core.text import Tokenizer
 
 MODELS: dict[str, type[nn.Module]] = {
@@ -38,7 +39,10 @@ MODELS: dict[str, type[nn.Module]] = {
     "translation": Translation,
     "bert": Bert,
     "gpt": Gpt,
+    "encoder": SentenceEncoder,
+    "seq2seq": Seq2Seq,
 }
+CONFIGS: dict[str, type] = {"seq2seq": RecurrentConfig}  # of all other kinds, ModelConfig
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 DEFAULT_MAX_BYTES = 1 << 30
 
@@ -53,6 +57,7 @@ class Bundle:
         tokenizer: the one it was trained with.
         labels: names of the classes, in order; empty for models without classes.
         card: Markdown: data, licence, recipe, quality, limits.
+        source: the folder of another library's checkpoint that it was read from.
     """
 
     name: str
@@ -60,6 +65,7 @@ class Bundle:
     tokenizer: Tokenizer
     labels: tuple[str, ...] = ()
     card: str = ""
+    source: Path | None = None
 
     @property
     def kind(self) -> str:
@@ -68,7 +74,7 @@ class Bundle:
 
     @property
     def config(self) -> ModelConfig:
-        """The model's configuration."""
+        """The model's configuration; a Seq2Seq's is a RecurrentConfig."""
         return self.model.config  # type: ignore[return-value]
 
     @property
@@ -114,7 +120,7 @@ def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes
     """Read a bundle.
 
     Args:
-        folder: a folder that save wrote.
+        folder: a folder that save or the `transformers` library wrote, or ``hf:NAME`` for a name on the hub.
         device: where the model shall be; by default the quickest at hand.
         max_bytes: bound on the size of the weights on disk.
 
@@ -122,8 +128,15 @@ def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes
         BundleError: with the file and what is wrong with it.
         ValueError: the named device is unknown or not at hand.
     """
+    from transformer_core import open_checkpoints  # it builds on this file
+
+    if str(folder).startswith(open_checkpoints.HUB):
+        name = str(folder).removeprefix(open_checkpoints.HUB)
+        return open_checkpoints.load_from_hub(name, device=device, max_bytes=max_bytes)
     folder = Path(folder)
     try:
+        if open_checkpoints.is_open_checkpoint(folder):
+            return open_checkpoints.load_open(folder, device=device, max_bytes=max_bytes)
         return _load(folder, device, max_bytes)
     except OSError as error:
         raise BundleError(f"{folder.name:.100} cannot be read: {error.strerror or error}") from error
@@ -147,6 +160,8 @@ def _load(folder: Path, device: str | None, max_bytes: int) -> Bundle:
         raise BundleError(
             f"{folder.name}/{TOKENIZER} has {tokenizer.vocab_size} tokens; the model reads {model_config.vocab_size}"
         )
+    if model_config.starts_with_pad:
+        tokenizer.bos_id = model_config.pad_id
     model = model.to(best_device(device)).eval().requires_grad_(False)
     return Bundle(folder.name, model, tokenizer, tuple(config["labels"]), read_card(folder))
 
@@ -154,7 +169,7 @@ def _load(folder: Path, device: str | None, max_bytes: int) -> Bundle:
 def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:
     where = f"{folder.name}/{CONFIG}"
     try:
-        config = ModelConfig(**values["model"])
+        config = CONFIGS.get(values["kind"], ModelConfig)(**values["model"])
     except (TypeError, ValueError) as error:
         raise BundleError(f"{where}: model: {error!s:.300}") from error
     if values["kind"] == "classifier" and len(values["labels"]) not in (0, config.n_classes):

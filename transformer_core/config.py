@@ -9,9 +9,10 @@ from typing import Any, Literal, TypeGuard, get_args
 Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none"]
 NormOrder = Literal["pre", "post"]
 Norm = Literal["layer_norm", "unbiased"]
-Activation = Literal["relu", "gelu", "gelu_tanh"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Scoring = Literal["dot_product", "additive"]
 Pooling = Literal["cls", "mean"]
+Pooler = Literal["none", "tanh", "relu"]
 
 LARGEST = {
     "vocab_size": 1_000_000,
@@ -28,6 +29,7 @@ LARGEST = {
 FLAGS = (
     *("scale_embeddings", "embedding_norm", "residual", "scale_scores", "projections"),
     *("share_query_key", "share_key_value", "bias", "causal", "tied_output"),
+    *("share_embeddings", "sinusoidal_halves", "starts_with_pad", "output_bias", "pair_head"),
 )
 
 
@@ -88,8 +90,16 @@ class ModelConfig:
         share_query_key, share_key_value: use one projection for both.
         bias: linear maps have a bias.
         causal: the decoder's self-attention hides later positions; False lets it cheat.
-        n_classes, pooling: of Classifier: classes, and the sentence's vector from position 0 or from the mean.
+        n_classes: of Classifier.
+        pooling: of Classifier and SentenceEncoder: the sentence's vector from position 0 or from the mean.
+        pooler: Classifier maps that vector once more, through this function (BERT: "tanh"; DistilBERT: "relu").
         tied_output: the output matrix is the token embedding's.
+        share_embeddings: Translation's encoder and decoder look up one matrix (section 3.4); one vocabulary for both.
+        sinusoidal_halves: sines fill the first half of a position's vector and cosines the second, as Marian has them,
+            instead of taking turns as in the paper.
+        starts_with_pad: Translation's target begins with the padding token, which then hides nothing there (Marian).
+        output_bias: Translation's output matrix has a bias a word.
+        pair_head: Bert has the pooled vector and the verdict on sentence pairs; RoBERTa was trained without.
     """
 
     vocab_size: int
@@ -120,7 +130,13 @@ class ModelConfig:
     causal: bool = True
     n_classes: int = 2
     pooling: Pooling = "cls"
+    pooler: Pooler = "none"
     tied_output: bool = True
+    share_embeddings: bool = False
+    sinusoidal_halves: bool = False
+    starts_with_pad: bool = False
+    output_bias: bool = False
+    pair_head: bool = True
 
     def __post_init__(self) -> None:
         self._check_sizes()
@@ -153,6 +169,11 @@ class ModelConfig:
             raise ValueError(f"pad_id={self.pad_id!r} must be an id of the vocabulary, 0 to {self.vocab_size - 1}")
 
     def _check_fit(self, d_head: int) -> None:
+        if self.share_embeddings and self.target_vocab_size not in (None, self.vocab_size):
+            raise ValueError(
+                f"target_vocab_size={self.target_vocab_size} must be vocab_size={self.vocab_size} with "
+                "share_embeddings=True: both sides look up one matrix"
+            )
         if self.norm == "unbiased" and self.d_model < 2:
             raise ValueError(f"d_model={self.d_model} must be at least 2 with norm='unbiased', which divides by d - 1")
         if self.positions.startswith("sinusoidal") and self.d_model % 2:
@@ -175,4 +196,5 @@ CHOICES: dict[str, Any] = {
     "activation": Activation,
     "scoring": Scoring,
     "pooling": Pooling,
+    "pooler": Pooler,
 }

@@ -82,12 +82,22 @@ class Probe:
 
     def tap(self, leaf: str, tensor: Tensor) -> Tensor:
         """Record a tensor under its site and return it, edited where the caller asked for an edit."""
+        tensor = self.edit(leaf, tensor)
+        self.record(leaf, tensor)
+        return tensor
+
+    def edit(self, leaf: str, tensor: Tensor) -> Tensor:
+        """Return a tensor edited where the caller asked for an edit, without recording it: for a step of a loop."""
         name = self._scope + leaf
         if self._edit_patterns and matches(name, self._edit_patterns):
-            tensor = self._edited(name, tensor)
+            return self._edited(name, tensor)
+        return tensor
+
+    def record(self, leaf: str, tensor: Tensor) -> None:
+        """Record a tensor under its site, unedited: for the steps of a loop put together."""
+        name = self._scope + leaf
         if matches(name, self._sites):
             self._record(name, tensor)
-        return tensor
 
     def _edited(self, name: str, tensor: Tensor) -> Tensor:
         for pattern, edit in self._edits.items():
@@ -136,6 +146,13 @@ class Silent(Probe):
     def tap(self, leaf: str, tensor: Tensor) -> Tensor:
         """Return the tensor as it came."""
         return tensor
+
+    def edit(self, leaf: str, tensor: Tensor) -> Tensor:
+        """Return the tensor as it came."""
+        return tensor
+
+    def record(self, leaf: str, tensor: Tensor) -> None:
+        """Record nothing."""
 
 
 SILENT: Probe = Silent(())

@@ -4,32 +4,8 @@ Captions, axis labels and colour scales come from here, so that what a page says
 model computes. Read next: trace.py.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
-ScaleType = Literal["probability", "signed", "count", "id"]
-
-
-@dataclass(frozen=True)
-class Site:
-    """One kind of observable tensor.
-
-    Args:
-        axes: the name of each axis, in order.
-        formula: LaTeX.
-        source: paper and equation or section of the formula.
-        meaning: one line.
-        scale: how a page may colour it.
-        lens_name: the name TransformerLens gives the same tensor, or "" where it has none.
-    """
-
-    axes: tuple[str, ...]
-    formula: str
-    source: str
-    meaning: str
-    scale: ScaleType = "signed"
-    lens_name: str = ""
-
+from transformer_core.recurrent_sites import RECURRENT_SITES
+from transformer_core.site import Site
 
 STREAM = ("batch", "pos", "d_model")
 QUERY_HEADS = ("batch", "head", "query_pos", "d_head")
@@ -184,9 +160,9 @@ SITES: dict[str, Site] = {
     ),
     "pooled": Site(
         ("batch", "d_model"),
-        r"\tanh(x_0W+b)",
+        r"\tanh(sW+b)",
         f"{BERT}, released code",
-        "the sentence vector that the pair verdict rests on",
+        "the sentence's vector, mapped once more: what the verdict rests on",
     ),
     "transformed": Site(
         STREAM,
@@ -204,6 +180,7 @@ SITES: dict[str, Site] = {
     "class_logits": Site(
         ("batch", "class"), r"sW^\top+b", f"{BERT}, section 4.1, which has no b", "a score for every class"
     ),
+    **RECURRENT_SITES,
 }
 
 

@@ -59,6 +59,8 @@ def heads_grid(
     note: str = "",
     same_scale: bool = True,
     tendencies: Sequence[Sequence[str]] | None = None,
+    keys: tuple[str, ...] | None = None,
+    filename: str = "attention_heads",
 ) -> MatrixFigure:
     """Draw every head of every layer.
 
@@ -66,12 +68,14 @@ def heads_grid(
         weights: (layer, head, query_pos, key_pos)
 
     Args:
-        labels: one a token.
+        labels: one a token that looks.
         layer, head: the chosen one.
         version: names this state; set on the page once it is painted.
         note: the caption.
         same_scale: one scale for all heads, from 0 to 1; else each head's own, from 0 to its greatest weight.
         tendencies: by layer and head, a short name of what the head tends to do, or "".
+        keys: labels of the tokens that are looked at, where they are others: cross-attention.
+        filename: of exports, without ending.
     """
     panels = tuple(
         Panel(
@@ -87,14 +91,14 @@ def heads_grid(
     return MatrixFigure(
         panels,
         Axis(words.query, labels),
-        Axis(words.key, labels),
+        Axis(words.key, labels if keys is None else keys),
         words.ui,
         columns=weights[0].shape[0],
         selected=panel_id(layer, head),
         link="attention",
         quantity=words.quantities["weights"],
         note=note,
-        filename="attention_heads",
+        filename=filename,
         version=version,
     )
 
@@ -116,6 +120,7 @@ def one_head(
     cell: tuple[int, int] | None,
     version: str,
     note: str = "",
+    keys: tuple[str, ...] | None = None,
 ) -> MatrixFigure:
     """Draw one step of one head, with the arithmetic of every cell.
 
@@ -124,6 +129,7 @@ def one_head(
         divisor: sqrt(d_head).
         step: which of STEP_NAMES to draw.
         cell: the pinned (query_pos, key_pos).
+        keys: as of heads_grid.
     """
     values = steps[step]
     explain = Explain(steps["query"], steps["key"], steps["scores"], steps["masked_scores"], steps["weights"], divisor)
@@ -131,7 +137,7 @@ def one_head(
     return MatrixFigure(
         (Panel(id=step, title=words.steps[step], values=values, scale=_scale(step, values), cols=across),),
         Axis(words.query, labels),
-        Axis(words.key, labels),
+        Axis(words.key, labels if keys is None else keys),
         words.ui,
         role="value" if step == "mixture" else "weights",
         detail="exact",

@@ -24,15 +24,16 @@ def _across(words: Mapping[str, str], labels: tuple[str, ...]) -> alt.X:
     return alt.X("token:N", scale=alt.Scale(domain=_named(labels)), title=words["token"], axis=axis)
 
 
-def entropy_bars(nats: np.ndarray, greatest: float, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
-    """Draw one head's entropy at each token, with the maximum as a line.
+def entropy_bars(nats: np.ndarray, bounds: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
+    """Draw one head's entropy at each token, with each token's maximum as a line.
 
     Shapes:
-        nats: (query_pos,)
+        nats, bounds: (query_pos,)
 
     Args:
         words: token, nats, greatest.
     """
+    greatest = float(bounds.max())
     bars = (
         alt.Chart(records(token=_named(labels), nats=nats))
         .mark_bar(color=HUES["weights"])
@@ -44,12 +45,16 @@ def entropy_bars(nats: np.ndarray, greatest: float, labels: tuple[str, ...], wor
             tooltip=["token:N", alt.Tooltip("nats:Q", format=".4f", title=words["nats"])],
         )
     )
+    steps = (
+        alt.Chart(records(token=_named(labels), bound=bounds))
+        .mark_line(interpolate="step", strokeDash=[6, 3], color=HUES["residual"])
+        .encode(x=_across(words, labels), y="bound:Q")
+    )
     line = alt.Chart(records(greatest=[greatest], word=[words["greatest"]])).encode(y="greatest:Q")
-    rule = line.mark_rule(strokeDash=[6, 3], color=HUES["residual"])
     text = line.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=HUES["residual"]).encode(
         x=alt.value(0), text="word:N"
     )
-    return alt.layer(bars, rule, text).properties(width="container", height=HEIGHT)
+    return alt.layer(bars, steps, text).properties(width="container", height=HEIGHT)
 
 
 def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:

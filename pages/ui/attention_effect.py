@@ -17,7 +17,7 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
-from pages.ui.verdict import class_word, show_verdict
+from pages.ui.verdict import chart_word, concludes, outcome_word, show_outcome
 from transformer_core.analysis.attention.effects import SMALL, STRONG, HeadEffects, head_effects, without_head
 from transformer_core.analysis.attention.heads import Ablation
 
@@ -27,6 +27,8 @@ MOST_NAMED = 3
 def show_effect(view: View) -> None:
     """Show the boards, the chosen head's heatmap, and the verdict without that head."""
     st.markdown(section("attention", "effect"))
+    if not concludes(view):
+        return
     board_place, head_place = st.columns(2, gap="large")
     with head_place:
         layer, head = choose_head(view)
@@ -56,7 +58,7 @@ def show_boards(view: View, layer: int, head: int, how: Ablation) -> bool:
         options | {"show": t("attention.show")},
         about=f"effects {view.bundle.name}",
     )
-    label = class_word(view.bundle.labels[found.winner])
+    label = chart_word(view, found.winner)
     board = effect_board(
         found.strongest,
         None if guess is None else 100 * found.change,
@@ -119,9 +121,9 @@ def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
     before, after = st.columns(2)
     with before:
         st.caption(t("attention.with_head"))
-        show_verdict(view.bundle.labels, found.before)
+        show_outcome(view, found.before, beside=found.before)
     with after:
         st.caption(t("attention.without_head", layer=layer, head=head))
-        show_verdict(view.bundle.labels, found.after)
-    label = class_word(view.bundle.labels[found.winner])
+        show_outcome(view, found.after, beside=found.before)
+    label = outcome_word(view, found.winner)
     st.markdown(t("try.measured", label=label, moved=f"{100 * found.moved:+.2f}", layer=layer, head=head))

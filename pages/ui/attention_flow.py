@@ -18,11 +18,12 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
-from pages.ui.verdict import class_word
+from pages.ui.verdict import chart_word, concludes
 from transformer_core.analysis.attention.entropy import head_entropies
 from transformer_core.analysis.attention.flow import attention_flow
-from transformer_core.analysis.attention.occlusion import Evidence, verdict_evidence
+from transformer_core.analysis.attention.occlusion import Evidence, substitutes, verdict_evidence
 from transformer_core.analysis.attention.ranking import RankCorrelation
+from transformer_core.analysis.outcome import outcome_of
 
 CLOSE, LOOSE = 0.7, 0.3
 ROLLOUT = (
@@ -63,7 +64,7 @@ def show_entropy(view: View) -> None:
         st.latex(ENTROPY)
         greatest = t("attention.greatest", count=len(view.encoding), nats=f"{found.greatest:.3f}")
         chart = entropy_bars(
-            found.tokens[layer, head], found.greatest, view.encoding.labels, words | {"greatest": greatest}
+            found.tokens[layer, head], found.bounds, view.encoding.labels, words | {"greatest": greatest}
         )
         title = t("attention.title_head", layer=layer, head=head)
         st.markdown(f"**{title}**")
@@ -84,24 +85,31 @@ def show_rollout(view: View) -> None:
     show_matrix(figure, key="rollout")
     export_matrix(figure, answer, key="rollout")
     chart = led_bars(found.verdict_rollout, found.verdict_last, labels, words)
-    pooled = t("attention.pooled_cls" if view.bundle.config.pooling == "cls" else "attention.pooled_mean")
+    pooled = rests_on(view)
     st.markdown(f"**{pooled}**")
     show_chart(chart, answer, key="led", stem="attention_rests_on", label=pooled)
+
+
+def rests_on(view: View) -> str:
+    """Say in Markdown which position's row the bars show: the one that the model's conclusion is read from."""
+    outcome = outcome_of(view.bundle, view.encoding)
+    if outcome is not None and outcome.place is not None:
+        return t("attention.pooled_place", token=plain(view.encoding.labels[outcome.place]), place=outcome.place)
+    first = view.bundle.kind == "bert" or view.bundle.config.pooling == "cls"
+    return t("attention.pooled_cls" if first else "attention.pooled_mean")
 
 
 @st.fragment
 def show_evidence(view: View) -> None:
     """Ask whether the weights agree with the effect of hiding each word, then measure it."""
-    tokenizer = view.bundle.tokenizer
-    there = {"mask": tokenizer.mask_id, "unk": tokenizer.unk_id}
-    substitutes = {name: t(f"attention.substitute_{name}") for name, token_id in there.items() if token_id is not None}
     st.subheader(t("attention.evidence"), anchor=False)
     st.markdown(section("attention", "evidence"))
-    if not substitutes:
-        st.info(t("attention.no_substitute"), icon=":material/info:")
+    if not concludes(view):
         return
-    default = next(iter(substitutes))
-    substitute = choose(t("attention.substitute"), substitutes, name="attention_substitute", default=default)
+    ways = substitutes(view.bundle)
+    options = {name: t(f"attention.substitute_{name}") for name in ways}
+    substitute = choose(t("attention.substitute"), options, name="attention_substitute", default=ways[0])
+    title = plain(options[substitute])
     options = {name: t(f"attention.agree_{name}") for name in ("close", "loose", "none")}
     guess = predict(
         t("attention.agree_ask"), options | {"show": t("attention.show")}, about=f"rollout {view.bundle.name}"
@@ -110,10 +118,10 @@ def show_evidence(view: View) -> None:
         return
     answer = ask_once(verdict_evidence, **view.asked, substitute=substitute)
     found, words = answer.value, strings("attention_flow")
-    winner = class_word(view.bundle.labels[found.occlusion.winner])
+    winner = chart_word(view, found.occlusion.winner)
     words = words | {"points": t("attention.points", label=winner)}
     chart = hidden_bars(found.occlusion.change, view.encoding.labels, words)
-    title = t("attention.hidden_title", label=winner, substitute=plain(substitutes[substitute]))
+    title = t("attention.hidden_title", label=plain(winner), substitute=title)
     st.markdown(f"**{title}**")
     show_chart(chart, answer, key="hidden", stem="attention_occlusion", label=words["points"])
     show_agreement(found, guess, options)

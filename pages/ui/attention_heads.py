@@ -15,10 +15,11 @@ from pages.ui.header import View
 from pages.ui.language import section, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, switch
-from pages.ui.verdict import class_word, show_verdict
+from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.attention.effects import without_head
 from transformer_core.analysis.attention.heads import Heads
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
+from transformer_core.analysis.reading import is_causal
 
 MUCH = 0.05
 
@@ -34,7 +35,7 @@ def show_heads(view: View) -> None:
         )
     answer = read_heads(view, layer, head)
     with grid_place:
-        show_verdict(view.bundle.labels, answer.value.probabilities)
+        show_outcome(view, answer.value.probabilities)
         scale_place, names_place = st.columns(2)
         with scale_place:
             same_scale = st.toggle(t("attention.same_scale"), True, key="same_scale", bind="query-params")
@@ -62,7 +63,8 @@ def show_heads(view: View) -> None:
 
 def names_of_heads(view: View, heads: Heads) -> list[list[str]]:
     """Return a short name of what each head tends to do on this sentence, "" where none can be claimed."""
-    found = tendencies_of([heads.weights], [view.encoding], view.bundle.config.pad_id)
+    pad_id, causal = view.bundle.config.pad_id, is_causal(view.bundle)
+    found = tendencies_of([heads.weights], [view.encoding], pad_id, causal=causal)
     names = short_names()
     return [[names[label] for label in layer] for layer in labelled(found.scores, threshold()).tolist()]
 
@@ -73,6 +75,8 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
     if box is None:
         return
     with box:
+        if not concludes(view):
+            return
         st.markdown(section("attention", "try").format(layer=layer, head=head))
         options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
         about = f"{view.bundle.name} {view.encoding.text} {layer}.{head}"
@@ -85,12 +89,12 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
             layer=layer,
             head=head,
         ).value
-        show_verdict(view.bundle.labels, found.after)
+        show_outcome(view, found.after, beside=found.before)
         winner = found.winner
         outcome = "flips" if found.flips else "much" if abs(found.moved) >= MUCH else "little"
         moved = t(
             "try.measured",
-            label=class_word(view.bundle.labels[winner]),
+            label=outcome_word(view, winner),
             moved=f"{100 * found.moved:+.2f}",
             layer=layer,
             head=head,

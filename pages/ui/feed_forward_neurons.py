@@ -15,7 +15,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.token_choice import choose_layer
 from pages.ui.url import current, forget, keep, slide
-from pages.ui.verdict import class_word, show_verdict
+from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.feed_forward.neuron_corpus import exciting_tokens
 from transformer_core.analysis.feed_forward.neurons import Neurons, WithoutNeuron, neurons, without_neuron
 
@@ -110,6 +110,8 @@ def _exciting(view: View, layer: int, neuron: int) -> None:
 
 def _without(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.without", layer=layer, neuron=neuron), anchor=False)
+    if not concludes(view):
+        return
     options = {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
     about = f"neuron {view.bundle.name} {view.encoding.text} {layer}.{neuron}"
     guess = predict(section("feed_forward", "try_neuron").format(layer=layer, neuron=neuron), options, about=about)
@@ -123,7 +125,7 @@ def _without(view: View, layer: int, neuron: int) -> None:
             neuron=neuron,
         )
     found = answer.value
-    show_verdict(view.bundle.labels, found.after.tolist())
+    show_outcome(view, found.after.tolist(), beside=found.before.tolist())
     st.markdown(f"{judged(guess, _outcome(found), options)} {_told(view, found)}")
     show_chart(
         moves_chart(found.peaks, found.moves, strings("feed_forward"), neuron=neuron),
@@ -145,7 +147,7 @@ def _outcome(found: WithoutNeuron) -> str:
 def _told(view: View, found: WithoutNeuron) -> str:
     return t(
         "feed_forward.without_measured",
-        label=class_word(view.bundle.labels[found.winner]),
+        label=outcome_word(view, found.winner),
         moved=f"{found.moved:+.3f}",
         rank=found.rank,
         count=len(found.moves),

@@ -11,7 +11,7 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.verdict import class_word
+from pages.ui.verdict import classifies, concludes, outcome_word
 from transformer_core.analysis.feed_forward.swapping import (
     Swapped,
     SwappedOnCorpus,
@@ -26,6 +26,8 @@ MUCH = 5.0
 @st.fragment
 def swap_part(view: View) -> None:
     """Ask what another activation does to the verdict, then show it, on the sentence and on the corpus."""
+    if not concludes(view):
+        return
     used = view.bundle.config.activation
     other = "gelu" if used == "relu" else "relu"
     options = {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
@@ -48,8 +50,10 @@ def swap_part(view: View) -> None:
             stem="feed_forward_swap",
             label=t("feed_forward.swap_label"),
         )
-    with corpus, st.spinner(t("feed_forward.reading", count=SENTENCES)):
-        st.markdown(_table(ask_once(swapped_on_corpus, bundle=view.bundle, sentences=SENTENCES).value))
+    with corpus:
+        if classifies(view):
+            with st.spinner(t("feed_forward.reading", count=SENTENCES)):
+                st.markdown(_table(ask_once(swapped_on_corpus, bundle=view.bundle, sentences=SENTENCES).value))
     st.markdown(section("feed_forward", "swap_after"))
 
 
@@ -64,7 +68,7 @@ def _outcome(found: Swapped, other: str) -> str:
 def _told(view: View, found: Swapped, other: str) -> str:
     return t(
         "feed_forward.swap_measured",
-        label=class_word(view.bundle.labels[found.winner]),
+        label=outcome_word(view, found.winner),
         before=f"{found.probabilities[found.names.index(found.used)][found.winner]:.2%}",
         after=f"{found.probabilities[found.names.index(other)][found.winner]:.2%}",
         other=t(f"feed_forward.name_{other}"),

@@ -29,22 +29,33 @@ MOST_BUTTONS = 16
 TOKEN_AXES = ("pos", "query_pos", "key_pos")
 
 
-def under_the_glass(view: View, *, sites: tuple[str, ...] = ("*",), edits: Mapping[str, Edit] | None = None) -> None:
+def under_the_glass(
+    view: View,
+    *,
+    sites: tuple[str, ...] = ("*",),
+    edits: Mapping[str, Edit] | None = None,
+    target_ids: tuple[int, ...] | None = None,
+) -> None:
     """Show the box that, once open, runs the model on the view's text and lets a person look at any tensor.
 
     Args:
         sites: glob patterns of the tensors that this page is about; one of them comes first, all can be chosen.
         edits: what the page has changed in the model's forward pass, as of capture.
+        target_ids: what the decoder of a translation reads, the start first.
     """
     box = lazy_box(t("glass.heading"), icon=":material/search:", key="glass_open")
     if box is not None:
         with box:
-            _glass(view, sites, dict(edits or {}))
+            _glass(view, sites, dict(edits or {}), target_ids)
 
 
-def _labels(view: View) -> dict[str, tuple[str, ...]]:
-    """Return the labels of the axes that have any: tokens and classes."""
-    labels = dict.fromkeys(TOKEN_AXES, view.encoding.labels)
+def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[str, tuple[str, ...]]:
+    """Return the labels of the axes that have any: classes, and tokens, of the source or of the target."""
+    source = view.encoding.labels
+    of_source = not target_ids or name.startswith(("encoder.", "memory"))
+    labels = dict.fromkeys(TOKEN_AXES, source if of_source else view.bundle.tokenizer.labels_of(target_ids or ()))
+    if ".cross_attention." in name:
+        labels["key_pos"] = source
     return labels | {"class": tuple(map(class_word, view.bundle.labels))}
 
 
@@ -88,20 +99,22 @@ def _figure(
     )
 
 
-def _offer_files(view: View, found: Recomputed, figure: MatrixFigure, edited: bool) -> None:
+def _offer_files(
+    view: View, found: Recomputed, figure: MatrixFigure, edited: bool, target_ids: tuple[int, ...] | None
+) -> None:
     """Offer the files; a pass that the page has edited has no script, since the edits are the page's own."""
-    arguments = {**view.asked, "name": found.name}
+    arguments = {**view.asked, "name": found.name} | ({"target_ids": target_ids} if target_ids else {})
     script = "" if edited else repeating(tensor_of, arguments)
     export_matrix(figure, Answer(found, tensor_of.__name__, script), key="glass")
 
 
 @st.fragment
-def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit]) -> None:
-    run = read_through(view.bundle, view.encoding, edits=edits)
+def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_ids: tuple[int, ...] | None) -> None:
+    run = read_through(view.bundle, view.encoding, target_ids=target_ids, edits=edits)
     default = default_of([name for name in run.trace if matches(name, sites)])
     part_place, tensor_place, head_place = st.columns([3, 5, 4])
     name = choose_tensor(list(run.trace), default, part_place, tensor_place)
-    found, labels = recompute(run, name), _labels(view)
+    found, labels = recompute(run, name), _labels(view, name, target_ids)
     with head_place:
         part = slice_of(found.values, found.axes, _choose_head(found))
     show_facts(site_of(name), found)
@@ -112,7 +125,7 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit]) -> None:
     with values_place:
         figure = _figure(view, part, name, cell, labels)
         show_matrix(figure, key="glass_matrix", on_cell=_keep_cell)
-        _offer_files(view, found, figure, bool(edits))
+        _offer_files(view, found, figure, bool(edits), target_ids)
     with formula_place:
         show_badge(found)
         show_formula(site_of(name))

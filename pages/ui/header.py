@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from pages.ui.language import LANGUAGES, plain, t
-from pages.ui.models import model_names, open_bundle
-from pages.ui.url import choose, choose_from_list, current, write
+from pages.ui.model_choice import choose_model, tell_other_kind
+from pages.ui.models import open_bundle
+from pages.ui.url import choose, write
 from transformer_core.checkpoints import Bundle, BundleError
 from transformer_core.text import Encoding
 
@@ -34,27 +35,32 @@ class View:
         return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)}
 
 
-def header() -> View:
-    """Show the controls and return what they chose; where nothing can be read, say why and end the page."""
+def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = None, example: str | None = None) -> View:
+    """Show the controls and return what they chose; where nothing can be read, say why and end the page.
+
+    Args:
+        kinds: of model that the page can read, the likeliest first; others are not listed.
+        default: the model to begin with, by default the first of the first kind.
+        example: the text to begin with, by default the one that all pages share.
+    """
     text_place, model_place, language_place = st.columns([5.4, 1.6, 2.0], vertical_alignment="bottom")
     with language_place:
         choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
     with text_place:
-        text = write(t("header.text"), name="text", default=DEFAULT_TEXT)
+        text = write(t("header.text"), name="text", default=DEFAULT_TEXT if example is None else example)
     with model_place:
-        model = choose_from_list(t("header.model"), model_names(current("model")), name="model")
+        model = choose_model(kinds, default)
+    if model is None:
+        _end(t("model.none", kinds=", ".join(t(f"kind.{kind}") for kind in kinds)))
+    tell_other_kind(model)
     return View(*_read(model, text))
 
 
-def _read(name: str | None, text: str) -> tuple[Bundle, Encoding]:
-    if name is None:
-        _end(t("model.none"))
+def _read(name: str, text: str) -> tuple[Bundle, Encoding]:
     try:
         bundle = open_bundle(name)
     except BundleError as error:
         _end(t("model.broken", name=plain(name), error=plain(str(error))))
-    if bundle.kind != "classifier":
-        _end(t("model.other_kind", name=plain(name), kind=bundle.kind))
     if not text.strip():
         _end(t("text.empty"))
     if len(text) > MOST_CHARACTERS:
@@ -63,6 +69,8 @@ def _read(name: str | None, text: str) -> tuple[Bundle, Encoding]:
         encoding = bundle.tokenizer.encode(text)
     except ValueError as error:
         _end(t("text.unreadable", error=plain(str(error))))
+    if not len(encoding):
+        _end(t("text.nothing_known"))
     encoding = _window(bundle, encoding)
     _warn_of_unknown(encoding)
     return bundle, encoding

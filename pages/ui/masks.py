@@ -16,12 +16,13 @@ from pages.ui.matrix import Painted
 from pages.ui.url import choose, choose_from_list, current, forget, keep, set_choice, slide
 from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_of, painted_code, painted_mask
 from transformer_core.analysis.masks.masking import padded_encoding, replace_mask
+from transformer_core.analysis.reading import is_causal
 from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 
 PRESETS = ("everything", "causal", "padding", "window", "prefix", "painted")
 PANELS = ("mask", "masked_scores", "weights")
-DEFAULT = "causal"
+DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # what the model does not do by itself
 MOST_PADS = 12
 
 
@@ -65,7 +66,8 @@ def controls(view: View) -> Choices:
     presets_place, where_place, layer_place, head_place, pads_place = st.columns([4.4, 2.1, 0.9, 0.9, 1.6], gap="small")
     with presets_place:
         presets = {name: t(f"masks.preset_{name}") for name in PRESETS}
-        preset = choose(t("masks.preset"), presets, name="masks_preset", default=DEFAULT)
+        default = CAUSAL_DEFAULT if is_causal(view.bundle) else DEFAULT
+        preset = choose(t("masks.preset"), presets, name="masks_preset", default=default)
     with where_place:
         options = {"all": t("masks.all_layers"), "one": t("masks.one_layer")}
         everywhere = choose(t("masks.where"), options, name="masks_where", default="all") == "all"

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +21,7 @@ CHECKPOINTS = ASSETS / "checkpoints"
 OF_RUN = re.compile(r"run:([a-z0-9]{1,32})(?:@([0-9]{1,4}))?")
 MORE_MODELS = "VITRINE_MODELS"  # names a folder of bundles to list after the shipped ones
 MOST_RUNS = 12
+READERS = ("classifier", "bert", "gpt", "encoder")  # the kinds that read one text alone
 SECONDS_FRESH = 3.0
 
 
@@ -28,8 +30,8 @@ def name_of_moment(run: str, frame: int | None = None) -> str:
     return f"run:{run}" if frame is None else f"run:{run}@{frame}"
 
 
-def _folders() -> dict[str, Path]:
-    """Return the folders of the shipped bundles, and of those in VITRINE_MODELS, by name in the order shown."""
+def model_folders() -> dict[str, Path]:
+    """Return every folder that holds a model, by name: the shipped ones, then those in VITRINE_MODELS."""
     more = os.environ.get(MORE_MODELS)
     places = [CHECKPOINTS, Path(more).resolve()] if more else [CHECKPOINTS]
     return {path.parent.name: path.parent for place in places for path in sorted(place.glob("*/config.json"))}
@@ -37,7 +39,7 @@ def _folders() -> dict[str, Path]:
 
 def shipped_names() -> list[str]:
     """Return the names of the models that lie in folders, in the order they are shown."""
-    return list(_folders())
+    return list(model_folders())
 
 
 @lru_cache(maxsize=64)
@@ -48,24 +50,39 @@ def _kind_of(folder: Path) -> str | None:
         return None  # it stays among the models, for opening it tells what is wrong
 
 
-@lru_cache(maxsize=1)
-def _finished(_: int) -> tuple[tuple[str, str], ...]:
-    stores = (store for store in shelf().all() if store.spec.data.kind == "classifier")
+def kind_of(name: str) -> str | None:
+    """Return a model's kind without opening it, None where there is no such model or its folder does not tell."""
+    found = OF_RUN.fullmatch(name)
+    if found is None:
+        folder = model_folders().get(name)
+        return None if folder is None else _kind_of(folder)
+    store = find_run(found[1])
+    return None if store is None else store.spec.data.kind
+
+
+@lru_cache(maxsize=8)
+def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    stores = (store for store in shelf().all() if store.spec.data.kind in kinds)
     done = ((store.id, store.spec.name) for store in stores if store.status().state == "finished")
     return tuple(pair for _, pair in zip(range(MOST_RUNS), done, strict=False))
 
 
-def model_names(asked: str | None) -> dict[str, str]:
-    """Return what people call each classifier that can be chosen, by name: those in folders, then finished runs'.
+def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> dict[str, str]:
+    """Return what people call each model of these kinds, by name: those in folders, kind by kind, then finished runs'.
 
     Args:
         asked: a name that a link brings; a moment of a run is among the models where the link asks for it.
+        kinds: a folder that does not tell its kind stays among them, for opening it tells what is wrong.
     """
-    names = {name: name for name, folder in _folders().items() if _kind_of(folder) in ("classifier", None)}
-    finished = _finished(int(time.monotonic() // SECONDS_FRESH))
+    order = (*kinds, None)
+    kinds_there = {name: _kind_of(folder) for name, folder in model_folders().items()}
+    there = [name for name, kind in kinds_there.items() if kind in order]
+    names = {name: name for name in sorted(there, key=lambda name: order.index(kinds_there[name]))}
+    finished = _finished(int(time.monotonic() // SECONDS_FRESH), tuple(kinds))
     names |= {name_of_moment(run): t("model.run", name=called) for run, called in finished}
     found = OF_RUN.fullmatch(asked or "")
-    if asked and found and asked not in names and (store := find_run(found[1])) is not None:
+    store = find_run(found[1]) if found and asked not in names else None
+    if asked and found and store is not None and store.spec.data.kind in kinds:
         moment = "" if found[2] is None else ", " + t("model.frame", frame=found[2])
         names[asked] = t("model.run", name=f"{store.spec.name}{moment}")
     return names
@@ -80,7 +97,7 @@ def open_bundle(name: str) -> Bundle:
     """
     found = OF_RUN.fullmatch(name)
     if found is None:
-        folder = _folders().get(name)
+        folder = model_folders().get(name)
         if folder is None:
             raise BundleError(t("model.gone", name=name))
         return load(folder)
@@ -99,7 +116,7 @@ def code_that_opens(name: str) -> tuple[str, str]:
     """Return what Python must import to open a model in the project's folder, and the expression that opens it."""
     found = OF_RUN.fullmatch(name)
     if found is None:
-        folder = _folders()[name]
+        folder = model_folders()[name]
         path = folder.relative_to(ASSETS.parent) if folder.is_relative_to(ASSETS.parent) else folder
         return "from transformer_core import load", f'load("{path.as_posix()}")'
     imports = (

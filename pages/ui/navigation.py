@@ -24,7 +24,15 @@ SECTIONS = {
         "norm": ":material/balance:",
         "why": ":material/help:",
     },
+    "models": {
+        "encoder": ":material/rule:",
+        "translation": ":material/translate:",
+        "bert": ":material/ink_highlighter:",
+        "gpt": ":material/edit_note:",
+        "before": ":material/history:",
+    },
     "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
+    "lab": {"my_model": ":material/upload_file:"},
 }
 ICONS = {name: icon for pages in SECTIONS.values() for name, icon in pages.items()}
 

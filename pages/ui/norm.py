@@ -13,7 +13,8 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.token_choice import choose_layer, choose_token
 from pages.ui.url import choose, slide
-from pages.ui.verdict import class_word
+from pages.ui.verdict import outcome_word
+from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.stream.normalizing import NormedVector, normed_vector, other_norm
 
 UNMOVED, GREATEST_POWER = 0.01, 6
@@ -110,19 +111,19 @@ def _variants(view: View, answer: Answer[NormedVector]) -> None:
         stem="norm_variants",
         label=t("norm.variants_label"),
     )
-    swapped = ask(other_norm, **view.asked).value
-    st.markdown(
-        t(
-            "norm.variants_measured",
-            difference=f"{found.difference:.4f}",
-            factor=f"{found.factor:.7f}",
-            predicted=f"{found.predicted:.7f}",
-            d=len(found.x),
-            used=t(f"norm.kind_{found.norm}"),
-            label=class_word(view.bundle.labels[swapped.winner]),
-            moved=f"{swapped.moved:+.3f}",
-        )
+    measured = t(
+        "norm.variants_measured",
+        difference=f"{found.difference:.4f}",
+        factor=f"{found.factor:.7f}",
+        predicted=f"{found.predicted:.7f}",
+        d=len(found.x),
+        used=t(f"norm.kind_{found.norm}"),
     )
+    if outcome_of(view.bundle, view.encoding) is not None:
+        swapped = ask(other_norm, **view.asked).value
+        label = outcome_word(view, swapped.winner)
+        measured += " " + t("norm.variants_moved", label=label, moved=f"{swapped.moved:+.3f}")
+    st.markdown(measured)
 
 
 def _scaled(arguments: dict) -> None:

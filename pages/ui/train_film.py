@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.ui.film import FilmAsk, Method, show_film
 from pages.ui.language import section, t
+from pages.ui.model_choice import prefer_model
 from pages.ui.models import name_of_moment
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live
@@ -43,7 +44,7 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
     if store.spec.data.kind != "classifier":
         st.toast(t("train.only_classifiers"), icon=":material/info:")
         return
-    keep("model", name_of_moment(asked.run, asked.frame), "")
+    prefer_model(name_of_moment(asked.run, asked.frame))
     open_page("attention")
 
 

@@ -43,8 +43,14 @@ def recall(name: str, default: str) -> str:
 
 
 def keep(name: str, value: str, default: str) -> None:
-    """Keep a choice for other pages, and in the URL where it is not the default and not too long for one."""
-    _kept()[name] = value
+    """Keep a choice for other pages, and in the URL where it is not too long for one; a default is neither.
+
+    Another page may have another default: a person who chose nothing sees each page's own.
+    """
+    if value == default:
+        _kept().pop(name, None)
+    else:
+        _kept()[name] = value
     remember(name, value if value != default and len(value) <= MOST_IN_URL else None)
 
 

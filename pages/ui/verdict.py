@@ -1,4 +1,4 @@
-"""The model's verdict on the text: the probability of each class, in words and as one bar.
+"""What the model concludes, in words and as one bar: the classes, or the likeliest tokens next or behind [MASK].
 
 Read next: attention.py.
 """
@@ -8,9 +8,14 @@ from html import escape
 
 import streamlit as st
 
-from pages.ui.language import language, plain, words
+from pages.ui.header import View, word_start
+from pages.ui.language import language, plain, t, words
+from pages.ui.model_choice import offer_model
+from pages.ui.url import set_choice
+from transformer_core.analysis.outcome import outcome_label, outcome_of
 
 HUES = ("#b5702a", "#1f8f9c", "#8a55d0", "#c23b75", "#5a7d2a", "#3b76d4")  # the two ends of the signed scale first
+MOST_SHOWN = 5
 
 
 def class_word(label: str) -> str:
@@ -18,15 +23,57 @@ def class_word(label: str) -> str:
     return words(language()).get(f"class.{label}", plain(label))
 
 
-def show_verdict(labels: Sequence[str], probabilities: Sequence[float]) -> None:
-    """Show every class with its probability, and as a part of one bar; a class keeps its side and hue."""
+def outcome_word(view: View, index: int) -> str:
+    """Return what people call one possible outcome, for Markdown: a class, a token next, or a token at [MASK]."""
+    outcome = outcome_of(view.bundle, view.encoding)
+    if outcome is None:
+        return ""
+    label = outcome_label(view.bundle, outcome, index)
+    return class_word(label) if outcome.asks == "class" else t(f"outcome.{outcome.asks}", token=plain(label))
+
+
+def chart_word(view: View, index: int) -> str:
+    """Return the same for a chart, which knows no Markdown."""
+    return outcome_word(view, index).replace("\\", "")
+
+
+def show_outcome(view: View, probabilities: Sequence[float], *, beside: Sequence[float] | None = None) -> None:
+    """Show what the model concludes: every class, or the likeliest tokens and all others as one part.
+
+    Args:
+        probabilities: one an outcome; nothing is shown where there is none.
+        beside: those that these are compared with: the same tokens are shown, each in the same hue.
+    """
+    outcome = outcome_of(view.bundle, view.encoding)
+    if outcome is None or not len(probabilities):
+        return
+    if outcome.asks == "class":
+        show_verdict(view.bundle.labels, probabilities)
+        return
+    first = probabilities if beside is None else beside
+    likeliest = sorted(range(len(first)), key=first.__getitem__, reverse=True)[:MOST_SHOWN]
+    winner = max(range(len(probabilities)), key=probabilities.__getitem__)
+    shown = likeliest if winner in likeliest else [*likeliest[:-1], winner]
+    parts = [float(probabilities[index]) for index in shown]
+    labels = [outcome_label(view.bundle, outcome, index) for index in shown]
+    if beside is None:
+        st.caption(t(f"outcome.asks_{outcome.asks}"))
+    show_verdict([*labels, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=shown.index(winner))
+
+
+def show_verdict(labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None) -> None:
+    """Show every class with its probability, and as a part of one bar; a class keeps its side and hue.
+
+    Args:
+        winner: the one that stands out, by default the likeliest.
+    """
     said = words(language())
-    winner = max(probabilities)
+    greatest = max(probabilities) if winner is None else probabilities[winner]
     names, parts = [], []
     for index, (label, probability) in enumerate(zip(labels, probabilities, strict=True)):
         name = escape(f"{said.get(f'class.{label}', label)} {probability:.1%}")
         hue = HUES[index % len(HUES)]
-        weight = 650 if probability == winner else 400
+        weight = 650 if probability == greatest else 400
         mark = f'<span aria-hidden="true" style="color:{hue}">■</span>'
         names.append(f'<span style="font-weight:{weight}">{mark} {name}</span>')
         parts.append(f'<div style="width:{100 * probability:.3f}%;background:{hue}"></div>')
@@ -35,3 +82,34 @@ def show_verdict(labels: Sequence[str], probabilities: Sequence[float]) -> None:
         '<div aria-hidden="true" style="display:flex;height:10px;border-radius:5px;overflow:hidden;margin:6px 0 4px">'
         f"{''.join(parts)}</div>"
     )
+
+
+def concludes(view: View) -> bool:
+    """Tell whether the model concludes anything from the text; where not, say so with the way to one that does."""
+    if outcome_of(view.bundle, view.encoding) is not None:
+        return True
+    tokenizer = view.bundle.tokenizer
+    if view.bundle.kind != "bert" or tokenizer.mask_id is None:
+        offer_model(t("outcome.needs_head", name=plain(view.bundle.name)), ("classifier",))
+        return False
+    st.info(t("outcome.needs_mask"), icon=":material/info:")
+    masked = _with_mask(view, tokenizer.token_of(tokenizer.mask_id))
+    if st.button(t("outcome.put_mask"), icon=":material/ink_eraser:", on_click=set_choice, args=("text", masked)):
+        st.rerun(scope="app")
+    return False
+
+
+def classifies(view: View) -> bool:
+    """Tell whether the model is a classifier; where not, say so in a line with the way to one."""
+    kind = view.bundle.kind
+    if kind != "classifier":
+        said = t("outcome.needs_class", name=plain(view.bundle.name), kind=t(f"kind.{kind}"))
+        offer_model(said, ("classifier",))
+    return kind == "classifier"
+
+
+def _with_mask(view: View, mask: str) -> str:
+    encoding, text = view.encoding, view.encoding.text
+    own = [(start, end) for start, end in encoding.offsets if end]
+    start, end = next((place for place in reversed(own) if text[slice(*place)].strip().isalnum()), own[-1])
+    return f"{text[: word_start(text, start)]}{mask}{text[end:]}"

@@ -7,9 +7,22 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
-from transformer_core.models import Bert, BertOutput, Classifier, Decoder, Encoder, Gpt, MaskedDecoder, Translation
+from transformer_core.models import (
+    Bert,
+    BertOutput,
+    Classifier,
+    Decoder,
+    Encoder,
+    Gpt,
+    MaskedDecoder,
+    SentenceEncoder,
+    Translation,
+)
 
-MODELS: tuple[type[nn.Module], ...] = (Encoder, Decoder, MaskedDecoder, Classifier, Translation, Bert, Gpt)
+MODELS: tuple[type[nn.Module], ...] = (
+    *(Encoder, Decoder, MaskedDecoder),
+    *(Classifier, SentenceEncoder, Translation, Bert, Gpt),
+)
 ATOL = 1e-5
 Inputs = tuple[Tensor, ...]
 

@@ -41,6 +41,9 @@ def by_hand(name: str, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return x.clamp(min=0), (x > 0).double()
     if name == "gelu":
         return x * cdf(x), cdf(x) + x * phi(x)
+    if name == "silu":
+        chance = 1 / (1 + torch.exp(-x))
+        return x * chance, chance * (1 + x * (1 - chance))
     inner = torch.tanh(C * (x + 0.044715 * x**3))
     slope = 0.5 * (1 + inner) + 0.5 * x * (1 - inner**2) * C * (1 + 3 * 0.044715 * x**2)
     return 0.5 * x * (1 + inner), slope

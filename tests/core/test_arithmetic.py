@@ -14,10 +14,10 @@ from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass
 from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.source import ROOT, lines_of
 from transformer_core.checkpoints import Bundle, load
-from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
 from transformer_core.sites import SITES
 
-KINDS = (Classifier, Gpt, Bert, Translation)
+KINDS = (Classifier, Gpt, Bert, SentenceEncoder, Translation)
 CHANGES = {
     "plain": {},
     "post": {"norm_order": "post", "norm": "unbiased"},
@@ -26,6 +26,9 @@ CHANGES = {
     "additive": {"positions": "alibi", "scoring": "additive", "activation": "gelu_tanh", "n_heads": 4},
     "mean": {"pooling": "mean", "share_query_key": True, "share_key_value": True, "positions": "sinusoidal_doubled"},
     "bare": {"projections": False, "positions": "none", "residual": False},
+    "pooled": {"pooler": "tanh", "norm_order": "post", "pair_head": False, "activation": "silu"},
+    "bent": {"pooler": "relu", "pooling": "mean"},
+    "marian": {"sinusoidal_halves": True, "starts_with_pad": True, "output_bias": True, "scale_embeddings": True},
     "unbiased": {"bias": False, "pad_id": None, "scale_scores": False, "causal": False, "positions": "alibi"},
 }
 ALL = [(kind, variant) for kind in KINDS for variant in CHANGES]

@@ -52,7 +52,7 @@ ERRORS = {
     "pad text": ({"pad_id": "0"}, "pad_id='0' must be an id of the vocabulary, 0 to 12"),
     "activation": (
         {"activation": "swish"},
-        "activation='swish' is unknown; it must be one of 'relu', 'gelu', 'gelu_tanh'",
+        "activation='swish' is unknown; it must be one of 'relu', 'gelu', 'gelu_tanh', 'silu'",
     ),
     "positions": (
         {"positions": "cosine"},
@@ -60,6 +60,7 @@ ERRORS = {
         "'sinusoidal', 'sinusoidal_doubled', 'learned', 'rotary', 'alibi', 'none'",
     ),
     "norm": ({"norm": "batch"}, "norm='batch' is unknown; it must be one of 'layer_norm', 'unbiased'"),
+    "pooler": ({"pooler": "gelu"}, "pooler='gelu' is unknown; it must be one of 'none', 'tanh', 'relu'"),
     "norm_order": ({"norm_order": "mid"}, "norm_order='mid' is unknown; it must be one of 'pre', 'post'"),
     "scoring": ({"scoring": "cosine"}, "scoring='cosine' is unknown; it must be one of 'dot_product', 'additive'"),
     "pooling": ({"pooling": "max"}, "pooling='max' is unknown; it must be one of 'cls', 'mean'"),

@@ -72,7 +72,8 @@ def test_the_command_line_fails_in_one_line_with_code_2(folder):
     [
         (["tiny", "a.txt"], "a.txt must end in one of .csv, .jsonl, or in one of these with .gz after it"),
         (["tiny", "no.csv"], "No such file or directory"),
-        (["hidden", "a.csv"], "hidden is a bert; only classifier, gpt can be evaluated so far"),
+        (["hidden", "a.csv"], "a.csv, line 1 has no 'first'; it has 'text', 'label'"),
+        (["tiny", "a.csv", "a.csv"], "files=2 for a classifier; needed: text and label in .csv or .jsonl"),
         (["tiny", "a.csv", "--device", "abacus"], "device='abacus' is unknown"),
         (["tiny", "broken.csv"], "broken.csv, line 2: label='9' is unknown"),
         (["tiny", "."], "must end in one of"),

@@ -22,7 +22,7 @@ def test_the_board_is_each_head_off_alone(how) -> None:
     assert board.before == pytest.approx(max(before), abs=1e-6)
     for layer in range(2):
         for head in range(2):
-            edits = head_off(attention_scope(layer), head, how)
+            edits = head_off(attention_scope(bundle, layer), head, how)
             after = read(bundle, encoding, sites=("class_logits",), edits=edits).probabilities
             moved = after[board.winner] - before[board.winner]
             assert board.change[layer, head] == pytest.approx(moved, abs=1e-6)

@@ -9,7 +9,7 @@ from tests.e2e.acting import BUNDLE
 from transformer_core.analysis.masks.batches import batch_masks
 from transformer_core.analysis.masks.codes import mask_of, painted_code
 from transformer_core.analysis.masks.masked_rows import masked_row
-from transformer_core.analysis.masks.masking import classify_under, masked_head, padded_encoding, replace_mask
+from transformer_core.analysis.masks.masking import masked_head, padded_encoding, read_under, replace_mask
 from transformer_core.analysis.masks.polarity import mask_polarity
 from transformer_core.probe import capture
 
@@ -48,8 +48,8 @@ def test_edits_in_every_layer_do_what_the_models_own_door_does() -> None:
     mask = some_mask(1)
     encoding = padded_encoding(BUNDLE, TEXT, n_tokens=64, pads=3)
     mask = F.pad(mask, (0, 3, 0, 3), value=True)  # padding may be attended to here, against the model's own mask
-    own, _ = classify_under(BUNDLE, encoding, mask)
-    edited, _ = classify_under(BUNDLE, encoding, edits=replace_mask("*.self_attention", mask))
+    own, _ = read_under(BUNDLE, encoding, mask)
+    edited, _ = read_under(BUNDLE, encoding, edits=replace_mask("*.self_attention", mask))
     assert edited == pytest.approx(own, abs=1e-6)
 
 

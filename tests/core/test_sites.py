@@ -18,6 +18,7 @@ CHANGES = {
     "rotary": {"positions": "rotary", "d_head": 6, "scale_embeddings": True},
     "alibi": {"positions": "alibi", "scoring": "additive"},
     "mean": {"pooling": "mean", "n_classes": 7, "share_query_key": True, "share_key_value": True},
+    "pooled": {"pooler": "tanh", "pair_head": False, "activation": "silu"},
     "bare": {"projections": False, "positions": "none", "residual": False},
     "two_vocabularies": {"target_vocab_size": 17, "d_head": 10},
 }

@@ -101,5 +101,5 @@ def test_bars_tell_equal_words_apart_and_leave_out_what_was_not_hidden() -> None
     assert rows[1]["does"] == "supports"
     led = rows_of(led_bars(WEIGHTS[0], WEIGHTS[1], LABELS, ANY))
     np.testing.assert_allclose([row["share"] for row in led], np.concatenate([WEIGHTS[0], WEIGHTS[1]]))
-    nats = [row["nats"] for row in rows_of(entropy_bars(WEIGHTS[2], 1.4, LABELS, ANY)) if "nats" in row]
+    nats = [row["nats"] for row in rows_of(entropy_bars(WEIGHTS[2], np.full(4, 1.4), LABELS, ANY)) if "nats" in row]
     np.testing.assert_allclose(nats, WEIGHTS[2])

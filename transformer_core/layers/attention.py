@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig, Scoring, head_size, require_choice
+from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.dropout import drop
 from transformer_core.layers.linear import Linear
 from transformer_core.layers.masks import additive_causal_mask, additive_mask, causal_mask, check_mask, combined_mask
@@ -96,6 +97,7 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Tensor | None = None,
         causal: bool = False,
+        cache: KeptPair | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Let every position of x attend to x, or to memory where it is given.
@@ -107,8 +109,9 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             causal: hide later positions, besides what mask hides.
+            cache: keys and values of the positions before x, to which x's are added, or those of memory.
         """
-        query, key, value = self._project(x, x if memory is None else memory, probe)
+        query, key, value = self._project(x, x if memory is None else memory, cache, probe)
         if mask is not None:
             check_mask(mask, (x.shape[0], self.n_heads, query.shape[2], key.shape[2]))
             mask = torch.atleast_2d(mask)
@@ -121,17 +124,22 @@ class MultiHeadAttention(nn.Module):
         joined = heads.transpose(1, 2).flatten(2)  # (batch, query_pos, head * d_head)
         return probe.tap("output", joined if self.output_proj is None else self.output_proj(joined))
 
-    def _project(self, x: Tensor, memory: Tensor, probe: Probe) -> tuple[Tensor, Tensor, Tensor]:
+    def _project(
+        self, x: Tensor, memory: Tensor, cache: KeptPair | None, probe: Probe
+    ) -> tuple[Tensor, Tensor, Tensor]:
         query_proj = self.query_proj
         key_proj = query_proj if self.key_proj is None else self.key_proj
         value_proj = key_proj if self.value_proj is None else self.value_proj
         query = probe.tap("query", self._split(x, query_proj))  # (batch, head, query_pos, d_head)
+        if cache is not None and (kept := cache.whole()):
+            return query, *kept
         key = probe.tap("key", self._split(memory, key_proj))  # (batch, head, key_pos, d_head)
         value = probe.tap("value", self._split(memory, value_proj))  # (batch, head, key_pos, d_head)
         if self.positions == "rotary":
-            query = probe.tap("rotated_query", rotate(query))
-            key = probe.tap("rotated_key", rotate(key))
-        return query, key, value
+            start = 0 if cache is None else cache.length
+            query = probe.tap("rotated_query", rotate(query, start))
+            key = probe.tap("rotated_key", rotate(key, start))
+        return (query, key, value) if cache is None else (query, *cache.joined(key, value))
 
     def _split(self, x: Tensor, proj: Linear | None) -> Tensor:
         projected = x if proj is None else proj(x)
@@ -164,7 +172,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         bias = self._bias(query, key, probe)
         native_causal = causal and mask is None and bias is None and query.shape[2] == key.shape[2]
-        if causal and not native_causal:
+        if causal and not native_causal and query.shape[2] > 1:  # a last position alone has nothing later to hide
             mask = combined_mask(mask, causal_mask(query.shape[2], key.shape[2], device=query.device))
         if bias is not None:
             mask = bias if mask is None else bias + additive_mask(mask, bias.dtype)

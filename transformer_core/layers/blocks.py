@@ -4,11 +4,13 @@ Vaswani et al. 2017, section 3.1 (post-norm); Xiong et al. 2020 (pre-norm). Read
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import MultiHeadAttention
+from transformer_core.layers.cache import KeyValueCache, LayerCache
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.feed_forward import FeedForward
 from transformer_core.layers.normalization import make_norm
@@ -64,18 +66,23 @@ class EncoderBlock(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         first: int | None = None,
+        cache: LayerCache | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Map (batch, pos, d_model) to the same shape, or to its first positions; mask as in MultiHeadAttention.
 
         Args:
             first: how many positions are wanted, counted from the start; they still attend to all. None wants all.
+            cache: what this block kept of the positions before x; not together with `first`.
         """
         attention_probe, feed_forward_probe = probe.at("self_attention"), probe.at("feed_forward")
+        kept = None if cache is None else cache.self_attention
 
         def attend(normed: Tensor) -> Tensor:
             memory = None if first is None else normed
-            return self.self_attention(normed[:, :first], memory, mask=mask, causal=causal, probe=attention_probe)
+            return self.self_attention(
+                normed[:, :first], memory, mask=mask, causal=causal, cache=kept, probe=attention_probe
+            )
 
         x = self.self_attention_norm(x, attend, first=first, probe=attention_probe)
         x = self.feed_forward_norm(
@@ -104,19 +111,21 @@ class DecoderBlock(nn.Module):
         mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
         causal: bool = True,
+        cache: LayerCache | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Map target (batch, query_pos, d_model) and memory (batch, key_pos, d_model) to the target's shape."""
         self_probe, cross_probe = probe.at("self_attention"), probe.at("cross_attention")
         feed_forward_probe = probe.at("feed_forward")
+        kept, crossed = (None, None) if cache is None else (cache.self_attention, cache.cross_attention)
         x = self.self_attention_norm(
             x,
-            lambda normed: self.self_attention(normed, mask=mask, causal=causal, probe=self_probe),
+            lambda normed: self.self_attention(normed, mask=mask, causal=causal, cache=kept, probe=self_probe),
             probe=self_probe,
         )
         x = self.cross_attention_norm(
             x,
-            lambda normed: self.cross_attention(normed, memory, mask=memory_mask, probe=cross_probe),
+            lambda normed: self.cross_attention(normed, memory, mask=memory_mask, cache=crossed, probe=cross_probe),
             probe=cross_probe,
         )
         x = self.feed_forward_norm(
@@ -139,15 +148,19 @@ class Stack(nn.Module):
         x: Tensor,
         *memory: Tensor,
         first: int | None = None,
+        cache: KeyValueCache | None = None,
         probe: Probe = SILENT,
         **options: Tensor | bool | None,
     ) -> Tensor:
         """Map (batch, pos, d_model) to the same shape, or to its first positions.
 
-        Memory and options go to every block, `first` to the last one alone, since what it leaves out nobody reads.
+        Memory and options go to every block, `first` to the last one alone, since what it leaves out nobody reads;
+        of the cache, each block gets its own.
         """
         last = len(self.layers) - 1
         for index, layer in enumerate(self.layers):
-            wanted = {"first": first} if first is not None and index == last else {}
+            wanted: dict[str, Any] = {"first": first} if first is not None and index == last else {}
+            if cache is not None:
+                wanted["cache"] = cache.layers[index]
             x = layer(x, *memory, probe=probe.at(f"layer{index}"), **options, **wanted)
         return x if self.final_norm is None else self.final_norm(x, probe=probe.at("final_norm"))

@@ -53,7 +53,9 @@ class InputEmbedding(nn.Module):
         super().__init__()
         self.vocab_size = vocab_size or config.vocab_size
         self.token = Embedding(self.vocab_size, config.d_model)
-        self.position = make_positions(config.positions, config.max_len, config.d_model)
+        self.position = make_positions(
+            config.positions, config.max_len, config.d_model, halves=config.sinusoidal_halves
+        )
         self.segment = Embedding(config.n_segments, config.d_model) if config.n_segments else None
         self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if config.embedding_norm else None
         self.dropout = Dropout(config.dropout)
@@ -61,17 +63,23 @@ class InputEmbedding(nn.Module):
         self.max_len = config.max_len
         self.n_segments = config.n_segments
 
-    def forward(self, token_ids: Tensor, *, segment_ids: Tensor | None = None, probe: Probe = SILENT) -> Tensor:
+    def forward(
+        self, token_ids: Tensor, *, segment_ids: Tensor | None = None, start: int = 0, probe: Probe = SILENT
+    ) -> Tensor:
         """Embed a batch.
 
         Shapes:
             token_ids, segment_ids: (batch, pos)
             returns: (batch, pos, d_model)
+
+        Args:
+            start: position of the first token; above 0 where a cache holds what came before.
         """
         token_ids = probe.tap("token_ids", token_ids)
         check_ids("token_ids", token_ids, self.vocab_size)
-        if token_ids.shape[1] > self.max_len:
-            raise ValueError(f"token_ids has {token_ids.shape[1]} positions; max_len={self.max_len} is the most")
+        end = start + token_ids.shape[1]
+        if end > self.max_len:
+            raise ValueError(f"token_ids has {end} positions; max_len={self.max_len} is the most")
         embedded = probe.tap("token_embedding", self.token(token_ids))
         if self.scale is not None:
             embedded = probe.tap("scaled_embedding", embedded * self.scale)
@@ -80,7 +88,7 @@ class InputEmbedding(nn.Module):
         elif segment_ids is not None:
             raise ValueError("segment_ids were given, but n_segments=0: this model has no segment embeddings")
         if self.position is not None:
-            vectors = probe.tap("position_embedding", self.position(token_ids.shape[1], token_ids.device))
+            vectors = probe.tap("position_embedding", self.position(token_ids.shape[1], token_ids.device, start))
             embedded = embedded + vectors  # (batch, pos, d_model)
         embedded = probe.tap("residual", embedded)
         if self.norm is not None:

@@ -27,7 +27,12 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return F.gelu(x, approximate="tanh")
 
 
-ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh}
+def silu(x: Tensor) -> Tensor:
+    """x / (1 + exp(-x)), also called swish (Ramachandran et al. 2017)."""
+    return F.silu(x)
+
+
+ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu}
 
 
 class FeedForward(nn.Module):

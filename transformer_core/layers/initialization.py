@@ -34,6 +34,7 @@ def initialize(model: nn.Module, generator: torch.Generator | None = None) -> No
     for module in model.modules():
         if isinstance(module, Embedding | LearnedPositions | AdditiveScores):
             module.weight.normal_(0.0, EMBEDDING_DEVIATION, generator=generator)
-    for module in model.modules():
-        if isinstance(module, InputEmbedding) and module.scale is not None:
-            module.token.weight.mul_(1 / (module.scale * EMBEDDING_DEVIATION))
+    scaled = {module.token: module.scale for module in model.modules() if isinstance(module, InputEmbedding)}
+    for token, scale in scaled.items():  # a matrix that two embeddings share is there once
+        if scale is not None:
+            token.weight.mul_(1 / (scale * EMBEDDING_DEVIATION))

@@ -10,16 +10,21 @@ import torch
 from torch import Tensor
 
 
-def padding_mask(token_ids: Tensor, pad_id: int | None) -> Tensor | None:
+def padding_mask(token_ids: Tensor, pad_id: int | None, *, first_is_real: bool = False) -> Tensor | None:
     """Hide padding from every query.
 
     Shapes:
         token_ids: (batch, key_pos)
         returns: (batch, 1, 1, key_pos), or None where there is no padding to hide
+
+    Args:
+        first_is_real: position 0 is never hidden, since it holds the padding token in another meaning.
     """
     if pad_id is None:
         return None
     real = token_ids != pad_id
+    if first_is_real:
+        real[:, 0] = True
     return None if bool(real.all()) else real[:, None, None, :]
 
 

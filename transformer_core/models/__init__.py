@@ -8,6 +8,17 @@ from transformer_core.models.classifier import Classifier
 from transformer_core.models.decoder import Decoder, MaskedDecoder
 from transformer_core.models.encoder import Encoder
 from transformer_core.models.gpt import Gpt
+from transformer_core.models.sentence_encoder import SentenceEncoder
 from transformer_core.models.translation import Translation
 
-__all__ = ["Bert", "BertOutput", "Classifier", "Decoder", "Encoder", "Gpt", "MaskedDecoder", "Translation"]
+__all__ = [
+    "Bert",
+    "BertOutput",
+    "Classifier",
+    "Decoder",
+    "Encoder",
+    "Gpt",
+    "MaskedDecoder",
+    "SentenceEncoder",
+    "Translation",
+]

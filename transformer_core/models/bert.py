@@ -23,7 +23,7 @@ class BertOutput(NamedTuple):
 
     Shapes:
         mlm_logits: (batch, pos, vocab); nsp_logits: (batch, 2), class 0 = the second sentence follows the first;
-        pooled: (batch, d_model)
+        pooled: (batch, d_model); with pair_head=False the last two are (batch, 0)
     """
 
     mlm_logits: Tensor
@@ -59,15 +59,17 @@ class NspHead(nn.Module):
 
 
 class Bert(nn.Module):
-    """Token, segment and position embeddings, an encoder, and both of BERT's pre-training heads."""
+    """Token, segment and position embeddings, an encoder, and BERT's pre-training heads, or the first of them alone."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
         self.encoder = Encoder(config)
-        self.pooler_proj = Linear(config.d_model, config.d_model)
+        if config.pair_head:
+            self.pooler_proj = Linear(config.d_model, config.d_model)
         self.mlm_head = MlmHead(config, self.encoder)
-        self.nsp_head = NspHead(config)
+        if config.pair_head:
+            self.nsp_head = NspHead(config)
         initialize(self)
 
     def forward(
@@ -87,6 +89,9 @@ class Bert(nn.Module):
             ValueError: as Encoder.
         """
         x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, probe=probe.at("encoder"))
+        if not self.config.pair_head:
+            nothing = x.new_empty(len(x), 0)
+            return BertOutput(self.mlm_head(x, probe=probe.at("mlm_head")), nothing, nothing)
         cls_embedding = probe.tap("cls_embedding", x[:, 0])  # (batch, d_model)
         pooled = probe.tap("pooled", torch.tanh(self.pooler_proj(cls_embedding)))  # (batch, d_model)
         mlm_logits = self.mlm_head(x, probe=probe.at("mlm_head"))

@@ -1,8 +1,9 @@
 """A sentence's class from its [CLS] vector, or from the mean of its real tokens.
 
-Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, section 3. Read next: output.py.
+Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, section 3. Read next: sentence_encoder.py.
 """
 
+import torch
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
@@ -25,13 +26,17 @@ def mean_over_real_tokens(x: Tensor, token_ids: Tensor, pad_id: int | None) -> T
     return (x * real).sum(1) / real.sum(1).clamp(min=1.0)
 
 
+POOLERS = {"tanh": torch.tanh, "relu": torch.relu}
+
+
 class Classifier(nn.Module):
-    """An encoder and one linear map from the sentence's vector to the classes."""
+    """An encoder and one linear map from the sentence's vector to the classes, with a pooler between where asked."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
         self.encoder = Encoder(config)
+        self.pooler_proj = Linear(config.d_model, config.d_model) if config.pooler != "none" else None
         self.dropout = Dropout(config.dropout)
         self.class_proj = Linear(config.d_model, config.n_classes)
         initialize(self)
@@ -59,6 +64,8 @@ class Classifier(nn.Module):
             pooled = probe.tap("cls_embedding", x[:, 0])  # (batch, d_model)
         else:
             pooled = probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, self.config.pad_id))
+        if self.pooler_proj is not None:
+            pooled = probe.tap("pooled", POOLERS[self.config.pooler](self.pooler_proj(pooled)))  # (batch, d_model)
         return probe.tap("class_logits", self.class_proj(self.dropout(pooled)))
 
     def _only_cls_is_read(self, mask: Tensor | None, probe: Probe) -> bool:

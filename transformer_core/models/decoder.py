@@ -7,10 +7,21 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import DecoderBlock, EncoderBlock, Stack
+from transformer_core.layers.cache import KeyValueCache
 from transformer_core.layers.embeddings import InputEmbedding
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.masks import padding_mask
 from transformer_core.probe import SILENT, Probe
+
+
+def _places(token_ids: Tensor, cache: KeyValueCache | None, causal: bool) -> tuple[Tensor, int]:
+    """Return every token read so far (batch, key_pos), the new ones among them, and how many there were before."""
+    if cache is None:
+        return token_ids, 0
+    if not causal:
+        raise ValueError("cache was given, but causal=False: what was read before would have to see what comes now")
+    start = cache.length
+    return cache.read(token_ids), start
 
 
 class Decoder(nn.Module):
@@ -30,6 +41,7 @@ class Decoder(nn.Module):
         *,
         mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        cache: KeyValueCache | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Decode a batch.
@@ -40,16 +52,20 @@ class Decoder(nn.Module):
                 that is given takes the place of padding and causal mask together
             returns: (batch, query_pos, d_model)
 
+        Args:
+            cache: what was kept of the tokens before these, to which these are added.
+
         Raises:
-            ValueError: as Encoder; memory of another batch size.
+            ValueError: as Encoder; memory of another batch size; a cache where causal is False.
         """
-        x = self.embedding(token_ids, probe=probe.at("embedding"))
+        seen, start = _places(token_ids, cache, self.config.causal)
+        x = self.embedding(token_ids, start=start, probe=probe.at("embedding"))
         if memory.shape[0] != token_ids.shape[0]:
             raise ValueError(f"memory has a batch of {memory.shape[0]}; token_ids has {token_ids.shape[0]}")
         causal = self.config.causal and mask is None
         if mask is None:
-            mask = padding_mask(token_ids, self.config.pad_id)
-        return self.stack(x, memory, mask=mask, memory_mask=memory_mask, causal=causal, probe=probe)
+            mask = padding_mask(seen, self.config.pad_id, first_is_real=self.config.starts_with_pad)
+        return self.stack(x, memory, mask=mask, memory_mask=memory_mask, causal=causal, cache=cache, probe=probe)
 
 
 class MaskedDecoder(nn.Module):
@@ -62,7 +78,14 @@ class MaskedDecoder(nn.Module):
         self.stack = Stack(config, EncoderBlock)
         initialize(self)
 
-    def forward(self, token_ids: Tensor, *, mask: Tensor | None = None, probe: Probe = SILENT) -> Tensor:
+    def forward(
+        self,
+        token_ids: Tensor,
+        *,
+        mask: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
         """Decode a batch.
 
         Shapes:
@@ -70,11 +93,15 @@ class MaskedDecoder(nn.Module):
             mask: as in Decoder
             returns: (batch, pos, d_model)
 
+        Args:
+            cache: as in Decoder.
+
         Raises:
-            ValueError: as Encoder.
+            ValueError: as Encoder; a cache where causal is False.
         """
-        x = self.embedding(token_ids, probe=probe.at("embedding"))
+        seen, start = _places(token_ids, cache, self.config.causal)
+        x = self.embedding(token_ids, start=start, probe=probe.at("embedding"))
         causal = self.config.causal and mask is None
         if mask is None:
-            mask = padding_mask(token_ids, self.config.pad_id)
-        return self.stack(x, mask=mask, causal=causal, probe=probe)
+            mask = padding_mask(seen, self.config.pad_id)
+        return self.stack(x, mask=mask, causal=causal, cache=cache, probe=probe)

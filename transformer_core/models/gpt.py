@@ -6,6 +6,7 @@ Radford et al. 2018 and 2019. Read next: checkpoints.py.
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.layers.cache import KeyValueCache
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.decoder import MaskedDecoder
 from transformer_core.models.output import WordScores
@@ -22,15 +23,53 @@ class Gpt(nn.Module):
         self.output = WordScores(self.decoder.embedding.token, tied=config.tied_output, bias=False)
         initialize(self)
 
-    def forward(self, token_ids: Tensor, *, mask: Tensor | None = None, probe: Probe = SILENT) -> Tensor:
+    def forward(
+        self,
+        token_ids: Tensor,
+        *,
+        mask: Tensor | None = None,
+        cache: KeyValueCache | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
         """Score the word after each position.
 
         Shapes:
             token_ids: (batch, pos); mask: as in Decoder
             returns: (batch, pos, vocab)
 
+        Args:
+            cache: as in Decoder.
+
         Raises:
-            ValueError: as Encoder.
+            ValueError: as MaskedDecoder.
         """
-        x = self.decoder(token_ids, mask=mask, probe=probe.at("decoder"))
+        x = self.decoder(token_ids, mask=mask, cache=cache, probe=probe.at("decoder"))
         return self.output(x, probe=probe)
+
+    def start(self, source_ids: Tensor) -> KeyValueCache:
+        """Read what comes before the first word that `advance` is given, (batch, pos), where pos may be 0."""
+        cache = KeyValueCache(self.config.n_layers)
+        if source_ids.shape[1]:
+            self._read(source_ids, cache)
+        return cache
+
+    def advance(
+        self, token_ids: Tensor, state: KeyValueCache, *, probe: Probe = SILENT
+    ) -> tuple[Tensor, KeyValueCache]:
+        """Read the next words and score the one after them; see generation/writer.py.
+
+        Shapes:
+            token_ids: (batch, pos); returns: (batch, vocab)
+        """
+        state = state.picked()
+        x = self._read(token_ids, state, probe)
+        return self.output(x[:, -1:], probe=probe)[:, 0], state
+
+    def reorder(self, state: KeyValueCache, rows: Tensor) -> KeyValueCache:
+        """Return the state of these rows of the batch, in this order."""
+        return state.picked(rows)
+
+    def _read(self, token_ids: Tensor, cache: KeyValueCache, probe: Probe = SILENT) -> Tensor:
+        if not self.config.causal:
+            return self.decoder(cache.read(token_ids), probe=probe.at("decoder"))
+        return self.decoder(token_ids, cache=cache, probe=probe.at("decoder"))

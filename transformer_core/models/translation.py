@@ -3,15 +3,34 @@
 Vaswani et al. 2017, figure 1. Read next: bert.py.
 """
 
+from dataclasses import dataclass
+
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.layers.cache import KeyValueCache
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.masks import padding_mask
 from transformer_core.models.decoder import Decoder
 from transformer_core.models.encoder import Encoder
 from transformer_core.models.output import WordScores
 from transformer_core.probe import SILENT, Probe
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A translation on its way.
+
+    Shapes:
+        memory: (batch, source_pos, d_model); memory_mask: (batch, 1, 1, source_pos), or None without padding
+
+    Args:
+        cache: of the target words so far.
+    """
+
+    memory: Tensor
+    memory_mask: Tensor | None
+    cache: KeyValueCache
 
 
 class Translation(nn.Module):
@@ -22,7 +41,9 @@ class Translation(nn.Module):
         self.config = config
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.output = WordScores(self.decoder.embedding.token, tied=config.tied_output, bias=False)
+        if config.share_embeddings:
+            self.decoder.embedding.token = self.encoder.embedding.token
+        self.output = WordScores(self.decoder.embedding.token, tied=config.tied_output, bias=config.output_bias)
         initialize(self)
 
     def encode(
@@ -39,11 +60,34 @@ class Translation(nn.Module):
         *,
         mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        cache: KeyValueCache | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Return the logits (batch, target_pos, target_vocab) of the word after each target position."""
-        x = self.decoder(target_ids, memory, mask=mask, memory_mask=memory_mask, probe=probe.at("decoder"))
+        x = self.decoder(target_ids, memory, mask=mask, memory_mask=memory_mask, cache=cache, probe=probe.at("decoder"))
         return self.output(x, probe=probe)
+
+    def start(self, source_ids: Tensor) -> Reading:
+        """Read the source (batch, source_pos)."""
+        return Reading(*self.encode(source_ids), KeyValueCache(self.config.n_layers))
+
+    def advance(self, token_ids: Tensor, state: Reading, *, probe: Probe = SILENT) -> tuple[Tensor, Reading]:
+        """Read the next target words and score the one after them; see generation/writer.py.
+
+        Shapes:
+            token_ids: (batch, pos); returns: (batch, target_vocab)
+        """
+        cache = state.cache.picked()
+        if self.config.causal:
+            logits = self.decode(token_ids, state.memory, memory_mask=state.memory_mask, cache=cache, probe=probe)
+        else:
+            logits = self.decode(cache.read(token_ids), state.memory, memory_mask=state.memory_mask, probe=probe)
+        return logits[:, -1], Reading(state.memory, state.memory_mask, cache)
+
+    def reorder(self, state: Reading, rows: Tensor) -> Reading:
+        """Return the state of these rows of the batch, in this order."""
+        mask = None if state.memory_mask is None else state.memory_mask.index_select(0, rows)
+        return Reading(state.memory.index_select(0, rows), mask, state.cache.picked(rows))
 
     def forward(
         self,

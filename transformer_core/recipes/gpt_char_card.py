@@ -40,12 +40,12 @@ class Measured:
     megabytes: float
 
 
-def written_on(bundle: Bundle, beginning: str, *, seed: int) -> str:
+def written_on(bundle: Bundle, beginning: str, *, most: int, seed: int) -> str:
     """Return a beginning and what the model writes after it, drawn at temperature 1 from this seed."""
     assert isinstance(bundle.model, Gpt)
     token_ids = torch.tensor([bundle.tokenizer.encode(beginning).ids])
     generator = torch.Generator().manual_seed(seed)
-    steps = sample(bundle.model, token_ids, most=CHARACTERS_WRITTEN, generator=generator)
+    steps = sample(bundle.model, token_ids, most=most, generator=generator)
     return beginning + bundle.tokenizer.decode([step.token_id for step in steps])
 
 
@@ -61,7 +61,8 @@ def write_card(bundle: Bundle, measured: Measured, *, spec: RunSpec, command: st
     """
     config, training, held_out = bundle.config, spec.training, measured.held_out
     samples = "\n\n".join(
-        f"```text\n{written_on(bundle, beginning, seed=number)}\n```" for number, beginning in enumerate(BEGINNINGS)
+        f"```text\n{written_on(bundle, beginning, most=CHARACTERS_WRITTEN, seed=number)}\n```"
+        for number, beginning in enumerate(BEGINNINGS)
     )
     return f"""# {bundle.name}: which character comes next?
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 POOL_BATCHES = 64
+UNPAIRED = -100  # what cross entropy leaves out
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,27 @@ class PairBatch:
     def to(self, device: torch.device) -> "PairBatch":
         """Return the batch on a device."""
         return PairBatch(self.source_ids.to(device), self.target_ids.to(device))
+
+
+@dataclass(frozen=True, eq=False)
+class PackedBatch:
+    """Sentences, alone or packed two by two, as tensors.
+
+    Shapes:
+        token_ids, segment_ids: (batch, pos), padded on the right
+        classes: (batch,), 0 = the second sentence belongs to the first, 1 = it does not, UNPAIRED = there is none
+    """
+
+    token_ids: Tensor
+    segment_ids: Tensor
+    classes: Tensor
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    def to(self, device: torch.device) -> "PackedBatch":
+        """Return the batch on a device."""
+        return PackedBatch(self.token_ids.to(device), self.segment_ids.to(device), self.classes.to(device))
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 LONGEST_LINE = 16 << 20
-Record = tuple[int, Any, Any]
+Record = tuple[int, tuple[Any, ...]]
+Fields = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,26 @@ def read_labelled(path: str | os.PathLike[str], labels: Sequence[str]) -> Iterat
         OSError: the file cannot be opened.
     """
     path = Path(path)
-    read_records = _reader_of(path)
     by_name = {str(number): number for number in range(len(labels))} | {name: n for n, name in enumerate(labels)}
+    for line, (text, label) in read_records(path, ("text", "label")):
+        yield Example(require_text(text, path, line), require_label(label, by_name, path, line))
+
+
+def read_records(path: Path, fields: Fields) -> Iterator[Record]:
+    """Yield the line and the named values of every record of a file that read_labelled can read.
+
+    Raises:
+        ValueError: with the file, the line and what is wrong with it; or there are no records.
+        OSError: the file cannot be opened.
+    """
+    reader = _reader_of(path)
     empty = True
     with _open(path) as file:
-        for line, text, label in read_records(_lines(file, path), path):
+        for record in reader(_lines(file, path), path, fields):
             empty = False
-            yield Example(_text(text, path, line), _label(label, by_name, path, line))
+            yield record
     if empty:
-        raise ValueError(f"{path.name} holds no examples; it needs at least one with a text and a label")
+        raise ValueError(f"{path.name} holds no examples; it needs at least one with {' and '.join(fields)}")
 
 
 def write_labelled(path: str | os.PathLike[str], examples: Sequence[Example]) -> None:
@@ -58,9 +70,17 @@ def write_labelled(path: str | os.PathLike[str], examples: Sequence[Example]) ->
         writer.writerows((example.text, example.label) for example in examples)
 
 
-def _reader_of(path: Path) -> Callable[[Iterator[str], Path], Iterator[Record]]:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    reader = READERS.get(suffixes[-1] if suffixes else "")
+def _suffix(path: Path) -> str:
+    return next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "")
+
+
+def is_table(path: Path) -> bool:
+    """Tell whether a file's name says that it holds records: .csv or .jsonl, or .gz of one."""
+    return _suffix(path) in READERS
+
+
+def _reader_of(path: Path) -> Callable[[Iterator[str], Path, Fields], Iterator[Record]]:
+    reader = READERS.get(_suffix(path))
     if reader is None:
         raise ValueError(f"{path.name} must end in one of {', '.join(READERS)}, or in one of these with .gz after it")
     return reader
@@ -90,7 +110,7 @@ def _lines(file: io.BufferedIOBase, path: Path) -> Iterator[str]:
             ) from None
 
 
-def _csv_records(lines: Iterator[str], path: Path) -> Iterator[Record]:
+def _csv_records(lines: Iterator[str], path: Path, fields: Fields) -> Iterator[Record]:
     reader = csv.reader(lines, strict=True)
     header: list[str] | None = None
     while True:
@@ -105,14 +125,14 @@ def _csv_records(lines: Iterator[str], path: Path) -> Iterator[Record]:
             continue
         if header is None:
             header = row
-            _require_fields(header, path, line)
+            _require_fields(header, path, line, fields)
         elif len(row) != len(header):
             raise ValueError(f"{path.name}, line {line} has {len(row)} columns; the header has {len(header)}")
         else:
-            yield line, row[header.index("text")], row[header.index("label")]
+            yield line, tuple(row[header.index(name)] for name in fields)
 
 
-def _jsonl_records(lines: Iterator[str], path: Path) -> Iterator[Record]:
+def _jsonl_records(lines: Iterator[str], path: Path, fields: Fields) -> Iterator[Record]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -122,21 +142,22 @@ def _jsonl_records(lines: Iterator[str], path: Path) -> Iterator[Record]:
             raise ValueError(f"{path.name}, line {number} is not JSON: {error}") from None
         if not isinstance(record, dict):
             raise ValueError(f"{path.name}, line {number} must be a JSON object, not {type(record).__name__}")
-        _require_fields(list(record), path, number)
-        yield number, record["text"], record["label"]
+        _require_fields(list(record), path, number, fields)
+        yield number, tuple(record[name] for name in fields)
 
 
 READERS = {".csv": _csv_records, ".jsonl": _jsonl_records}
 
 
-def _require_fields(fields: list[str], path: Path, line: int) -> None:
-    for name in ("text", "label"):
-        if name not in fields:
-            found = ", ".join(repr(field[:40]) for field in fields[:8]) or "nothing"
+def _require_fields(found_fields: list[str], path: Path, line: int, needed: Fields) -> None:
+    for name in needed:
+        if name not in found_fields:
+            found = ", ".join(repr(field[:40]) for field in found_fields[:8]) or "nothing"
             raise ValueError(f"{path.name}, line {line} has no {name!r}; it has {found}")
 
 
-def _text(value: Any, path: Path, line: int) -> str:
+def require_text(value: Any, path: Path, line: int) -> str:
+    """Return a value of a file that must be a text with something in it; ValueError names the file and the line."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{path.name}, line {line}: text={value!r:.40} must be a string that is not blank")
     try:
@@ -146,7 +167,8 @@ def _text(value: Any, path: Path, line: int) -> str:
     return value
 
 
-def _label(value: Any, by_name: dict[str, int], path: Path, line: int) -> int:
+def require_label(value: Any, by_name: dict[str, int], path: Path, line: int) -> int:
+    """Return the number of a label, which a file may name or number; ValueError names the file and the line."""
     number = by_name.get(str(value).strip()) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if number is None:
         raise ValueError(

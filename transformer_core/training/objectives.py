@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import MASK_ID, PAD_ID, SPECIAL_TOKENS
-from transformer_core.training.batching import LabelledBatch, PairBatch
+from transformer_core.training.batching import UNPAIRED, LabelledBatch, PackedBatch, PairBatch
 
 MASKED, RANDOM = 0.8, 0.1
 
@@ -55,6 +55,20 @@ def masked_words(model: Bert, batch: LabelledBatch, *, probability: float = 0.15
     hidden = model.encoder(corrupted)[chosen]  # (chosen, d_model)
     logits = model.mlm_head(hidden).float()  # (chosen, vocab)
     return F.cross_entropy(logits, batch.token_ids[chosen], reduction="sum") / chosen.sum().clamp(min=1)
+
+
+def masked_words_and_pairs(model: Bert, batch: PackedBatch, *, probability: float = 0.15) -> Tensor:
+    """Return the sum of both losses of BERT, in nats: a hidden token's, and a pair's (Devlin et al. 2019, section 3.1).
+
+    A batch of which nothing is hidden, or in which no sentences are paired, has 0 for that part.
+    """
+    corrupted, chosen = mask_words(batch.token_ids, model.config.vocab_size, probability=probability)
+    x = model.encoder(corrupted, segment_ids=batch.segment_ids)  # (batch, pos, d_model)
+    word_logits = model.mlm_head(x[chosen]).float()  # (chosen, vocab)
+    words = F.cross_entropy(word_logits, batch.token_ids[chosen], reduction="sum") / chosen.sum().clamp(min=1)
+    pair_logits = model.nsp_head(torch.tanh(model.pooler_proj(x[:, 0]))).float()  # (batch, 2)
+    n_pairs = (batch.classes != UNPAIRED).sum().clamp(min=1)
+    return words + F.cross_entropy(pair_logits, batch.classes, ignore_index=UNPAIRED, reduction="sum") / n_pairs
 
 
 def classification(

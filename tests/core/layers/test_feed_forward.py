@@ -52,6 +52,6 @@ def test_every_position_is_mapped_alone():
 
 
 def test_an_unknown_activation_is_named():
-    message = "activation='swish' is unknown; it must be one of 'relu', 'gelu', 'gelu_tanh'"
+    message = "activation='swish' is unknown; it must be one of 'relu', 'gelu', 'gelu_tanh', 'silu'"
     with pytest.raises(ValueError, match=exactly(message)):
         FeedForward(6, 10, activation="swish")

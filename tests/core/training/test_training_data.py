@@ -56,8 +56,8 @@ def test_a_file_is_read_only_as_far_as_it_is_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "a.csv holds no examples; it needs at least one with a text and a label"),
-        (b"text,label\n", "a.csv holds no examples; it needs at least one with a text and a label"),
+        (b"", "a.csv holds no examples; it needs at least one with text and label"),
+        (b"text,label\n", "a.csv holds no examples; it needs at least one with text and label"),
         (b"words,label\nx,1\n", "a.csv, line 1 has no 'text'; it has 'words', 'label'"),
         (b"text\nx\n", "a.csv, line 1 has no 'label'; it has 'text'"),
         (b"text,label\nx,1\ny\n", "a.csv, line 3 has 1 columns; the header has 2"),

@@ -112,6 +112,9 @@ def activation(run: Pass, scope: str) -> Step:
         values = {"x": x, "phi": phi}
         symbols, numbers = r"a\,\Phi(a),\quad a=a_{<i>,<j>}", r"<x>\cdot\Phi(<x>)=<x>\cdot<phi>"
         return Step(symbols, numbers, lambda x, phi: x * phi, values, sources=sources)
+    if kind == "silu":
+        symbols, numbers = r"\frac{a}{1+e^{-a}},\quad a=a_{<i>,<j>}", r"\frac{<x>}{1+e^{-<x>}}"
+        return Step(symbols, numbers, lambda x: x / (1 + torch.exp(-x)), {"x": x}, sources=sources)
     cubic = r"\tfrac12\cdot {0}\left(1+\tanh\left(\sqrt{{2/\pi}}\left({0}+0.044715\cdot {0}^3\right)\right)\right)"
     return Step(
         cubic.format("a") + r",\quad a=a_{<i>,<j>}",

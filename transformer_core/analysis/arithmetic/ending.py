@@ -4,7 +4,6 @@ Vaswani et al. 2017, section 3.4; Devlin et al. 2019 and their code; Reimers and
 """
 
 import torch
-from torch import Tensor
 
 from transformer_core.analysis.arithmetic.attending import linear
 from transformer_core.analysis.arithmetic.beginning import same
@@ -43,20 +42,20 @@ def mean_embedding(run: Pass, scope: str) -> Step:
 
 
 def pooled(run: Pass, scope: str) -> Step:
-    """The hyperbolic tangent of a linear map of the vector at position 0."""
+    """The hyperbolic tangent, or what is above 0, of a linear map of the sentence's vector."""
     proj = run.module("pooler_proj")
+    source = "cls_embedding" if isinstance(run.model, Bert) else f"{run.config.pooling}_embedding"
+    bent = run.config.pooler == "relu" and not isinstance(run.model, Bert)
+    name = r"\max(0,\," if bent else r"\tanh\left("
+    end = ")" if bent else r"\right)"
     return Step(
-        r"\tanh\left(x_0\cdot W_{:,<j>}+b_{<j>}\right)",
-        r"\tanh\left(<dot>+<b>\right)",
-        _tanh,
+        rf"{name}s\cdot W_{{:,<j>}}+b_{{<j>}}{end}",
+        f"{name}<dot>+<b>{end}",
+        lambda dot, b: torch.relu(dot + b) if bent else torch.tanh(dot + b),
         {"b": proj.bias.double()},
-        {"dot": matrix_product(run["cls_embedding"], proj.weight.double().mT)},
-        {"x_0": "cls_embedding"},
+        {"dot": matrix_product(run[source], proj.weight.double().mT)},
+        {"s": source},
     )
-
-
-def _tanh(dot: Tensor, b: Tensor) -> Tensor:
-    return torch.tanh(dot + b)
 
 
 def transformed(run: Pass, scope: str) -> Step:
@@ -76,6 +75,6 @@ def logits(run: Pass, scope: str) -> Step:
 
 def class_logits(run: Pass, scope: str) -> Step:
     """The sentence's vector times the matrix of classes."""
-    sentence = "pooled" if isinstance(run.model, Bert) else f"{run.config.pooling}_embedding"
+    sentence = "pooled" if "pooled" in run.trace else f"{run.config.pooling}_embedding"
     proj = run.module(scope).class_proj
     return linear(run[sentence], proj, ("s", "W", "b"), {"s": sentence})

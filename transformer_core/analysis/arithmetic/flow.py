@@ -4,7 +4,7 @@ Vaswani et al. 2017, figure 1. Read next: beginning.py.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,8 @@ class Pass:
         cross = scope.endswith("cross_attention")
         ids = self.ids["encoder" if cross else stack]
         allowed = torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
+        if self.config.starts_with_pad and stack == "decoder" and not cross:
+            allowed[:, 0] = True
         allowed = allowed[:, None, None, :]
         if stack == "decoder" and not cross and self.config.causal:
             place = torch.arange(ids.shape[1], device=ids.device)
@@ -124,17 +126,31 @@ def pass_through(
     return Pass(model, ids, trace, segment_ids, tuple(edits or ()))
 
 
-def read_through(bundle: Bundle, encoding: Encoding, *, edits: Mapping[str, Edit] | None = None) -> Pass:
+def read_through(
+    bundle: Bundle,
+    encoding: Encoding,
+    *,
+    target_ids: Sequence[int] | None = None,
+    edits: Mapping[str, Edit] | None = None,
+) -> Pass:
     """Run a bundle's model over one text and record everything.
 
+    Args:
+        target_ids: what the decoder of a translation reads, the start first.
+        edits: as of capture.
+
     Raises:
-        ValueError: the bundle translates, which takes two texts; or as capture.
+        ValueError: the bundle translates and there is no target, or the other way round; or as capture.
     """
     model = bundle.model
-    if isinstance(model, Translation):
+    if isinstance(model, Translation) and not target_ids:
         raise ValueError(f"bundle={bundle.name!r} is a translation, which reads two texts; it must read one")
+    if target_ids and not isinstance(model, Translation):
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which reads no target_ids")
     device = next(model.parameters()).device
     ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
+    if target_ids:
+        return pass_through(model, ids, torch.tensor([list(target_ids)], device=device), edits=edits)
     segmented = bundle.config.n_segments > 0 and not isinstance(model, Gpt)
     segment_ids = torch.tensor([encoding.segment_ids], device=device) if segmented else None
     return pass_through(model, ids, segment_ids=segment_ids, edits=edits)

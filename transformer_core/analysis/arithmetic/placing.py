@@ -21,6 +21,8 @@ def position_embedding(run: Pass, scope: str) -> Step:
         return Step(r"P_{<i>,<j>}", r"P_{<i>,<j>}", same, {"x": rows})
     place = torch.arange(length, dtype=torch.float64)[:, None]  # (pos, 1)
     column = torch.arange(d_model)
+    if run.config.sinusoidal_halves:
+        column = torch.cat((column[0::2], column[1::2]))
     even = column % 2 == 0
     doubled = run.config.positions == "sinusoidal_doubled"
     exponent = (2 * column if doubled else column - column % 2).double()  # (d_model,)

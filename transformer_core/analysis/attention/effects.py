@@ -11,9 +11,10 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import Ablation, attention_scope, head_off, stacked_weights, without
 from transformer_core.analysis.attention.ranking import RankCorrelation, rank_correlation
+from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, require_outcome
 from transformer_core.analysis.reading import read
 from transformer_core.checkpoints import Bundle
-from transformer_core.probe import Edit, capture
+from transformer_core.probe import Edit
 
 STRONG = 0.5
 SMALL = 0.01
@@ -25,13 +26,13 @@ class HeadEffects:
 
     Shapes:
         change: (layer, head), the winner's probability without the head, minus before
-        flips: (layer, head), whether another class wins
+        flips: (layer, head), whether another outcome wins
         strongest: (layer, head), the head's largest weight anywhere
         idle: (found, 2), layer and head of each whose strongest is at least STRONG and whose change is below SMALL,
             those with the greatest weight first
 
     Args:
-        winner: the likeliest class of the whole model.
+        winner: the likeliest outcome (see outcome.py) of the whole model.
         before: its probability.
         most_weight, most_effect: layer and head of the greatest weight, and of the greatest size of change.
         place: which place the head of the greatest weight takes by the size of its change, from 1.
@@ -55,10 +56,10 @@ class WithoutHead:
     """The verdict with all heads and without one.
 
     Args:
-        before, after: one probability a class.
-        winner: the likeliest class before.
+        before, after: the probability of each outcome.
+        winner: the likeliest before.
         moved: the winner's probability after, minus before.
-        flips: whether another class wins after.
+        flips: whether another outcome wins after.
     """
 
     before: tuple[float, ...]
@@ -74,18 +75,19 @@ def without_head(
     """Read a text with and without one head.
 
     Args:
-        bundle: a classifier.
+        bundle: of a kind that concludes something from this text.
         n_tokens: how many tokens of the text are read at most.
         layer, head: from 0.
         how: see heads.without.
 
     Raises:
-        ValueError: an error of read.
+        ValueError: it concludes nothing, or an error of read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    off = head_off(attention_scope(layer), head, how)
-    before = read(bundle, encoding, sites=("class_logits",)).probabilities
-    after = read(bundle, encoding, sites=("class_logits",), edits=off).probabilities
+    require_outcome(bundle, encoding)
+    off = head_off(attention_scope(bundle, layer), head, how)
+    before = read(bundle, encoding, sites=()).probabilities
+    after = read(bundle, encoding, sites=(), edits=off).probabilities
     winner = int(np.argmax(before))
     return WithoutHead(before, after, winner, after[winner] - before[winner], after[winner] < max(after))
 
@@ -94,35 +96,40 @@ def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "z
     """Switch every head off in turn: one pass a layer, with a copy of the text for each of its heads.
 
     Args:
-        bundle: a classifier.
+        bundle: of a kind that concludes something from this text.
         n_tokens: how many tokens of the text are read at most.
         how: see heads.without.
 
     Raises:
-        ValueError: an error of read.
+        ValueError: it concludes nothing, or an error of read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    outcome = require_outcome(bundle, encoding)
     whole = read(bundle, encoding, sites=("*.self_attention.weights",))
     weights = stacked_weights(whole.trace)  # (layer, head, query_pos, key_pos)
     n_layers, n_heads = weights.shape[:2]
-    copies = torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device).repeat(n_heads, 1)
-
-    def probabilities(layer: int) -> np.ndarray:
-        edits = {f"{attention_scope(layer)}.heads": _one_off_in_each(how)}
-        logits, _ = capture(bundle.model, copies, sites=("class_logits",), edits=edits)
-        return logits.softmax(-1).double().cpu().numpy()  # (head, class)
-
-    after = np.stack([probabilities(layer) for layer in range(n_layers)])  # (layer, head, class)
     winner = int(np.argmax(whole.probabilities))
     before = whole.probabilities[winner]
-    change, strongest = after[..., winner] - before, weights.max((-2, -1))
+    parts = torch.arange(n_heads).split(copies_at_once(bundle, len(encoding), n_heads))
+
+    def without_each(layer: int) -> Tensor:
+        scope, ids = f"{attention_scope(bundle, layer)}.heads", one_text(bundle, encoding)
+        found = [
+            conclude(bundle, ids.expand(len(part), -1), outcome, edits={scope: _one_off_in_each(part.tolist(), how)})[0]
+            for part in parts
+        ]
+        after = torch.cat(found)  # (head, outcome)
+        return torch.stack((after[:, winner], after.argmax(-1)), dim=-1).double().cpu()
+
+    after = torch.stack([without_each(layer) for layer in range(n_layers)]).numpy()  # (layer, head, 2)
+    change, strongest = after[..., 0] - before, weights.max((-2, -1))
     by_weight, by_effect = _in_order(strongest), _in_order(np.abs(change))
     idle = [pair for pair in by_weight if strongest[pair] >= STRONG and abs(change[pair]) < SMALL]
     return HeadEffects(
         winner,
         before,
         change,
-        after.argmax(-1) != winner,
+        after[..., 1] != winner,
         strongest,
         np.array(idle, dtype=np.int64).reshape(-1, 2),
         by_weight[0],
@@ -138,9 +145,9 @@ def _in_order(values: np.ndarray) -> list[tuple[int, int]]:
     return [(int(layer), int(head)) for layer, head in zip(*np.unravel_index(order, values.shape), strict=True)]
 
 
-def _one_off_in_each(how: Ablation) -> Edit:
+def _one_off_in_each(off: list[int], how: Ablation) -> Edit:
     def edit(heads: Tensor) -> Tensor:
-        """Switch head i off in copy i; heads: (copy, head, query_pos, d_head)."""
-        return torch.stack([without(copy, head, how) for head, copy in enumerate(heads)])
+        """Switch another head off in each copy; heads: (copy, head, query_pos, d_head)."""
+        return torch.stack([without(copy, head, how) for head, copy in zip(off, heads, strict=True)])
 
     return edit

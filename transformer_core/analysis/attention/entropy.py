@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_core.analysis.attention.heads import stacked_weights
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.reading import is_causal, read
 from transformer_core.checkpoints import Bundle
 from transformer_core.text import Encoding
 
@@ -19,7 +19,8 @@ class Entropies:
 
     Shapes:
         heads: (layer, head), the mean over tokens; tokens: (layer, head, query_pos)
-        shares: (layer, head), heads divided by the maximum
+        shares: (layer, head), the mean over tokens of the share of each token's maximum
+        bounds: (query_pos,), the maximum at each token: ln of how many tokens it can look at
 
     Args:
         greatest: ln n, the entropy of a head that looks at all n tokens alike; typed padding does not count.
@@ -28,6 +29,7 @@ class Entropies:
     heads: np.ndarray
     tokens: np.ndarray
     shares: np.ndarray
+    bounds: np.ndarray
     greatest: float
 
 
@@ -54,7 +56,7 @@ def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
     """Measure the entropy of every head at every token of a text.
 
     Args:
-        bundle: a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: how many tokens of the text are read at most.
 
     Raises:
@@ -65,5 +67,8 @@ def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
     real = real_positions(encoding, bundle.config.pad_id)
     tokens = entropy(weights)  # (layer, head, query_pos)
     greatest = float(np.log(max(int(real.sum()), 2)))
-    heads = tokens[..., real].mean(-1)
-    return Entropies(heads, tokens, heads / greatest, greatest)
+    keys = np.cumsum(real) if is_causal(bundle) else np.full(len(real), real.sum())  # (query_pos,)
+    bounds = np.log(np.clip(keys, 2, None))
+    several = real & (keys > 1) if (real & (keys > 1)).any() else real
+    shares = (tokens / bounds)[..., several].mean(-1)
+    return Entropies(tokens[..., real].mean(-1), tokens, shares, np.log(np.clip(keys, 1, None)), greatest)

@@ -9,6 +9,7 @@ import numpy as np
 
 from transformer_core.analysis.attention.entropy import real_positions
 from transformer_core.analysis.attention.heads import stacked_weights
+from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.reading import read
 from transformer_core.checkpoints import Bundle
 from transformer_core.text import Encoding
@@ -21,8 +22,7 @@ class Flow:
     Shapes:
         rollout: (query_pos, key_pos), each row summing to 1
         last: (query_pos, key_pos), the last layer's weights, mean over heads
-        verdict_rollout, verdict_last: (key_pos,), the rows that the verdict is read from: that of [CLS], or the mean
-            over real tokens where the model pools by the mean
+        verdict_rollout, verdict_last: (key_pos,), the rows that the model's conclusion is read from, see verdict_row
     """
 
     rollout: np.ndarray
@@ -46,12 +46,17 @@ def rollout(weights: np.ndarray) -> np.ndarray:
 
 
 def verdict_row(bundle: Bundle, encoding: Encoding) -> np.ndarray:
-    """Return the share that each position's last vector has in the sentence's vector.
+    """Return the share that each position's last vector has in what the model concludes.
+
+    That is the position which foretells a token; else [CLS], or the mean over real tokens where the model pools so.
 
     Shapes:
         returns: (pos,), summing to 1
     """
-    if bundle.config.pooling == "cls":
+    outcome = outcome_of(bundle, encoding)
+    if outcome is not None and outcome.place is not None:
+        return np.eye(len(encoding))[outcome.place]
+    if bundle.kind == "bert" or bundle.config.pooling == "cls":
         return np.eye(len(encoding))[0]
     real = real_positions(encoding, bundle.config.pad_id).astype(np.float64)
     return real / max(real.sum(), 1.0)
@@ -61,7 +66,7 @@ def attention_flow(*, bundle: Bundle, text: str, n_tokens: int) -> Flow:
     """Follow the weights of a text through the layers.
 
     Args:
-        bundle: a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: how many tokens of the text are read at most.
 
     Raises:

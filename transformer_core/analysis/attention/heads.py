@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from torch import Tensor
 
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.reading import read, scope_of
 from transformer_core.checkpoints import Bundle
 from transformer_core.probe import Edit, Trace
 
@@ -86,7 +86,7 @@ class Heads:
         weights: (layer, head, query_pos, key_pos)
 
     Args:
-        probabilities: one a class, in the order of the bundle's labels.
+        probabilities: as of Reading.
     """
 
     probabilities: tuple[float, ...]
@@ -94,16 +94,16 @@ class Heads:
     steps: HeadSteps
 
 
-def attention_scope(layer: int) -> str:
-    """Return the full name of an encoder layer's self-attention."""
-    return f"encoder.layer{layer}.self_attention"
+def attention_scope(bundle: Bundle, layer: int) -> str:
+    """Return the full name of a layer's self-attention."""
+    return scope_of(bundle, f"layer{layer}.self_attention")
 
 
 def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> Heads:
     """Read a text once: every head's weights, and the steps of one head.
 
     Args:
-        bundle: a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: how many tokens of the text are read at most.
         layer, head: the one whose steps are wanted, from 0.
 
@@ -113,7 +113,7 @@ def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head:
     if not 0 <= layer < bundle.config.n_layers:
         raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    scope = attention_scope(layer)
+    scope = attention_scope(bundle, layer)
     reading = read(bundle, encoding, sites=("*.self_attention.weights", f"{scope}.*"))
     return Heads(reading.probabilities, stacked_weights(reading.trace), head_steps(reading.trace, scope, head))
 
@@ -146,7 +146,7 @@ def layer_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: i
     """Return the weights of one head, or of a layer's heads as one.
 
     Args:
-        bundle: a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: how many tokens of the text are read at most.
         layer, head: from 0.
         over: "head" for that head alone, "mean" over the layer's heads (rows still sum to 1), "max" for the greatest

@@ -1,6 +1,7 @@
 """Occlusion: what the verdict loses when one token is hidden, beside where attention led.
 
-Zeiler and Fergus 2014, section 4.2, with tokens for pixels; that attention need not agree: Jain and Wallace 2019.
+Zeiler and Fergus 2014, section 4.2, with tokens for pixels; cutting a token off: Geva et al. 2023, section 5; that
+attention need not agree: Jain and Wallace 2019.
 Read next: effects.py.
 """
 
@@ -9,13 +10,17 @@ from typing import Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from transformer_core.analysis.attention.flow import attention_flow
 from transformer_core.analysis.attention.ranking import RankCorrelation, rank_correlation
+from transformer_core.analysis.masks.masking import own_mask
+from transformer_core.analysis.outcome import Outcome, copies_at_once, one_text, require_outcome
 from transformer_core.checkpoints import Bundle
 from transformer_core.probe import capture
+from transformer_core.text import Encoding
 
-Substitute = Literal["mask", "unk"]
+Substitute = Literal["mask", "unk", "cut"]
 MOST_AT_ONCE = 32
 
 
@@ -27,7 +32,7 @@ class Occlusion:
         change: (pos,), not a number at special tokens and where the token was the substitute already
 
     Args:
-        winner: the likeliest class of the whole text.
+        winner: the likeliest outcome (see outcome.py) of the whole text.
         before: its probability there.
         change: its probability without the token, minus before.
     """
@@ -53,36 +58,73 @@ class Evidence:
     last_agrees: RankCorrelation
 
 
-@torch.inference_mode()
-def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitute = "mask") -> Occlusion:
-    """Read a text once for each of its tokens, with that token replaced; special tokens stay where they are.
+def substitutes(bundle: Bundle) -> tuple[Substitute, ...]:
+    """Return the ways to hide a token from this model, the best first; a GPT was never taught what [MASK] means."""
+    there = {"mask": bundle.tokenizer.mask_id, "unk": bundle.tokenizer.unk_id}
+    taught = () if bundle.kind == "gpt" else tuple(name for name, token_id in there.items() if token_id is not None)
+    return (*taught, "cut")
 
-    Args:
-        bundle: a classifier.
-        n_tokens: how many tokens of the text are read at most.
-        substitute: the token that takes its place, [MASK] or the unknown one.
+
+@torch.inference_mode()
+def hidden_logits(bundle: Bundle, encoding: Encoding, substitute: Substitute) -> tuple[list[int], Tensor]:
+    """Read a text once for each of its tokens, with that token hidden; special tokens stay where they are.
+
+    Shapes:
+        returns: the places hidden, in order, and the logits (copy, outcome), those of the whole text first
 
     Raises:
-        ValueError: the bundle is no classifier, or its vocabulary has no such token.
+        ValueError: the model concludes nothing from the text, or its vocabulary has no such token.
     """
-    if bundle.kind != "classifier":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    outcome = require_outcome(bundle, encoding)
+    if substitute == "cut":
+        return _cut_logits(bundle, encoding, outcome)
     token_id = {"mask": bundle.tokenizer.mask_id, "unk": bundle.tokenizer.unk_id}.get(substitute)
     if token_id is None:
-        raise ValueError(f"substitute={substitute!r} must be mask or unk, and a token of the model's vocabulary")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+        raise ValueError(f"substitute={substitute!r} must be mask or unk, a token of the model's vocabulary, or cut")
     places = [
         place
         for place, (there, special) in enumerate(zip(encoding.ids, encoding.special, strict=True))
         if not special and there != token_id
     ]
-    device = next(bundle.model.parameters()).device
-    token_ids = torch.tensor([encoding.ids], device=device).repeat(len(places) + 1, 1)  # (copy, pos)
+    token_ids = one_text(bundle, encoding).repeat(len(places) + 1, 1)  # (copy, pos)
     for copy, place in enumerate(places):
         token_ids[copy + 1, place] = token_id
-    logits = torch.cat(
-        [capture(bundle.model, part, sites=("class_logits",))[0] for part in token_ids.split(MOST_AT_ONCE)]
-    )
+    at_once = copies_at_once(bundle, len(encoding), MOST_AT_ONCE)
+    parts = [outcome.logits(capture(bundle.model, part, sites=())[0]) for part in token_ids.split(at_once)]
+    return places, torch.cat(parts)
+
+
+def _cut_logits(bundle: Bundle, encoding: Encoding, outcome: Outcome) -> tuple[list[int], Tensor]:
+    places = [at for at, special in enumerate(encoding.special) if not special and at != outcome.place]
+    token_ids = one_text(bundle, encoding)
+    masks = own_mask(bundle, encoding).to(token_ids.device).repeat(len(places) + 1, 1, 1, 1)  # (copy, 1, query, key)
+    for copy, place in enumerate(places):
+        seen_by_itself = masks[copy + 1, 0, place, place].clone()
+        masks[copy + 1, 0, :, place] = False
+        masks[copy + 1, 0, place, place] = seen_by_itself
+    at_once = copies_at_once(bundle, len(encoding), MOST_AT_ONCE)
+    parts = [
+        outcome.logits(capture(bundle.model, token_ids.expand(len(part), -1), mask=part, sites=())[0])
+        for part in masks.split(at_once)
+    ]
+    return places, torch.cat(parts)
+
+
+def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitute = "mask") -> Occlusion:
+    """Measure what the verdict loses when each token is hidden.
+
+    Args:
+        bundle: of a kind that concludes something from this text.
+        n_tokens: how many tokens of the text are read at most.
+        substitute: the token that takes its place, [MASK] or the unknown one; or "cut": it stays, but no other token
+            may attend to it, which asks nothing of a model that it never learned. The token at the place that foretells
+            cannot be cut off from itself.
+
+    Raises:
+        ValueError: as hidden_logits.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    places, logits = hidden_logits(bundle, encoding, substitute)
     probabilities = logits.softmax(-1).double().cpu().numpy()  # (copy, class)
     winner = int(probabilities[0].argmax())
     change = np.full(len(encoding), np.nan)

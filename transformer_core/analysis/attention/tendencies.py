@@ -14,7 +14,7 @@ import numpy as np
 
 from transformer_core.analysis.attention.entropy import entropy, real_positions
 from transformer_core.analysis.attention.heads import stacked_weights
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.reading import is_causal, read
 from transformer_core.checkpoints import Bundle
 from transformer_core.text import Encoding
 from transformer_core.text.special import SEP
@@ -87,14 +87,17 @@ class _Tally:
     rows: int
 
 
-def _tally(weights: np.ndarray, encoding: Encoding, pad_id: int | None) -> _Tally:
+def _tally(weights: np.ndarray, encoding: Encoding, pad_id: int | None, causal: bool) -> _Tally:
     real = real_positions(encoding, pad_id)
-    places = places_of(encoding, real).astype(np.float64)  # (place, query_pos, key_pos)
+    seen = np.outer(real, real) & np.tri(len(real), k=0 if causal else len(real), dtype=bool)  # (query_pos, key_pos)
+    keys = seen.sum(-1)  # (query_pos,)
+    places = (places_of(encoding, real) & seen).astype(np.float64)  # (place, query_pos, key_pos)
     asked = places.any(-1)  # (place, query_pos)
     on_places = np.einsum("lhqk,pqk->lhp", weights.astype(np.float64), places, optimize=True)
-    uniform = (places.sum(-1) / max(real.sum(), 1)).sum(-1)
-    shares = entropy(weights)[..., real] / np.log(max(real.sum(), 2))
-    return _Tally(on_places, uniform, asked.sum(-1).astype(np.float64), shares.sum(-1), int(real.sum()))
+    uniform = (places.sum(-1) / keys.clip(min=1)).sum(-1)
+    several = keys > 1
+    shares = entropy(weights)[..., several] / np.log(keys[several])
+    return _Tally(on_places, uniform, asked.sum(-1).astype(np.float64), shares.sum(-1), int(several.sum()))
 
 
 def _scored(tallies: Sequence[_Tally]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -108,18 +111,23 @@ def _scored(tallies: Sequence[_Tally]) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return np.concatenate([weights - uniform, broad[..., None]], axis=-1), weights, uniform
 
 
-def tendencies_of(weights: Sequence[np.ndarray], encodings: Sequence[Encoding], pad_id: int | None) -> Tendencies:
+def tendencies_of(
+    weights: Sequence[np.ndarray], encodings: Sequence[Encoding], pad_id: int | None, *, causal: bool = False
+) -> Tendencies:
     """Score heads on sentences whose weights are known; every query counts the same.
 
     Shapes:
         weights: one a sentence, (layer, head, query_pos, key_pos)
+
+    Args:
+        causal: a query sees only itself and what came before, and so does the uniform head that it is held against.
 
     Raises:
         ValueError: there is no sentence.
     """
     if not encodings:
         raise ValueError("encodings=() must hold at least one sentence")
-    tallies = [_tally(one, encoding, pad_id) for one, encoding in zip(weights, encodings, strict=True)]
+    tallies = [_tally(one, encoding, pad_id, causal) for one, encoding in zip(weights, encodings, strict=True)]
     scores, mean_weights, uniform = _scored(tallies)
     return Tendencies(scores, mean_weights, uniform, np.stack([_scored([tally])[0] for tally in tallies]))
 
@@ -127,14 +135,14 @@ def tendencies_of(weights: Sequence[np.ndarray], encodings: Sequence[Encoding], 
 def _read_all(bundle: Bundle, encodings: Sequence[Encoding]) -> Tendencies:
     sites = ("*.self_attention.weights",)
     weights = [stacked_weights(read(bundle, encoding, sites=sites).trace) for encoding in encodings]
-    return tendencies_of(weights, encodings, bundle.config.pad_id)
+    return tendencies_of(weights, encodings, bundle.config.pad_id, causal=is_causal(bundle))
 
 
 def tendencies_of_text(*, bundle: Bundle, text: str, n_tokens: int) -> Tendencies:
     """Score every head on one text.
 
     Args:
-        bundle: a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: how many tokens of the text are read at most.
 
     Raises:
@@ -149,7 +157,7 @@ def tendencies_of_reviews(
     """Score every head on built-in reviews.
 
     Args:
-        bundle: a classifier.
+        bundle: of a kind that reads one text.
         language: of the reviews.
         sentences: how many reviews, at most 200.
         seed: of the reviews.

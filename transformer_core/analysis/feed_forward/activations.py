@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.reading import read, scope_of
 from transformer_core.checkpoints import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
 
@@ -78,7 +78,7 @@ def own_activations(*, bundle: Bundle, text: str, n_tokens: int, layer: int, tok
     """Return the activations as curves, and where one layer's pre-activations of a text lie on their axis.
 
     Args:
-        bundle: of a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: at most so many tokens are read.
         layer: whose feed-forward layer, from 0.
         token: the one that is counted by itself, from 0.
@@ -119,7 +119,7 @@ def pre_activations(bundle: Bundle, text: str, n_tokens: int, layer: int) -> Ten
         ValueError: there is no such layer.
     """
     require_index("layer", layer, bundle.config.n_layers)
-    site = f"encoder.layer{layer}.feed_forward.pre_activation"
+    site = scope_of(bundle, f"layer{layer}.feed_forward.pre_activation")
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     return read(bundle, encoding, sites=(site,)).trace[site][0].float().cpu()
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.positions.order_cases import best_language
+from transformer_core.analysis.reading import scope_of
 from transformer_core.checkpoints import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, make_batch
@@ -81,7 +82,7 @@ def corpus_neurons(*, bundle: Bundle, sentences: int) -> CorpusNeurons:
     """Read the first sentences of the built-in corpus and return which neurons wake.
 
     Args:
-        bundle: of a classifier.
+        bundle: of a kind that reads one text.
         sentences: at most 600.
 
     Raises:
@@ -156,7 +157,7 @@ def _read_corpus(bundle: Bundle, sentences: int) -> _Sample:
         _, trace = capture(bundle.model, batch.token_ids.to(device), sites=("*.pre_activation", "*.activation"))
         for leaf, layers in kept.items():
             for layer, parts in enumerate(layers):
-                parts.append(trace[f"encoder.layer{layer}.feed_forward.{leaf}"].float().cpu()[real])
+                parts.append(trace[scope_of(bundle, f"layer{layer}.feed_forward.{leaf}")].float().cpu()[real])
     return _Sample(
         language=language,
         encodings=encodings,

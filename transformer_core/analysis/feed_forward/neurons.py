@@ -12,9 +12,11 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.ranking import RankCorrelation, rank_correlation
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, require_outcome
+from transformer_core.analysis.reading import read, scope_of
 from transformer_core.checkpoints import Bundle
-from transformer_core.probe import Edit, capture
+from transformer_core.probe import Edit
+from transformer_core.text import Encoding
 
 TOKENS_AT_ONCE = 2_048
 
@@ -40,7 +42,7 @@ def neurons(*, bundle: Bundle, text: str, n_tokens: int, layer: int, top: int) -
     """Return a layer's activations of a text and the strongest neurons.
 
     Args:
-        bundle: of a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: at most so many tokens are read.
         layer: from 0.
         top: how many neurons, at most d_ff.
@@ -51,7 +53,7 @@ def neurons(*, bundle: Bundle, text: str, n_tokens: int, layer: int, top: int) -
     require_index("layer", layer, bundle.config.n_layers)
     if not 1 <= top <= bundle.config.d_ff:
         raise ValueError(f"top={top} must be from 1 to d_ff={bundle.config.d_ff}")
-    site = f"encoder.layer{layer}.feed_forward.activation"
+    site = scope_of(bundle, f"layer{layer}.feed_forward.activation")
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     activation = read(bundle, encoding, sites=(site,)).trace[site][0].float().cpu()  # (pos, neuron)
     return Neurons(
@@ -68,7 +70,7 @@ def neuron_off(layer: int, neuron: int) -> Mapping[str, Edit]:
         activation[..., neuron] = 0.0  # (batch, pos, d_ff)
         return activation
 
-    return {f"encoder.layer{layer}.feed_forward.activation": silence}
+    return {f"*.layer{layer}.feed_forward.activation": silence}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +78,12 @@ class WithoutNeuron:
     """What the verdict does when one neuron is set to zero, and when any other of its layer is.
 
     Shapes:
-        before, after: (class); moves, peaks: (neuron)
+        before, after: (outcome), see outcome.py; moves, peaks: (neuron)
 
     Args:
-        winner: the likeliest class before.
+        winner: the likeliest outcome before.
         moved: of its probability, in percentage points.
-        flipped: whether another class is likelier after.
+        flipped: whether another outcome is likelier after.
         moves: the same as `moved`, for every neuron of the layer by itself.
         peaks: each neuron's greatest absolute activation in the sentence.
         agreement: of the order by peak with the order by the size of the move.
@@ -103,17 +105,18 @@ def without_neuron(*, bundle: Bundle, text: str, n_tokens: int, layer: int, neur
     """Set one neuron of a layer to zero, and each of the others in turn, and return how far the verdict moves.
 
     Raises:
-        ValueError: there is no such layer or neuron.
+        ValueError: there is no such layer or neuron, or the model concludes nothing from the text.
     """
     require_index("layer", layer, bundle.config.n_layers)
     require_index("neuron", neuron, bundle.config.d_ff)
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    site = f"encoder.layer{layer}.feed_forward.activation"
+    require_outcome(bundle, encoding)
+    site = scope_of(bundle, f"layer{layer}.feed_forward.activation")
     reading = read(bundle, encoding, sites=(site,))
     before, winner = np.array(reading.probabilities), int(np.argmax(reading.probabilities))
-    after = np.array(read(bundle, encoding, sites=("class_logits",), edits=neuron_off(layer, neuron)).probabilities)
+    after = np.array(read(bundle, encoding, sites=(), edits=neuron_off(layer, neuron)).probabilities)
     peaks = reading.trace[site][0].abs().amax(0).float().cpu().numpy()  # (neuron)
-    moves = 100 * (_each_off(bundle, encoding.ids, site)[:, winner] - before[winner])  # (neuron)
+    moves = 100 * (_each_off(bundle, encoding, site, winner) - before[winner])  # (neuron)
     return WithoutNeuron(
         before=before,
         after=after,
@@ -127,21 +130,20 @@ def without_neuron(*, bundle: Bundle, text: str, n_tokens: int, layer: int, neur
     )
 
 
-def _each_off(bundle: Bundle, ids: tuple[int, ...], site: str) -> np.ndarray:
-    """Return the class probabilities with each neuron off in turn, many copies of the sentence at once.
+def _each_off(bundle: Bundle, encoding: Encoding, site: str, winner: int) -> np.ndarray:
+    """Return the winner's probability with each neuron off in turn, many copies of the sentence at once.
 
     Shapes:
-        returns: (neuron, class)
+        returns: (neuron)
     """
-    device = next(bundle.model.parameters()).device
-    parts = []
-    for places in torch.arange(bundle.config.d_ff).split(max(1, TOKENS_AT_ONCE // len(ids))):
-        copies = torch.tensor([ids], device=device).expand(len(places), -1)  # (batch, pos)
+    outcome, ids, parts = require_outcome(bundle, encoding), one_text(bundle, encoding), []
+    at_once = copies_at_once(bundle, len(encoding), max(1, TOKENS_AT_ONCE // len(encoding)))
+    for places in torch.arange(bundle.config.d_ff).split(at_once):
 
         def silence(activation: Tensor, places: Tensor = places) -> Tensor:
             activation[torch.arange(len(places)), :, places] = 0.0
             return activation
 
-        logits, _ = capture(bundle.model, copies, sites=("class_logits",), edits={site: silence})
-        parts.append(logits.softmax(-1).float().cpu())
+        probabilities, _ = conclude(bundle, ids.expand(len(places), -1), outcome, edits={site: silence})
+        parts.append(probabilities[:, winner].float().cpu())
     return torch.cat(parts).numpy()

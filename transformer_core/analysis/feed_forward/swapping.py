@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_core.analysis.outcome import require_outcome
 from transformer_core.analysis.positions.order_cases import LABELS, best_language
 from transformer_core.analysis.reading import read
 from transformer_core.checkpoints import Bundle
@@ -28,12 +29,12 @@ class Swapped:
     """Verdicts of one trained model with its activation exchanged at inference.
 
     Shapes:
-        probabilities: (activation, class); by_layer: (layer, activation)
+        probabilities: (activation, outcome), see outcome.py; by_layer: (layer, activation)
 
     Args:
         names: of the activations, in the order of the arrays.
         used: the one that the model was trained with.
-        winner: the likeliest class with that one.
+        winner: the likeliest outcome with that one.
         moves: of the winner's probability, in percentage points, one an activation, exchanged in every layer.
         by_layer: the same, exchanged in one layer alone.
     """
@@ -91,13 +92,18 @@ def other_activation(name: str, layers: str = "*") -> Mapping[str, Edit]:
 
 
 def swapped_activation(*, bundle: Bundle, text: str, n_tokens: int) -> Swapped:
-    """Return the verdicts on a text with each activation, in all layers and in each layer alone."""
+    """Return what a model concludes from a text with each activation, in all layers and in each layer alone.
+
+    Raises:
+        ValueError: it concludes nothing.
+    """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    require_outcome(bundle, encoding)
     used = bundle.config.activation
 
     def verdict(name: str, layers: str = "*") -> tuple[float, ...]:
         edits = {} if name == used else other_activation(name, layers)
-        return read(bundle, encoding, sites=("class_logits",), edits=edits).probabilities
+        return read(bundle, encoding, sites=(), edits=edits).probabilities
 
     probabilities = np.array([verdict(name) for name in NAMES])  # (activation, class)
     own = probabilities[NAMES.index(used)]
@@ -117,8 +123,10 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
     """Judge held-out reviews of the built-in corpus with each activation.
 
     Raises:
-        ValueError: sentences is outside its range.
+        ValueError: sentences is outside its range, or the bundle is no classifier.
     """
+    if bundle.kind != "classifier":
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
     if not 1 <= sentences <= MOST_SENTENCES:
         raise ValueError(f"sentences={sentences} must be from 1 to {MOST_SENTENCES}")
     language, used = best_language(bundle.tokenizer), bundle.config.activation

@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.analysis.masks.codes import mask_of
-from transformer_core.analysis.masks.masking import HIDDEN, classify_under, padded_encoding
+from transformer_core.analysis.masks.masking import HIDDEN, padded_encoding, read_under
+from transformer_core.analysis.reading import scope_of
 from transformer_core.checkpoints import Bundle
 from transformer_core.layers.scoring import masked_softmax
 
@@ -32,7 +33,7 @@ class MaskedRow:
         torch_attention: of torch's scaled_dot_product_attention.
         softmax: of torch's softmax over minus infinities.
         large: of torch's softmax where hidden scores are -1e9.
-        verdict_zeros, verdict_softmax, verdict_large: the probability of each class where every wholly masked row of
+        verdict_zeros, verdict_softmax, verdict_large: the probability of each outcome where every wholly masked row of
             the mask follows that convention.
     """
 
@@ -68,8 +69,8 @@ def masked_row(
     if not 0 <= row < len(empty) or not empty[row]:
         raise ValueError(f"row={row} must be a row that is wholly masked, one of {empty.nonzero().flatten().tolist()}")
     where = None if everywhere else layer
-    scope = f"encoder.layer{layer}.self_attention"
-    zeros, trace = classify_under(bundle, encoding, allowed, layer=where, sites=(f"{scope}.scores",))
+    scope = scope_of(bundle, f"layer{layer}.self_attention")
+    zeros, trace = read_under(bundle, encoding, allowed, layer=where, sites=(f"{scope}.scores",))
     scores = trace[f"{scope}.scores"][:1, head : head + 1, row : row + 1].float().cpu()  # (1, 1, 1, key_pos)
     hidden = scores.masked_fill(~allowed[row], HIDDEN)
 
@@ -80,9 +81,9 @@ def masked_row(
     def as_large_has_it(masked_scores: Tensor) -> Tensor:
         return masked_scores.clamp(min=LARGE)
 
-    there = "*" if everywhere else f"encoder.layer{layer}.*"
+    there = "*" if everywhere else scope_of(bundle, f"layer{layer}.*")
     verdicts = [
-        classify_under(bundle, encoding, allowed, layer=where, edits={f"{there}.{leaf}": edit})[0]
+        read_under(bundle, encoding, allowed, layer=where, edits={f"{there}.{leaf}": edit})[0]
         for leaf, edit in (("weights", as_softmax_has_it), ("masked_scores", as_large_has_it))
     ]
     return MaskedRow(

@@ -13,8 +13,10 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import HeadSteps, head_steps
 from transformer_core.analysis.masks.codes import mask_of
+from transformer_core.analysis.outcome import conclude, one_text, outcome_of
+from transformer_core.analysis.reading import KINDS, is_causal, scope_of
 from transformer_core.checkpoints import Bundle
-from transformer_core.layers.masks import padding_mask
+from transformer_core.layers.masks import causal_mask, padding_mask
 from transformer_core.probe import Edit, Trace, capture
 from transformer_core.text import Encoding
 
@@ -33,9 +35,11 @@ class MaskedHead:
         mask: boolean, True = may attend.
         steps: of the head, under the mask.
         weights_before: the head's, under the model's own mask.
-        before, after: the probability of each class under the model's own mask and under this one.
+        before, after: the probability of each outcome (see outcome.py) under the model's own mask and under this one;
+            empty where the model concludes nothing.
         wholly_masked: queries that may attend to nothing.
-        reach: which tokens the verdict's position can still hear of, through all layers and residual connections.
+        reach: which tokens the position that the conclusion is read from can still hear of, through all layers and
+            residual connections.
     """
 
     labels: tuple[str, ...]
@@ -72,6 +76,18 @@ def padded_encoding(bundle: Bundle, text: str, *, n_tokens: int, pads: int = 0) 
     )
 
 
+def own_mask(bundle: Bundle, encoding: Encoding) -> Tensor:
+    """Return the mask under which a model reads a text by itself: no padding, and in a GPT nothing that comes later.
+
+    Shapes:
+        returns: (query_pos, key_pos), boolean, True = may attend
+    """
+    size = len(encoding)
+    hidden = padding_mask(torch.tensor([encoding.ids]), bundle.config.pad_id)
+    allowed = torch.ones(size, size, dtype=torch.bool) if hidden is None else hidden[0, 0].expand(size, size)
+    return allowed & causal_mask(size) if is_causal(bundle) else allowed.clone()
+
+
 def replace_mask(scope: str, mask: Tensor) -> Mapping[str, Edit]:
     """Return the edits that put a mask in the place of the model's own, in the attention at `scope`.
 
@@ -93,33 +109,34 @@ def replace_mask(scope: str, mask: Tensor) -> Mapping[str, Edit]:
     return {f"{scope}.scores": hold, f"{scope}.masked_scores": hide}
 
 
-def classify_under(
+def read_under(
     bundle: Bundle,
     encoding: Encoding,
     mask: Tensor | None = None,
     *,
     layer: int | None = None,
-    sites: tuple[str, ...] = ("class_logits",),
+    sites: tuple[str, ...] = (),
     edits: Mapping[str, Edit] | None = None,
 ) -> tuple[tuple[float, ...], Trace]:
-    """Return class probabilities and trace under a mask: in all layers, in one alone, or the model's own (None).
+    """Return what a model concludes and the trace under a mask: in all layers, in one alone, or its own (None).
 
     Shapes:
         mask: (query_pos, key_pos), boolean
 
     Raises:
-        ValueError: the bundle is no classifier, or an error of capture.
+        ValueError: the bundle is of a kind that does not read one text alone, or an error of capture.
     """
-    if bundle.kind != "classifier":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
-    device = next(bundle.model.parameters()).device
-    token_ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
-    given = mask.to(device) if mask is not None and layer is None else None
+    if bundle.kind not in KINDS:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
+    token_ids, outcome = one_text(bundle, encoding), outcome_of(bundle, encoding)
+    given = mask.to(token_ids.device) if mask is not None and layer is None else None
     edits = dict(edits or {})
     if mask is not None and layer is not None:
-        edits = {**replace_mask(f"encoder.layer{layer}.self_attention", mask), **edits}
-    logits, trace = capture(bundle.model, token_ids, mask=given, sites=sites, edits=edits)
-    return tuple(logits[0].softmax(-1).tolist()), trace
+        edits = {**replace_mask(scope_of(bundle, f"layer{layer}.self_attention"), mask), **edits}
+    if outcome is None:
+        return (), capture(bundle.model, token_ids, mask=given, sites=sites, edits=edits)[1]
+    probabilities, trace = conclude(bundle, token_ids, outcome, mask=given, sites=sites, edits=edits)
+    return tuple(probabilities[0].tolist()), trace
 
 
 def masked_head(
@@ -135,15 +152,13 @@ def masked_head(
         everywhere: the mask holds in every layer; else in this layer alone.
 
     Raises:
-        ValueError: as mask_of, padded_encoding, classify_under and head_steps.
+        ValueError: as mask_of, padded_encoding, read_under and head_steps.
     """
     encoding = padded_encoding(bundle, text, n_tokens=n_tokens, pads=pads)
     allowed = mask_of(mask, encoding.ids, bundle.config.pad_id)
-    scope = f"encoder.layer{layer}.self_attention"
-    own, plain = classify_under(bundle, encoding, sites=(f"{scope}.weights",))
-    after, trace = classify_under(
-        bundle, encoding, allowed, layer=None if everywhere else layer, sites=(f"{scope}.*", "class_logits")
-    )
+    scope = scope_of(bundle, f"layer{layer}.self_attention")
+    own, plain = read_under(bundle, encoding, sites=(f"{scope}.weights",))
+    after, trace = read_under(bundle, encoding, allowed, layer=None if everywhere else layer, sites=(f"{scope}.*",))
     return MaskedHead(
         labels=encoding.labels,
         mask=allowed.numpy(),
@@ -157,19 +172,17 @@ def masked_head(
 
 
 def _reach(bundle: Bundle, encoding: Encoding, mask: Tensor, layer: int | None) -> Tensor:
-    """Tell of each token whether the vector behind the verdict depends on it by any path.  # (pos,)"""
-    config = bundle.config
-    token_ids = torch.tensor([encoding.ids])
-    own = padding_mask(token_ids, config.pad_id)
-    size = len(encoding)
-    plain = torch.ones(size, size) if own is None else own[0, 0].float().expand(size, size)
+    """Tell of each token whether the vector behind the conclusion depends on it by any path.  # (pos,)"""
+    config, size, outcome = bundle.config, len(encoding), outcome_of(bundle, encoding)
+    plain = own_mask(bundle, encoding).float()
     stays = torch.eye(size) if config.residual else torch.zeros(size, size)
     heard = torch.eye(size)  # (pos, token)
     for index in range(config.n_layers):
         step = mask.float() if layer is None or index == layer else plain
         heard = (((step + stays) > 0).float() @ heard > 0).float()
+    place = 0 if outcome is None else outcome.place
     read = torch.zeros(size, dtype=torch.bool)
-    read[0] = True
-    if config.pooling == "mean":
-        read = token_ids[0] != (-1 if config.pad_id is None else config.pad_id)
+    read[place or 0] = True
+    if place is None and config.pooling == "mean":
+        read = torch.tensor(encoding.ids) != (-1 if config.pad_id is None else config.pad_id)
     return heard[read].any(0)

@@ -12,12 +12,13 @@ import numpy as np
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.outcome import require_outcome
+from transformer_core.analysis.positions.parts import first_part
+from transformer_core.analysis.reading import read, scope_of
 from transformer_core.checkpoints import Bundle
 from transformer_core.config import require_choice
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
-from transformer_core.models import Classifier
 from transformer_core.probe import Edit
 
 SUBLAYERS = ("self_attention", "feed_forward", "final")
@@ -72,7 +73,7 @@ def normed_vector(
     """Return one token's vector before and after a normalisation of the model.
 
     Args:
-        bundle: of a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: at most so many tokens are read.
         layer: from 0; without meaning for the final norm.
         sublayer: whose norm: "self_attention", "feed_forward", or "final", the pre-norm stack's last one.
@@ -115,46 +116,47 @@ def normed_vector(
 
 
 def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[LayerNorm | UnbiasedNorm, str, str]:
-    """Return a normalisation of a classifier's encoder and the sites of what goes in and what comes out.
+    """Return a normalisation of the stack that reads the text and the sites of what goes in and what comes out.
 
     Raises:
         ValueError: there is no such layer or sublayer, or no final norm since the model is post-norm.
     """
     require_choice("sublayer", sublayer, SUBLAYERS)
-    config, stack = bundle.config, cast(Classifier, bundle.model).encoder.stack
+    config, stack = bundle.config, first_part(bundle).stack
     require_index("layer", layer, config.n_layers)
     if sublayer == "final":
         if stack.final_norm is None:
             raise ValueError(
                 "sublayer='final' needs a pre-norm model; a post-norm stack ends in its last sublayer's norm"
             )
-        return stack.final_norm, f"encoder.layer{config.n_layers - 1}.residual", "encoder.final_norm.normalized"
+        last = scope_of(bundle, f"layer{config.n_layers - 1}.residual")
+        return stack.final_norm, last, scope_of(bundle, "final_norm.normalized")
     block = cast(EncoderBlock, stack.layers[layer])
     norm = (block.self_attention_norm if sublayer == "self_attention" else block.feed_forward_norm).norm
-    scope = f"encoder.layer{layer}.{sublayer}"
+    scope = scope_of(bundle, f"layer{layer}.{sublayer}")
     if config.norm_order == "post":
         return norm, f"{scope}.residual", f"{scope}.norm.normalized"
     if sublayer == "feed_forward":
-        return norm, f"encoder.layer{layer}.self_attention.residual", f"{scope}.norm.normalized"
-    before = f"encoder.layer{layer - 1}.residual" if layer else start_site(bundle)
+        return norm, scope_of(bundle, f"layer{layer}.self_attention.residual"), f"{scope}.norm.normalized"
+    before = scope_of(bundle, f"layer{layer - 1}.residual") if layer else start_site(bundle)
     return norm, before, f"{scope}.norm.normalized"
 
 
 def start_site(bundle: Bundle) -> str:
     """Return the site of the stream that the first layer reads."""
-    return "encoder.embedding.norm.normalized" if bundle.config.embedding_norm else "encoder.embedding.residual"
+    return scope_of(bundle, "embedding.norm.normalized" if bundle.config.embedding_norm else "embedding.residual")
 
 
 @dataclass(frozen=True, eq=False)
 class OtherNorm:
-    """The verdict with the other variant of the normalisation in every place, the weights untouched.
+    """What a model concludes with the other variant of the normalisation in every place, the weights untouched.
 
     Shapes:
-        before, after: (class)
+        before, after: (outcome), see outcome.py
 
     Args:
         used: the model's own variant.
-        moved: of the likeliest class's probability, in percentage points.
+        moved: of the likeliest outcome's probability, in percentage points.
     """
 
     before: np.ndarray
@@ -165,11 +167,16 @@ class OtherNorm:
 
 
 def other_norm(*, bundle: Bundle, text: str, n_tokens: int) -> OtherNorm:
-    """Read a text once more with the other variant of the normalisation."""
+    """Read a text once more with the other variant of the normalisation.
+
+    Raises:
+        ValueError: the model concludes nothing from the text.
+    """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    before = np.array(read(bundle, encoding, sites=("class_logits",)).probabilities)
+    require_outcome(bundle, encoding)
+    before = np.array(read(bundle, encoding, sites=()).probabilities)
     edits = other_deviation(bundle.config.norm, bundle.config.d_model, bundle.config.norm_eps)
-    after = np.array(read(bundle, encoding, sites=("class_logits",), edits=edits).probabilities)
+    after = np.array(read(bundle, encoding, sites=(), edits=edits).probabilities)
     winner = int(before.argmax())
     return OtherNorm(before, after, bundle.config.norm, winner, 100 * float(after[winner] - before[winner]))
 

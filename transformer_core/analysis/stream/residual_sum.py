@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.reading import read, scope_of
 from transformer_core.analysis.stream.normalizing import norm_at, start_site
 from transformer_core.checkpoints import Bundle
 from transformer_core.probe import Trace
@@ -73,7 +73,7 @@ def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> Strea
     """Take one token's final stream apart into what each part wrote.
 
     Args:
-        bundle: of a classifier.
+        bundle: of a kind that reads one text.
         n_tokens: at most so many tokens are read.
         token: from 0.
 
@@ -87,7 +87,7 @@ def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> Strea
     shifts = torch.zeros(config.d_model, dtype=torch.float64)
     inner = 0.0
     for layer, sublayer in _sublayers(bundle):
-        scope = f"encoder.layer{layer}.{sublayer}"
+        scope = scope_of(bundle, f"layer{layer}.{sublayer}")
         incoming, output, residual = _around(bundle, trace, layer, sublayer)
         inner = max(inner, float((incoming * config.residual + output - residual).abs().max()))
         parts = {name: part * config.residual for name, part in parts.items()}
@@ -102,7 +102,7 @@ def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> Strea
     if config.norm_order == "post":
         parts["norm_shifts"] = shifts
     contributions = torch.stack(list(parts.values()))  # (part, d_model)
-    stream = trace[f"encoder.layer{config.n_layers - 1}.residual"][0, token].double().cpu()
+    stream = trace[scope_of(bundle, f"layer{config.n_layers - 1}.residual")][0, token].double().cpu()
     return StreamSum(
         parts=tuple(parts),
         contributions=contributions.numpy(),
@@ -123,7 +123,7 @@ def stream_growth(*, bundle: Bundle, text: str, n_tokens: int) -> StreamGrowth:
     written, cosines = [], []
     for layer, sublayer in _sublayers(bundle):
         incoming, output, residual = _around(bundle, trace, layer, sublayer)
-        post = f"encoder.layer{layer}.{sublayer}.norm.normalized"
+        post = scope_of(bundle, f"layer{layer}.{sublayer}.norm.normalized")
         after = _first(trace, post) if bundle.config.norm_order == "post" else residual
         stages.append(f"{layer}.{sublayer}")
         lengths.append(after.norm(dim=-1))
@@ -139,7 +139,7 @@ def stream_growth(*, bundle: Bundle, text: str, n_tokens: int) -> StreamGrowth:
 
 
 def _traced(bundle: Bundle, text: str, n_tokens: int) -> Trace:
-    sites = ("encoder.embedding.*", "*.residual", "*.output", "*.norm.*")
+    sites = (scope_of(bundle, "embedding.*"), "*.residual", "*.output", "*.norm.*")
     return read(bundle, bundle.tokenizer.encode(text, max_len=n_tokens), sites=sites).trace
 
 
@@ -153,19 +153,19 @@ def _sublayers(bundle: Bundle) -> list[tuple[int, str]]:
 
 def _around(bundle: Bundle, trace: Trace, layer: int, sublayer: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return what a sublayer's output is added to, that output, and their sum as recorded, each (pos, d_model)."""
-    scope = f"encoder.layer{layer}.{sublayer}"
+    scope = scope_of(bundle, f"layer{layer}.{sublayer}")
     if sublayer == "feed_forward":
         post = bundle.config.norm_order == "post"
-        before = f"encoder.layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}"
+        before = scope_of(bundle, f"layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}")
     else:
-        before = f"encoder.layer{layer - 1}.residual" if layer else start_site(bundle)
+        before = scope_of(bundle, f"layer{layer - 1}.residual") if layer else start_site(bundle)
     return _first(trace, before), _first(trace, f"{scope}.output"), _first(trace, f"{scope}.residual")
 
 
 def _embedding_parts(bundle: Bundle, trace: Trace, token: int) -> dict[str, Tensor]:
     if bundle.config.embedding_norm:
         return {"normed_embedding": _first(trace, start_site(bundle))[token]}
-    scope = "encoder.embedding"
+    scope = scope_of(bundle, "embedding")
     scaled = f"{scope}.scaled_embedding"
     parts = {"token_embedding": _first(trace, scaled if scaled in trace else f"{scope}.token_embedding")[token]}
     if (segment := f"{scope}.segment_embedding") in trace:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from transformer_core.layers.embeddings import InputEmbedding
-from transformer_core.models import Bert, Classifier, Encoder, Gpt, MaskedDecoder, Translation
+from transformer_core.models import Bert, Classifier, Encoder, Gpt, MaskedDecoder, SentenceEncoder, Translation
 from transformer_core.text import Tokenizer
 from transformer_core.text.lexicon import CONTINUATION
 
@@ -34,7 +34,7 @@ def reading_part(model: nn.Module) -> Encoder | MaskedDecoder:
     Raises:
         ValueError: the model is of no kind that reads text so.
     """
-    if isinstance(model, Classifier | Bert | Translation):
+    if isinstance(model, Classifier | Bert | SentenceEncoder | Translation):
         return model.encoder
     if isinstance(model, Gpt):
         return model.decoder

@@ -1,0 +1,80 @@
+"""The encoder page's curves over stages: verdicts, probes and margins by depth, and maps as the weights are shuffled.
+
+Arrays come from transformer_core.analysis.encoder. Read next: encoder_bars.py.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+HEIGHT = 250
+
+
+def stage_lines(
+    stages: Sequence[str],
+    series: Mapping[str, np.ndarray],
+    words: Mapping[str, str],
+    *,
+    domain: tuple[float, float] | None = None,
+    level: float | None = None,
+    spread: Mapping[str, np.ndarray] | None = None,
+    format: str = ".2f",
+    height: int = HEIGHT,
+) -> Chart:
+    """Draw one line a series over named stages.
+
+    Shapes:
+        every series, and its spread: (stage,)
+
+    Args:
+        words: stage and value, the titles of the axes.
+        domain: the ends of the values' axis, else those of the data.
+        level: where a horizontal rule stands.
+        spread: half the height of the band around a series.
+        format: of the numbers, in d3's notation.
+    """
+    names, spread = list(series), spread or {}
+    half = [spread.get(name, np.zeros(len(stages))) for name in names]
+    values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
+    reach = np.concatenate(half)
+    data = records(
+        stage=list(stages) * len(names),
+        value=values,
+        low=values - reach,
+        high=values + reach,
+        series=np.repeat(names, len(stages)).tolist(),
+    )
+    scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
+    legend = alt.Legend(title=None, orient="top", labelLimit=420, columns=2 if len(names) <= 2 else 3, symbolSize=90)
+    look = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
+    base = alt.Chart(data).encode(
+        x=alt.X("stage:N", scale=alt.Scale(domain=list(stages)), title=words["stage"], axis=alt.Axis(labelAngle=0)),
+        color=alt.Color("series:N", scale=look, legend=legend),
+    )
+    height_of = alt.Y("value:Q", title=words["value"], scale=scale, axis=alt.Axis(minExtent=44))
+    layers: list[alt.Chart] = []
+    if spread:
+        layers.append(base.mark_errorbar(opacity=0.5).encode(y=alt.Y("low:Q", title=words["value"]), y2="high:Q"))
+    if level is not None:
+        rule = alt.Chart(records(level=[level])).mark_rule(color=HUES["residual"], strokeDash=[4, 4])
+        layers.append(rule.encode(y=alt.Y("level:Q", scale=scale)))
+    dashes = [list(DASHES[place % len(DASHES)]) for place in range(len(names))]
+    lines = base.encode(
+        y=height_of,
+        tooltip=["series:N", "stage:N", alt.Tooltip("value:Q", format=format, title=words["value"])],
+    )
+    layers.append(
+        lines.mark_line(strokeWidth=2.5).encode(
+            strokeDash=alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=dashes), legend=None)
+        )
+    )
+    layers.append(
+        lines.mark_point(filled=True, size=70, opacity=1).encode(
+            shape=alt.Shape("series:N", scale=alt.Scale(domain=names, range=list(SHAPES[: len(names)])), legend=legend)
+        )
+    )
+    return alt.layer(*layers).properties(width="container", height=height)

@@ -1,0 +1,115 @@
+"""A text as a strip of its tokens, each as wide as it reads, coloured by a number in bits.
+
+Arrays come from transformer_core.analysis.gpt. Read next: gpt.py.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import HUES, Chart, records
+
+LINE = 92
+MOST_LETTERS = 18
+SURPRISE = ("#fdf0f5", "#f3b6cf", "#d8578f", "#8c1450")
+NEUTRAL, DARK, WHITE = "#dedbe3", "#1d1a26", "#ffffff"
+ROW_HEIGHT = 34
+PLACE = "place"  # names the selection: how many tokens have been read before the token that was clicked
+MOST_BITS = 12.0
+
+
+def width_of(label: str) -> int:
+    """Return how many columns of a monospaced font a label takes; a Chinese character takes two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in label)
+
+
+def shortened(label: str) -> str:
+    """Return a label that fits a cell."""
+    return label if len(label) <= MOST_LETTERS else f"{label[: MOST_LETTERS - 1]}…"
+
+
+def laid_out(labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the line, the left and the right end of each cell, as of text in lines of LINE columns."""
+    lines, lefts, rights = [], [], []
+    line = left = 0
+    for label in labels:
+        right = left + max(1, width_of(label)) + 1
+        if right > LINE and left:
+            line, left, right = line + 1, 0, right - left
+        lines.append(line)
+        lefts.append(left)
+        rights.append(right)
+        left = right
+    return np.array(lines), np.array(lefts), np.array(rights)
+
+
+def text_strip(
+    labels: Sequence[str],
+    bits: Sequence[float],
+    about: Mapping[str, Sequence[object]],
+    words: Mapping[str, str],
+    *,
+    chosen: int,
+    marked: Sequence[bool] = (),
+) -> Chart:
+    """Draw a text with its tokens' surprisal; a click on a token reports its place.
+
+    Shapes:
+        bits: (pos,), not a number where there is none
+
+    Args:
+        labels: one a token; the label after the last stands for what is not written yet.
+        about: what the tooltip tells of each token, by the name shown.
+        words: token, bits, place.
+        chosen: the place that is ringed.
+        marked: tokens with a line under them.
+    """
+    shown = [shortened(label) for label in labels]
+    line, left, right = laid_out(shown)
+    scale = alt.Scale(domain=[0, MOST_BITS], range=list(SURPRISE), clamp=True)
+    columns = {f"about{index}": list(values) for index, values in enumerate(about.values())}
+    data = records(
+        place=list(range(len(shown))),
+        label=shown,
+        bits=np.asarray(bits, dtype=float).round(4),
+        known=np.isfinite(np.asarray(bits, dtype=float)).tolist(),
+        line=line,
+        left=left + 0.08,
+        right=right - 0.08,
+        middle=(left + right) / 2,
+        under=list(marked) or [False] * len(shown),
+        **columns,
+    )
+    lines = alt.Y("line:O", axis=None, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.06))
+    across = alt.X("left:Q", axis=None, scale=alt.Scale(domain=[0, LINE], nice=False))
+    told = (alt.Tooltip(f"{field}:N", title=name) for field, name in zip(columns, about, strict=True))
+    tooltip = [alt.Tooltip("label:N", title=words["token"]), *told]
+    legend = alt.Legend(
+        orient="top", direction="horizontal", gradientLength=220, gradientThickness=10, tickCount=4, titleLimit=400
+    )
+    base = alt.Chart(data)
+    pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
+    colour = alt.Color("bits:Q", scale=scale, title=words["bits"], legend=legend)
+    cells = (
+        base.mark_rect(cornerRadius=3, cursor="pointer")
+        .encode(x=across, x2="right:Q", y=lines, color=alt.condition("datum.known", colour, alt.value(NEUTRAL)))
+        .encode(tooltip=tooltip)
+        .add_params(pick)
+    )
+    ring = base.transform_filter(alt.datum.place == chosen).mark_rect(
+        cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=3
+    )
+    rule = base.transform_filter(alt.datum.under).mark_rect(cornerRadius=3, filled=False, stroke=HUES["query"])
+    text = base.mark_text(font="monospace", fontSize=13, cursor="pointer").encode(
+        x="middle:Q",
+        y=lines,
+        text="label:N",
+        tooltip=tooltip,
+        color=alt.condition(f"datum.bits > {0.52 * MOST_BITS}", alt.value(WHITE), alt.value(DARK)),
+    )
+    edges = {"x": across, "x2": "right:Q", "y": lines}
+    layers = (cells, rule.encode(**edges), ring.encode(**edges), text)
+    height = ROW_HEIGHT * int(line.max() + 1)
+    return alt.layer(*layers).properties(width="container", height=height)

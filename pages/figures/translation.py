@@ -1,0 +1,289 @@
+"""A translation as pictures: lines between two sentences, what could have come at a step, and a step's rows by head.
+
+Arrays come from transformer_core.analysis.translation. Read next: translation_tree.py.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import HUES, Chart, records
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Panel, Scale
+
+LINE = 26
+LEAST_DRAWN = 0.02
+MOST_LETTERS = 18
+
+
+def clipped(label: str) -> str:
+    """Return a label short enough for a picture."""
+    return label if len(label) <= MOST_LETTERS else f"{label[: MOST_LETTERS - 1]}…"
+
+
+def _heights(count: int, most: int) -> np.ndarray:
+    return (np.arange(count) + 0.5) * most / count
+
+
+def lines_chart(
+    weights: np.ndarray,
+    source: Sequence[str],
+    words: Sequence[str],
+    said: Mapping[str, str],
+    *,
+    step: int,
+) -> Chart:
+    """Draw the source, the words written so far, and a line from each of these to where it looks.
+
+    Shapes:
+        weights: (step, source_pos), from 0 to 1
+
+    Args:
+        source, words: labels; of the words only those up to `step` are drawn.
+        said: source, target, weight: titles.
+        step: whose lines stand out; point at another word and its own do.
+    """
+    rows = weights[: step + 1]
+    most = max(len(source), len(words))
+    right, left = _heights(len(words), most), _heights(len(source), most)
+    places = [(row, col) for row, col in np.argwhere(rows >= LEAST_DRAWN).tolist() if row != step]
+    places += [(step, col) for col in range(len(source))]
+    lines = records(
+        step=[row for row, _ in places],
+        word=[words[row] for row, _ in places],
+        source=[source[col] for _, col in places],
+        weight=[float(rows[place]) for place in places],
+        y=[float(left[col]) for _, col in places],
+        y2=[float(right[row]) for row, _ in places],
+        x=[0.0] * len(places),
+        x2=[1.0] * len(places),
+    )
+    hover = alt.selection_point(name="pointed", fields=["step"], on="pointerover", clear="pointerout", empty=False)
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.9, 1.9]))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, most], reverse=True))
+    shown = alt.condition(
+        f"datum.step === {step} || (isValid(pointed.step) && datum.step === pointed.step[0])",
+        alt.Opacity("weight:Q", scale=alt.Scale(domain=[0, 0.6], range=[0.08, 1], clamp=True), legend=None),
+        alt.value(0.07),
+    )
+    rules = (
+        alt.Chart(lines)
+        .mark_rule(color=HUES["weights"], strokeCap="round")
+        .encode(
+            x=x,
+            y=y,
+            x2="x2:Q",
+            y2="y2:Q",
+            opacity=shown,
+            strokeWidth=alt.StrokeWidth("weight:Q", scale=alt.Scale(domain=[0, 1], range=[0.6, 11]), legend=None),
+            tooltip=[
+                alt.Tooltip("word:N", title=said["target"]),
+                alt.Tooltip("source:N", title=said["source"]),
+                alt.Tooltip("weight:Q", title=said["weight"], format=".4f"),
+            ],
+        )
+    )
+    return alt.layer(
+        rules,
+        *_source_side(rows[step], source, left, said, x, y),
+        _target_side(words, right, said, x, y, step).add_params(hover),
+    ).properties(width="container", height=LINE * most + 8)
+
+
+def _source_side(
+    weights: np.ndarray, source: Sequence[str], heights: np.ndarray, said: Mapping[str, str], x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
+    data = records(
+        source=[clipped(label) for label in source],
+        whole=list(source),
+        weight=weights,
+        number=[f"{weight:.2f}" for weight in weights],
+        y=heights,
+        x=[-0.02] * len(source),
+        far=[-0.88] * len(source),
+    )
+    top = float(weights.max())
+    tooltip = [
+        alt.Tooltip("whole:N", title=said["source"]),
+        alt.Tooltip("weight:Q", title=said["weight"], format=".4f"),
+    ]
+    base = alt.Chart(data).encode(y=y, tooltip=tooltip)
+    names = base.mark_text(align="right", fontSize=14, color=HUES["key"]).encode(x=x, text="source:N")
+    strong = alt.condition(f"datum.weight >= {top / 2}", alt.value(1.0), alt.value(0.55))
+    numbers = base.mark_text(align="left", fontSize=12, color=HUES["weights"]).encode(
+        x=alt.X("far:Q", axis=None), text="number:N", opacity=strong
+    )
+    return [names, numbers]
+
+
+def _target_side(
+    words: Sequence[str], heights: np.ndarray, said: Mapping[str, str], x: alt.X, y: alt.Y, step: int
+) -> alt.Chart:
+    drawn = words[: step + 1]
+    data = records(
+        step=list(range(len(drawn))),
+        word=[clipped(label) for label in drawn],
+        whole=list(drawn),
+        y=heights[: len(drawn)],
+        x=[1.02] * len(drawn),
+    )
+    chosen = f"datum.step === {step}"
+    return (
+        alt.Chart(data)
+        .mark_text(align="left", color=HUES["query"], cursor="pointer")
+        .encode(
+            x=x,
+            y=y,
+            text="word:N",
+            size=alt.condition(chosen, alt.value(17), alt.value(14)),
+            opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.75)),
+            tooltip=[alt.Tooltip("step:Q", title="k"), alt.Tooltip("whole:N", title=said["target"])],
+        )
+    )
+
+
+def likeliest_bars(
+    labels: Sequence[str], probabilities: np.ndarray, said: Mapping[str, str], *, written: int = 0
+) -> Chart:
+    """Draw the likeliest words of one step as bars, in order.
+
+    Shapes:
+        probabilities: (rank,), falling
+
+    Args:
+        said: word, probability, and marks of the one that was written and of the others: written, passed.
+        written: the rank of the word that was written.
+    """
+    names = [f"{rank + 1} · {clipped(label)}" for rank, label in enumerate(labels)]
+    is_written = [said["written"] if rank == written else said["passed"] for rank in range(len(names))]
+    data = records(word=names, whole=list(labels), probability=probabilities, kind=is_written)
+    y = alt.Y("word:N", sort=names, title=None, axis=alt.Axis(labelFontSize=13, labelLimit=200, labelOverlap=False))
+    x = alt.X(
+        "probability:Q",
+        title=said["probability"],
+        scale=alt.Scale(domain=[0, 1.12]),
+        axis=alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
+    )
+    tooltip = [
+        alt.Tooltip("whole:N", title=said["word"]),
+        alt.Tooltip("probability:Q", title=said["probability"], format=".4%"),
+    ]
+    colour = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=[said["written"], said["passed"]], range=[HUES["query"], HUES["residual"]]),
+        legend=alt.Legend(orient="top", direction="horizontal"),
+    )
+    base = alt.Chart(data).encode(x=x, y=y, tooltip=tooltip)
+    bars = base.mark_bar(height=15, cornerRadiusEnd=3).encode(color=colour)
+    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(
+        text=alt.Text("probability:Q", format=".1%"), color=colour
+    )
+    return alt.layer(bars, numbers).properties(width="container", height=26 * len(names) + 16)
+
+
+def step_rows(
+    self_row: np.ndarray,
+    cross_row: np.ndarray,
+    read: tuple[str, ...],
+    source: tuple[str, ...],
+    said: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
+) -> MatrixFigure:
+    """Draw one step's rows of one layer: a line a head, over the words read so far and over the source.
+
+    Shapes:
+        self_row: (head, step); cross_row: (head, source_pos)
+
+    Args:
+        said: head, mean, read, source, self, cross, weight: names of axes and panels.
+    """
+    rows = Axis(said["head"], (*map(str, range(len(self_row))), said["mean"]))
+    panels = tuple(
+        Panel(
+            name,
+            said[name],
+            np.concatenate([values, values.mean(0, keepdims=True)]),
+            Scale("probability", 0.0, 1.0),
+            cols=Axis(said[axis], labels, key=axis),
+        )
+        for name, axis, values, labels in (("self", "read", self_row, read), ("cross", "source", cross_row, source))
+    )
+    return MatrixFigure(
+        panels,
+        rows,
+        Axis(said["source"], source, key="source"),
+        ui,
+        detail="exact",
+        layout="single",
+        quantity=said["weight"],
+        filename="translation_step",
+        version=version,
+    )
+
+
+def mean_matrix(
+    weights: np.ndarray,
+    words: tuple[str, ...],
+    source: tuple[str, ...],
+    said: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    title: str,
+    version: str,
+    note: str = "",
+) -> MatrixFigure:
+    """Draw one matrix of cross-attention: what each word written looked at, mean over heads.
+
+    Shapes:
+        weights: (step, source_pos)
+
+    Args:
+        said: query, key, weight.
+    """
+    return MatrixFigure(
+        (Panel("mean", title, weights, Scale("probability", 0.0, 1.0)),),
+        Axis(said["query"], words),
+        Axis(said["key"], source),
+        ui,
+        detail="exact",
+        link="attention",
+        quantity=said["weight"],
+        note=note,
+        filename="translation_mean",
+        version=version,
+    )
+
+
+def hiding_chart(weights: np.ndarray, change: np.ndarray, source: Sequence[str], said: Mapping[str, str]) -> Chart:
+    """Draw each source word: how much it is looked at, against what hiding it does.
+
+    Shapes:
+        weights, change: (source_pos,), shares
+
+    Args:
+        said: source, weight, points.
+    """
+    data = records(
+        source=[clipped(label) for label in source],
+        place=list(range(len(source))),
+        weight=weights,
+        points=100 * change,
+        zero=[0.0] * len(source),
+    )
+    high = max(float(weights.max()), 0.05) * 1.15
+    x = alt.X("weight:Q", title=said["weight"], scale=alt.Scale(domain=[0, high]), axis=alt.Axis(format=".2f"))
+    y = alt.Y("points:Q", title=said["points"], scale=alt.Scale(padding=24), axis=alt.Axis(minExtent=46))
+    tooltip = [
+        alt.Tooltip("source:N", title=said["source"]),
+        alt.Tooltip("weight:Q", title=said["weight"], format=".4f"),
+        alt.Tooltip("points:Q", title=said["points"], format="+.2f"),
+    ]
+    base = alt.Chart(data).encode(x=x, tooltip=tooltip)
+    stems = base.mark_rule(color=HUES["residual"], opacity=0.5).encode(y=alt.Y("zero:Q"), y2="points:Q")
+    dots = base.mark_circle(size=90, color=HUES["key"], opacity=0.9).encode(y=y)
+    names = base.mark_text(align="left", dx=8, dy=-7, fontSize=13, color=HUES["key"]).encode(y=y, text="source:N")
+    return alt.layer(stems, dots, names).properties(width="container", height=300)

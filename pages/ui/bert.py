@@ -1,0 +1,174 @@
+"""What the parts of the BERT page share: hidden words, the sentence as it is read, and the second sentence.
+
+Read next: bert_fill.py.
+"""
+
+import re
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
+from pages.ui.language import plain, t
+from pages.ui.url import choose_from_list, current, forget, keep, widget_key, write
+from transformer_core.analysis.bert.hiding import Hidden, encode_masks, hidden_text, own_places
+from transformer_core.analysis.bert.pairs import encode_pair
+from transformer_core.text import Encoding
+
+EXAMPLE = "A man in a red shirt is riding a horse."
+SECOND = "A cowboy on a brown horse is outside."
+HIDDEN, MASK_PLACE = "bert_hidden", "bert_mask"
+NOTHING = "none"
+LEAST_TOKENS = 4
+CODE = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){0,127}")
+
+
+def asked_of(view: View) -> dict[str, Any]:
+    """Return the model and the text by keyword, with room for a token at least."""
+    return view.asked | {"n_tokens": max(LEAST_TOKENS, len(view.encoding))}
+
+
+def _usual(encoding: Encoding) -> tuple[int, ...]:
+    """Return what is hidden where nobody chose: the last word, or nothing where the text has a mask of its own."""
+    own = own_places(encoding)
+    typed = any(special and end for special, (_, end) in zip(encoding.special, encoding.offsets, strict=True))
+    words = [place for place in own if any(map(str.isalnum, encoding.labels[place]))]
+    return () if typed or not own else ((words or own)[-1],)
+
+
+def _linked(own: tuple[int, ...], usual: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the places that the link or another page's visit names; say so where they are none."""
+    asked = current(HIDDEN)
+    if asked is None or asked == NOTHING:
+        return usual if asked is None else ()
+    places = tuple(map(int, asked.split("."))) if CODE.fullmatch(str(asked)) else ()
+    if not places or not set(places) <= set(own):
+        options = f"{own[0]} … {own[-1]}" if own else NOTHING
+        message = t("url.unknown", name=HIDDEN, asked=plain(str(asked)[:80]), options=options)
+        st.toast(message, icon=":material/link_off:", duration="infinite")
+        return usual
+    return tuple(sorted(set(places)))
+
+
+def choose_hidden(view: View) -> Hidden | None:
+    """Show the sentence as chips of which a click hides one, and return what is hidden; None where nothing can be."""
+    if view.bundle.tokenizer.mask_id is None:
+        st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")
+        return None
+    asked = asked_of(view)
+    encoding = encode_masks(view.bundle, asked["text"], asked["n_tokens"])
+    own, usual, key = own_places(encoding), _usual(encoding), widget_key(HIDDEN)
+    if not isinstance(st.session_state.get(key), list):
+        st.session_state[key] = list(_linked(own, usual))
+    elif st.session_state[key] == st.session_state.get(f"{key} usual"):
+        st.session_state[key] = list(usual)
+    else:
+        st.session_state[key] = [place for place in st.session_state[key] if place in own]
+    st.session_state[f"{key} usual"] = list(usual)
+    chosen = st.pills(
+        t("bert.hide"),
+        own,
+        selection_mode="multi",
+        format_func=lambda place: plain(encoding.labels[place]),
+        key=key,
+    )
+    hidden = tuple(sorted(chosen))
+    keep(HIDDEN, _code(hidden), _code(usual))
+    read = hidden_text(view.bundle, asked["text"], asked["n_tokens"], hidden)
+    if not read.places:
+        st.info(t("bert.hide_one"), icon=":material/visibility_off:")
+        return None
+    return read
+
+
+def _code(places: tuple[int, ...]) -> str:
+    return ".".join(map(str, places)) or NOTHING
+
+
+def hide_only(place: int) -> None:
+    """Hide one token in place of all that are hidden; only in a callback."""
+    st.session_state[widget_key(HIDDEN)] = [place]
+
+
+def chosen_places(read: Hidden) -> tuple[int, ...]:
+    """Return the places that were chosen, without the masks that the text spells out."""
+    return tuple(place for place, id_ in zip(read.places, read.true_ids, strict=True) if id_ is not None)
+
+
+def called(read: Hidden, place: int) -> str:
+    """Return what a mask is called in a list: its place, and what stood there."""
+    known = read.true_ids[read.places.index(place)] is not None
+    return f"{place} · {read.original.labels[place]}" if known else f"{place} · {t('bert.typed_mask')}"
+
+
+def choose_mask(read: Hidden) -> int:
+    """Show the list of masks where there are several, and return the place of the one chosen."""
+    if len(read.places) == 1:
+        return read.places[0]
+    options = {str(place): called(read, place) for place in read.places}
+    if str(current(MASK_PLACE)) not in options:
+        forget(MASK_PLACE)
+    return int(choose_from_list(t("bert.which_mask"), options, name=MASK_PLACE) or read.places[0])
+
+
+def show_sentence(read: Hidden) -> None:
+    """Show the sentence as the model reads it, each mask with its place."""
+    text, parts, end = read.original.text, [], 0
+    for place in read.places:
+        start, stop = read.original.offsets[place]
+        parts += [escape(text[end:start]), _mask(place)]
+        end = stop
+    parts.append(escape(text[end:]))
+    st.html(f'<div dir="auto" style="font-size:1.35rem;line-height:2.1;margin:0.1em 0">{"".join(parts)}</div>')
+
+
+def _mask(place: int) -> str:
+    style = "background:#8a55d0;color:#fff;border-radius:6px;padding:0.05em 0.45em;font-size:0.85em;font-weight:600"
+    return f'<span style="{style}">[MASK]<sub style="font-size:0.65em;opacity:0.85"> {place}</sub></span>'
+
+
+def masked_view(view: View, read: Hidden) -> View:
+    """Return the view that reads the sentence with its masks, spelled out where that gives the same tokens."""
+    text, parts, end = read.original.text, [], 0
+    spelled = view.bundle.tokenizer.token_of(view.bundle.tokenizer.mask_id or 0)
+    for place in read.places:
+        start, stop = read.original.offsets[place]
+        parts += [text[end:start], spelled]
+        end = stop
+    whole = view.bundle.tokenizer.encode("".join([*parts, text[end:]]), max_len=asked_of(view)["n_tokens"])
+    return replace(view, encoding=whole if whole.ids == read.masked.ids else read.masked)
+
+
+def most_tokens(view: View) -> int:
+    """Return how many tokens of a pair are read at most."""
+    return min(MOST_TOKENS, view.bundle.config.max_len)
+
+
+def choose_second(view: View) -> Encoding | None:
+    """Show the line for the second sentence and return the pair; None where there is none to judge, which is said."""
+    if not view.bundle.config.pair_head:
+        st.info(t("bert.no_pair_head", name=plain(view.bundle.name)), icon=":material/info:")
+        return None
+    second = write(t("bert.second"), name="bert_second", default=SECOND)
+    if not second.strip():
+        st.info(t("bert.second_empty"), icon=":material/info:")
+        return None
+    if len(second) > MOST_CHARACTERS:
+        message = t("text.too_long", count=f"{len(second):,}", most=f"{MOST_CHARACTERS:,}")
+        st.info(message, icon=":material/info:")
+        return None
+    try:
+        pair = encode_pair(view.bundle, view.encoding.text, second, most_tokens(view))
+    except ValueError as error:
+        st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
+        return None
+    if pair.truncated:
+        st.caption(t("bert.pair_cut", count=pair.truncated, most=most_tokens(view)))
+    return pair
+
+
+def asked_of_pair(view: View, pair: Encoding) -> dict[str, Any]:
+    """Return the model and both sentences by keyword, as functions of the library take them."""
+    return {"bundle": view.bundle, "text": view.encoding.text, "pair": pair.pair, "n_tokens": most_tokens(view)}

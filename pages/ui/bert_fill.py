@@ -1,0 +1,159 @@
+"""The page's part on hidden words: the guesses behind every mask, and every word of the sentence hidden in turn.
+
+Read next: bert_layers.py.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from pages.figures.bert import each_chart
+from pages.figures.gpt import expected_bars
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.bert import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
+from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.url import switch
+from transformer_core.analysis.bert.filling import Filled, each_hidden, fill_in
+from transformer_core.analysis.bert.hiding import Hidden
+
+TOP = 8
+MOST_SHOWN = 4
+MOST_OPTIONS = 20
+CANDIDATES = 3
+OTHER = "other"
+
+
+def fill_part(view: View) -> View:
+    """Show the chips, the sentence with its masks, and the guesses; return the view that is under the glass."""
+    chips, asking = st.columns([5, 1], vertical_alignment="bottom", gap="medium")
+    with chips:
+        read = choose_hidden(view)
+    if read is None:
+        return view
+    with asking:
+        first = switch(t("bert.predict_first"), name="bert_predict", default=False)
+    show_sentence(read)
+    answer = ask(fill_in, **asked_of(view), hidden=chosen_places(read), top=TOP)
+    if len(read.places) == 1:
+        _one(view, read, answer, 0, first)
+    else:
+        columns = st.columns(2, gap="large")
+        for row in range(min(MOST_SHOWN, len(read.places))):
+            with columns[row % 2]:
+                _one(view, read, answer, row, first)
+        if len(read.places) > MOST_SHOWN:
+            st.caption(t("bert.more_masks", shown=MOST_SHOWN, count=len(read.places)))
+    _hardest(view)
+    return masked_view(view, read)
+
+
+def _one(view: View, read: Hidden, answer: Answer[Filled], row: int, predict_first: bool) -> None:
+    found = answer.value
+    if predict_first and not _predicted(view, read, found, row):
+        return
+    if len(read.places) == 1:
+        bars, numbers = st.columns([3, 2], gap="large")
+    else:
+        st.subheader(plain(called(read, read.places[row])), anchor=False)
+        bars = numbers = st.container()
+    with bars:
+        _bars(answer, row)
+    with numbers:
+        _truth(found, row)
+
+
+def _predicted(view: View, read: Hidden, found: Filled, row: int) -> bool:
+    best = dict(zip(map(str, found.ids[row][:CANDIDATES].tolist()), found.labels[row], strict=False))
+    if found.true_ids[row] >= 0:
+        best[str(found.true_ids[row])] = found.true_labels[row]
+    options = {id_: plain(label) for id_, label in sorted(best.items(), key=lambda pair: pair[1])}
+    about = f"bert {view.bundle.name} {read.masked.ids} {row}"
+    guess = predict(t("bert.which_word", mask=plain(called_blind(read, row))), options, about=about)
+    if guess is None:
+        return False
+    st.markdown(judged(guess, str(found.ids[row][0]), options))
+    return True
+
+
+def called_blind(read: Hidden, row: int) -> str:
+    """Return what a mask is called where its word shall not be told."""
+    return f"[MASK] {read.places[row]}"
+
+
+def _bars(answer: Answer[Filled], row: int) -> None:
+    found = answer.value
+    ids, true_id = found.ids[row].tolist(), int(found.true_ids[row])
+    inside = ids.index(true_id) if true_id in ids else None
+    outside: tuple[str, float, int] | None = None
+    if true_id >= 0 and inside is None:
+        outside = (found.true_labels[row], float(found.true_probabilities[row]), int(found.true_ranks[row]))
+    words = {
+        "probability": t("bert.axis_probability"),
+        "expected": t("bert.bar_guess"),
+        "came": t("bert.bar_true"),
+        "others": t("bert.bar_others"),
+        "rest": t("bert.rest", count=f"{found.vocabulary - len(ids) - (outside is not None):,}"),
+    }
+    rest = max(0.0, 1.0 - float(found.probabilities[row].sum()))
+    chart = expected_bars(found.labels[row], found.probabilities[row], rest, words, came=outside, inside=inside)
+    label = t("bert.bars_label", place=int(found.places[row]), count=len(ids))
+    show_chart(chart, answer, key=f"bert_guesses_{row}", stem=f"bert_mask_{int(found.places[row])}", label=label)
+
+
+def _truth(found: Filled, row: int) -> None:
+    if found.true_ids[row] < 0:
+        st.markdown(t("bert.typed_told"))
+        return
+    word, chance, rank = st.columns(3)
+    word.metric(t("bert.true_word"), found.true_labels[row])
+    chance.metric(t("bert.true_probability"), f"{found.true_probabilities[row]:.1%}")
+    rank.metric(t("bert.true_rank"), f"{int(found.true_ranks[row]):,}")
+    right = found.true_ranks[row] == 1
+    values: dict[str, Any] = {"guess": plain(found.labels[row][0]), "vocabulary": f"{found.vocabulary:,}"}
+    st.markdown(t("bert.told_right" if right else "bert.told_wrong", word=plain(found.true_labels[row]), **values))
+    st.caption(section("bert", "fill_try"))
+
+
+def _hardest(view: View) -> None:
+    box = lazy_box(t("bert.try_hardest"), icon=":material/science:", key="bert_hardest_open")
+    if box is None:
+        return
+    with box:
+        with st.spinner(t("bert.hiding_each")):
+            answer = ask_once(each_hidden, **asked_of(view))
+        found = answer.value
+        named = {str(place): f"{place} {plain(label)}" for place, label in zip(found.places, found.labels, strict=True)}
+        options = dict(list(named.items())[:MOST_OPTIONS])
+        if len(named) > MOST_OPTIONS:
+            options[OTHER] = t("bert.another_word")
+        guess = predict(
+            section("bert", "try_hardest"), options, about=f"hardest {view.bundle.name} {view.encoding.text}"
+        )
+        if guess is None:
+            return
+        least = int(found.probabilities.argmin())
+        hardest = str(found.places[least])
+        st.markdown(judged(guess, hardest if hardest in options else OTHER, options))
+        st.markdown(
+            t(
+                "bert.each_measured",
+                count=len(found.places),
+                share=f"{found.share_first:.0%}",
+                word=plain(found.labels[least]),
+                chance=f"{found.probabilities[least]:.2%}",
+                guess=plain(found.guesses[least]),
+            )
+        )
+        chart = each_chart(
+            found.labels,
+            found.places.tolist(),
+            found.probabilities,
+            found.ranks,
+            found.guesses,
+            found.guess_probabilities,
+            strings("bert"),
+        )
+        show_chart(chart, answer, key="bert_each", stem="bert_each_word_hidden", label=t("bert.each_label"))

@@ -1,0 +1,121 @@
+"""The page's part on layers: what the masked-word head would say from each layer's vectors.
+
+Read next: bert_pair.py.
+"""
+
+import streamlit as st
+
+from pages.figures.bert import follow_chart
+from pages.figures.gpt_lens import lens_board, stage_names
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.bert import (
+    asked_of,
+    called,
+    choose_hidden,
+    choose_mask,
+    chosen_places,
+    hide_only,
+    masked_view,
+    show_sentence,
+)
+from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.charts import show_chart
+from pages.ui.gpt import clickable
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
+
+TOP = 5
+NAMED = 3
+FEW, MOST = 1 / 3, 2 / 3
+
+
+def layers_part(view: View) -> View:
+    """Show one mask from stage to stage, then every word of the sentence; return the view under the glass."""
+    read = choose_hidden(view)
+    if read is None:
+        return view
+    sentence, which = st.columns([5, 2], vertical_alignment="center", gap="medium")
+    with which:
+        place = choose_mask(read)
+    with sentence:
+        show_sentence(read)
+    answer = ask(by_layer, **asked_of(view), hidden=chosen_places(read), place=place, top=TOP)
+    found, words = answer.value, strings("bert")
+    stages = stage_names(len(found.ranks), words)
+    st.markdown(
+        t(
+            "bert.settled_measured",
+            mask=plain(called(read, place)),
+            word=plain(found.words[0]),
+            chance=f"{found.probabilities[-1, 0]:.1%}",
+            stage=stages[found.settled],
+            rank=f"{int(found.ranks[0, 0]):,}",
+        )
+    )
+    chart, table = st.columns([3, 2], gap="large")
+    with chart:
+        figure = follow_chart(
+            found.words, found.probabilities, found.ranks, words, true_word=found.true_word, settled=found.settled
+        )
+        show_chart(figure, answer, key="bert_layers", stem="bert_layer_by_layer", label=t("bert.layers_label"))
+    with table:
+        st.markdown(_table(found, stages))
+        st.caption(section("bert", f"lens_{view.bundle.config.norm_order}"))
+    _each(view)
+    return masked_view(view, read)
+
+
+def _table(found: ByLayer, stages: list[str]) -> str:
+    head = [t("bert.axis_stage"), *(t("bert.guess_number", number=number + 1) for number in range(NAMED))]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for stage, labels, chances in zip(stages, found.best_labels, found.best_probabilities, strict=True):
+        cells = [f"{plain(label)} {chance:.1%}" for label, chance in zip(labels, chances, strict=True)][:NAMED]
+        lines.append(f"| {stage} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _each(view: View) -> None:
+    box = lazy_box(t("bert.try_each_layer"), icon=":material/science:", key="bert_each_layer_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"bert.settled_{name}") for name in ("few", "some", "most")}
+        question = section("bert", "try_settled").format(layer=view.bundle.config.n_layers - 1)
+        guess = predict(question, options, about=f"settled {view.bundle.name} {view.encoding.text}")
+        if guess is None:
+            return
+        with st.spinner(t("bert.hiding_each")):
+            answer = ask_once(each_by_layer, **asked_of(view))
+        found = answer.value
+        early = int((found.settled < len(found.probabilities) - 1).sum())
+        share = early / len(found.places)
+        outcome = "few" if share < FEW else "most" if share > MOST else "some"
+        measured = t("bert.settled_counted", early=early, count=len(found.places))
+        st.markdown(f"{judged(guess, outcome, options)} {measured}")
+        _board(answer)
+
+
+def _board(answer: Answer[EachByLayer]) -> None:
+    found = answer.value
+    places = found.places.tolist()
+    figure = lens_board(
+        found.firsts,
+        found.first_probabilities,
+        found.probabilities,
+        found.ranks,
+        places,
+        found.labels,
+        found.answers,
+        strings("bert_board") | {name: t(f"bert.{name}") for name in ("embedding", "layer")},
+        chosen=-1,
+    )
+    clickable(
+        figure,
+        answer,
+        key="bert_board",
+        stem="bert_every_word_by_layer",
+        label=t("bert.board_label"),
+        on_place=hide_only,
+    )
+    st.caption(section("bert", "board_note"))

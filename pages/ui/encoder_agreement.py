@@ -1,0 +1,158 @@
+"""The page's part on agreement: every two measures, one sentence and many, and what is left once weights are shuffled.
+
+Read next: encoder_edit.py.
+"""
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from pages.figures.encoder import stage_lines
+from pages.figures.encoder_matrices import agreement_figure, maps_figure
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.charts import show_chart
+from pages.ui.encoder import agreement_of, board_words, has_words, measure_names, signed
+from pages.ui.encoder_tokens import DEFAULT_STEPS, choose_baseline
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose
+from transformer_core.analysis.encoder.agreement import agreement_on_reviews
+from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
+from transformer_core.analysis.encoder.shuffling import SanityCheck, sanity_check
+
+REVIEWS = 24
+SHUFFLES = 3
+
+
+@st.fragment
+def agreement_part(view: View) -> None:
+    """Ask whether the measures agree, show the board, and offer the same over reviews and the sanity check."""
+    if not has_words(view):
+        return
+    baseline = choose_baseline(view)
+    answer = ask_once(measures, **view.asked, steps=DEFAULT_STEPS, baseline=baseline)
+    options = {name: t(f"encoder.agree_{name}") for name in ("close", "loose", "none")}
+    guess = predict(
+        section("encoder", "try_agree"), options | {"show": t("encoder.show")}, about=f"agree {view.bundle.name}"
+    )
+    if guess is not None:
+        _show_board(view, answer, guess, options)
+        _over_reviews(view)
+    _try_shuffling(view)
+
+
+def _show_board(view: View, answer: Answer[Measures], guess: str, options: dict[str, str]) -> None:
+    found = answer.value
+    if math.isnan(found.mean_rho):
+        st.info(t("encoder.no_rho", count=found.count), icon=":material/info:")
+        return
+    if guess in options:
+        st.markdown(judged(guess, agreement_of(found.mean_rho), options))
+    board_place, words_place = st.columns([3, 2], gap="large")
+    with board_place:
+        figure = agreement_figure(
+            {"rho": found.rho}, measure_names(), strings("encoder"), board_words(), version=f"rho|{view.encoding.text}"
+        )
+        show_matrix(figure, key="encoder_rho")
+        export_matrix(figure, answer, key="encoder_rho")
+    with words_place:
+        st.metric(t("encoder.mean_rho"), signed(found.mean_rho), help=t("encoder.rho_help"))
+        st.markdown(_extremes(found))
+        st.markdown(section("encoder", "agree_after"))
+
+
+def _extremes(found: Measures) -> str:
+    """Return which two measures agree most and which least, with how often chance does as well."""
+    names = measure_names()
+    pairs = [(row, col) for row in range(len(names)) for col in range(row) if np.isfinite(found.rho[row, col])]
+    pairs.sort(key=lambda pair: found.rho[pair])
+    lines = [
+        t(
+            f"encoder.{kind}_agreed",
+            one=names[col],
+            other=names[row],
+            rho=signed(float(found.rho[row, col])),
+            chance=f"{found.chance[row, col]:.1%}",
+        )
+        for kind, (row, col) in (("most", pairs[-1]), ("least", pairs[0]))
+    ]
+    return "\n".join(f"- {line}" for line in [*lines, t("encoder.ranked", count=found.count)])
+
+
+def _over_reviews(view: View) -> None:
+    box = lazy_box(t("encoder.over_reviews", count=REVIEWS), icon=":material/library_books:", key="encoder_many_open")
+    if box is None:
+        return
+    with box:
+        with st.spinner(t("encoder.reading", count=REVIEWS)):
+            answer = ask_once(agreement_on_reviews, bundle=view.bundle, count=REVIEWS)
+        found = answer.value
+        st.markdown(t("encoder.many_measured", rho=signed(found.mean_rho), count=found.reviews))
+        figure = agreement_figure(
+            {"rho": found.rho, "same_first": found.same_first},
+            measure_names(),
+            strings("encoder"),
+            board_words(),
+            version="rho of reviews",
+        )
+        show_matrix(figure, key="encoder_many")
+        language = t(f"encoder.corpus_{found.language}")
+        st.caption(t("encoder.many_note", count=found.reviews, language=language))
+        export_matrix(figure, answer, key="encoder_many")
+
+
+def _try_shuffling(view: View) -> None:
+    box = lazy_box(t("encoder.try_shuffle"), icon=":material/shuffle:", key="encoder_shuffle_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"encoder.shuffle_{name}") for name in ("nothing", "attention", "gradients")}
+        guess = predict(section("encoder", "try_shuffle"), options, about=f"shuffle {view.bundle.name}")
+        if guess is None:
+            return
+        with st.spinner(t("encoder.shuffling", count=SHUFFLES)):
+            answer = ask_once(sanity_check, **view.asked, shuffles=SHUFFLES, seed=0)
+        if not np.isfinite(answer.value.mean_rho[1:]).any():
+            st.info(t("encoder.no_rho", count=int(answer.value.words.sum())), icon=":material/info:")
+            return
+        st.markdown(judged(guess, _most_like(answer.value), options))
+        _show_shuffled(view, answer)
+
+
+def _most_like(found: SanityCheck) -> str:
+    """Return which kind of map is most like itself once only the class map has been shuffled away."""
+    left = dict(zip(MEASURES, np.nan_to_num(found.mean_rho[1]).tolist(), strict=True))
+    attention = max(left["rollout"], left["last"])
+    gradients = max(value for name, value in left.items() if name not in ("rollout", "last"))
+    return "nothing" if max(attention, gradients) < 0.5 else "attention" if attention >= gradients else "gradients"
+
+
+def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
+    found = answer.value
+    layer = t("encoder.stage_layer")
+    stages = [
+        layer.format(layer=stage[5:]) if stage[:5] == "layer" else t(f"encoder.stage_{stage}") for stage in found.stages
+    ]
+    words = {"stage": t("encoder.axis_stage"), "value": t("encoder.axis_rho")}
+    series = {name: found.mean_rho[:, place] for place, name in enumerate(measure_names())}
+    spread = {name: found.spread[:, place] for place, name in enumerate(measure_names())}
+    chart = stage_lines(stages, series, words, domain=(-1.0, 1.0), level=0.0, spread=spread, height=330)
+    show_chart(chart, answer, key="encoder_sanity", stem="encoder_sanity", label=t("encoder.sanity_label"))
+    st.caption(t("encoder.sanity_note", count=found.shuffles, seed=found.seed, last=found.seed + found.shuffles - 1))
+    options = dict(zip(MEASURES, measure_names(), strict=True))
+    name = choose(t("encoder.measure"), options, name="encoder_measure", default="integrated")
+    figure = maps_figure(
+        found.maps[:, MEASURES.index(name)],
+        stages,
+        view.encoding.labels,
+        strings("encoder"),
+        board_words(),
+        version=f"{name}|{view.encoding.text}",
+    )
+    show_matrix(figure, key="encoder_maps")
+    export_matrix(figure, answer, key="encoder_maps")
+    st.markdown(section("encoder", "shuffle_after"))

@@ -1,0 +1,129 @@
+"""The page's part on editing: two sentences that differ in a word, and the layer that tells them apart.
+
+Read next: encoder_sure.py.
+"""
+
+import streamlit as st
+
+from pages.figures.encoder import stage_lines
+from pages.figures.encoder_matrices import spread_figure
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import judged, predict
+from pages.ui.charts import show_chart
+from pages.ui.encoder import board_words, class_name, depth_names, has_words
+from pages.ui.exports import export_matrix
+from pages.ui.header import MOST_CHARACTERS, View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import current, set_choice, write
+from pages.ui.verdict import show_verdict
+from transformer_core.analysis.encoder.pairs import SentencePair, sentence_pair
+from transformer_core.analysis.encoder.suggesting import one_word_changed
+
+OTHER = "encoder_other"
+SUGGESTED = "encoder suggested"
+
+
+@st.fragment
+def edit_part(view: View) -> None:
+    """Show a second sentence to edit, both verdicts, how the difference spreads, and where it tells."""
+    if not has_words(view):
+        return
+    other = _write_other(view)
+    if not other.strip() or len(other) > MOST_CHARACTERS:
+        st.info(t("encoder.other_unreadable", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
+        return
+    answer = ask(sentence_pair, **view.asked | {"n_tokens": _most(view)}, other=other)
+    found = answer.value
+    for place, words, probabilities in zip(
+        st.columns(2, gap="large"), (view.encoding.text, other), found.probabilities, strict=True
+    ):
+        with place:
+            st.caption(plain(words[:200]))
+            show_verdict(view.bundle.labels, probabilities.tolist())
+    if not len(found.pairs):
+        st.info(t("encoder.nothing_aligned"), icon=":material/info:")
+        return
+    if not any(found.changed) and len(found.pairs) == len(view.encoding):
+        st.info(t("encoder.same_sentence"), icon=":material/info:")
+        return
+    _show_spread(view, answer)
+    _show_parting(view, answer)
+
+
+def _most(view: View) -> int:
+    return min(view.bundle.config.max_len, max(len(view.encoding), 16) + 16)
+
+
+def _write_other(view: View) -> str:
+    """Show the second sentence; until a person changes it, it is the one that the library suggests for the first."""
+    try:
+        suggested = ask_once(one_word_changed, **view.asked).value.text
+    except ValueError:
+        suggested = view.encoding.text
+    if current(OTHER) in (None, st.session_state.get(SUGGESTED)):
+        set_choice(OTHER, suggested)
+    st.session_state[SUGGESTED] = suggested
+    text_place, button_place = st.columns([5, 1.4], vertical_alignment="bottom")
+    with button_place:
+        st.button(
+            t("encoder.suggest"),
+            icon=":material/lightbulb:",
+            on_click=set_choice,
+            args=(OTHER, suggested),
+            key="encoder_suggest",
+            help=t("encoder.suggest_help"),
+            width="stretch",
+        )
+    with text_place:
+        return write(t("encoder.other"), name=OTHER, default=suggested)
+
+
+def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
+    found = answer.value
+    st.markdown(section("encoder", "spread"))
+    figure = spread_figure(
+        found.spread,
+        depth_names(view, short=True),
+        found.labels,
+        strings("encoder"),
+        board_words(),
+        version=f"spread|{'|'.join(found.labels)}",
+    )
+    show_matrix(figure, key="encoder_spread")
+    export_matrix(figure, answer, key="encoder_spread")
+    if found.farthest >= 0:
+        token = plain(found.labels[found.farthest])
+        st.caption(t("encoder.farthest_equal", token=token, distance=f"{found.spread[-1, found.farthest]:.2f}"))
+
+
+def _show_parting(view: View, answer: Answer[SentencePair]) -> None:
+    found, names = answer.value, depth_names(view)
+    options = {str(depth): name for depth, name in enumerate(names)}
+    guess = predict(section("encoder", "try_edit"), options, about=f"edit {view.bundle.name} {'|'.join(found.labels)}")
+    if guess is None:
+        return
+    st.markdown(judged(guess, str(found.told_apart), options))
+    winner, rival = class_name(view, found.winner), class_name(view, found.rival)
+    st.markdown(
+        t(
+            "encoder.parting_measured",
+            depth=names[found.told_apart],
+            there=f"{found.margins[0, found.told_apart] - found.margins[1, found.told_apart]:+.2f}",
+            last=f"{found.margins[0, -1] - found.margins[1, -1]:+.2f}",
+            label=winner,
+            moved=f"{100 * found.moved:+.1f}",
+        )
+    )
+    margins_place, distance_place = st.columns(2, gap="large")
+    stage = t("encoder.axis_depth")
+    with margins_place:
+        series = {t("encoder.first_sentence"): found.margins[0], t("encoder.second_sentence"): found.margins[1]}
+        words = {"stage": stage, "value": t("encoder.axis_margin", winner=winner, rival=rival)}
+        chart = stage_lines(names, series, words, level=0.0)
+        show_chart(chart, answer, key="encoder_pair", stem="encoder_margins", label=words["value"])
+    with distance_place:
+        words = {"stage": stage, "value": t("encoder.axis_distance")}
+        chart = stage_lines(names, {t("encoder.sentence_distance"): found.distances}, words)
+        show_chart(chart, answer, key="encoder_distance", stem="encoder_distances", label=words["value"])
+    st.markdown(section("encoder", "edit_after"))

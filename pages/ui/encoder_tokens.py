@@ -1,0 +1,136 @@
+"""The page's part on tokens: six measures of what the verdict rests on, with integrated gradients checked.
+
+Read next: encoder_agreement.py.
+"""
+
+import streamlit as st
+
+from pages.figures.encoder_bars import token_bars
+from pages.figures.encoder_matrices import measures_figure
+from pages.ui.asking import Answer, ask_once
+from pages.ui.charts import show_chart
+from pages.ui.encoder import board_words, class_name, has_words, measure_names, token_name
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose, slide
+from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
+from transformer_core.analysis.encoder.saliency import Baseline
+
+INTEGRATED = MEASURES.index("integrated")
+ATTENTION = tuple(MEASURES.index(name) for name in ("rollout", "last"))
+DEFAULT_STEPS, MOST_STEPS = 32, 128
+MOST_OFFERED = 60
+SHOW = -1
+FORMULAS = {
+    "gradient": r"\left\lVert\frac{\partial m}{\partial e_i}\right\rVert_2",
+    "product": r"\frac{\partial m}{\partial e_i}\cdot e_i",
+    "integrated": r"(e_i-e'_i)\cdot\int_0^1\frac{\partial m\,(e'+\alpha(e-e'))}{\partial e_i}\,d\alpha",
+    "occlusion": r"m(x)-m(x\ \text{without}\ x_i)",
+    "rollout": r"\big(\tilde A_L\cdots\tilde A_1\big)_{\text{verdict},\,i}",
+    "last": r"\big(\bar A_L\big)_{\text{verdict},\,i}",
+}
+
+
+@st.fragment
+def tokens_part(view: View) -> None:
+    """Show where attention leads, ask which word counts most, then show all six measures and one of them large."""
+    if not has_words(view):
+        return
+    baseline_place, steps_place = st.columns([2, 3], gap="large")
+    with baseline_place:
+        baseline = choose_baseline(view)
+    with steps_place:
+        steps = int(slide(t("encoder.steps"), 2, MOST_STEPS, name="encoder_steps", default=DEFAULT_STEPS, step=2))
+    answer = ask_once(measures, **view.asked, steps=steps, baseline=baseline)
+    found = answer.value
+    guess = _guess_token(view)
+    shown = range(len(MEASURES)) if guess is not None else ATTENTION
+    figure = measures_figure(
+        found.values[list(shown)],
+        [measure_names()[place] for place in shown],
+        view.encoding.labels,
+        strings("encoder"),
+        board_words(),
+        version=f"{len(shown)}|{baseline}.{steps}|{view.encoding.text}",
+    )
+    show_matrix(figure, key="encoder_measures")
+    if guess is None:
+        return
+    export_matrix(figure, answer, key="encoder_measures")
+    _judge(view, found, guess)
+    _show_one(view, answer)
+
+
+def choose_baseline(view: View) -> Baseline:
+    """Show what integrated gradients start from, as far as the vocabulary has it."""
+    there = ("mask", "zero") if view.bundle.tokenizer.mask_id is not None else ("zero",)
+    options = {name: t(f"encoder.baseline_{name}") for name in there}
+    chosen = choose(t("encoder.baseline"), options, name="encoder_baseline", default=there[0])
+    return "mask" if chosen == "mask" else "zero"
+
+
+def _guess_token(view: View) -> int | None:
+    own = [place for place, special in enumerate(view.encoding.special) if not special][:MOST_OFFERED]
+
+    def called(place: int) -> str:
+        return t("encoder.show") if place == SHOW else plain(view.encoding.labels[place])
+
+    return st.pills(
+        section("encoder", "try_tokens"),
+        [*own, SHOW],
+        format_func=called,
+        key=f"predict tokens {view.bundle.name} {view.encoding.text}",
+    )
+
+
+def _judge(view: View, found: Measures, guess: int) -> None:
+    first = int(found.first[INTEGRATED])
+    same = int((found.first == first).sum())
+    if guess != SHOW:
+        named = token_name(view, first)
+        st.markdown(t("try.right") if guess == first else t("try.wrong", outcome=named))
+    names = [
+        f"{name}: {token_name(view, place) if place >= 0 else '–'}"
+        for name, place in zip(measure_names(), found.first.tolist(), strict=True)
+    ]
+    st.markdown(t("encoder.firsts", same=same, count=len(MEASURES), token=token_name(view, first)))
+    st.caption(" · ".join(names))
+
+
+def _show_one(view: View, answer: Answer[Measures]) -> None:
+    found, checked = answer.value, answer.value.saliency
+    options = dict(zip(MEASURES, measure_names(), strict=True))
+    name = choose(t("encoder.measure"), options, name="encoder_measure", default="integrated")
+    chart_place, words_place = st.columns([3, 2], gap="large")
+    winner, rival = class_name(view, checked.winner), class_name(view, checked.rival)
+    with chart_place:
+        words = strings("encoder") | {
+            "value": t(f"encoder.unit_{name}"),
+            "above": t("encoder.supports", label=winner),
+            "below": t("encoder.opposes", label=winner),
+        }
+        chart = token_bars(found.values[MEASURES.index(name)], view.encoding.labels, words)
+        show_chart(chart, answer, key="encoder_one", stem=f"encoder_{name}", label=f"{options[name]}: {words['value']}")
+    with words_place:
+        st.latex(FORMULAS[name])
+        st.markdown(section("encoder", f"measure_{name}"))
+        st.caption(t("encoder.margin_is", winner=winner, rival=rival, margin=f"{checked.margin:+.3f}"))
+    if name == "integrated":
+        _show_check(found)
+
+
+def _show_check(found: Measures) -> None:
+    """Hold the sum of integrated gradients against the difference of the margins."""
+    checked = found.saliency
+    numbers = {
+        "here": f"{checked.margin:+.4f}",
+        "empty": f"{checked.margin_baseline:+.4f}",
+        "apart": f"{checked.margin - checked.margin_baseline:+.4f}",
+        "summed": f"{checked.summed:+.4f}",
+        "gap": f"{checked.gap:+.1e}",
+    }
+    for place, (name, number) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
+        place.metric(t(f"encoder.check_{name}"), number)
+    st.caption(t("encoder.check_note", steps=checked.steps))

@@ -1,0 +1,137 @@
+"""The page's part on the causal mask: a later word is changed, and the mask is taken off a trained model.
+
+Read next: matrix.py.
+"""
+
+import streamlit as st
+
+from pages.figures.gpt_mask import moved_board, surprise_pairs
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import judged, predict
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import slide, write
+from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
+
+MOST_LETTERS = 60
+ALIKE = 0.05
+
+
+def mask_part(view: View) -> None:
+    """Show what a changed word moves with the mask, then without it, and what taking it off does to a reading."""
+    size = len(view.encoding)
+    where, what = st.columns(2, gap="large")
+    with where:
+        place = size - 1
+        if size > 1:
+            place = size + int(slide(t("gpt.changed"), -size, -1, name="gpt_changed", default=-max(1, size // 3)))
+        st.caption(t("gpt.changed_note", token=plain(view.encoding.labels[place]), place=place))
+    with what:
+        words = write(t("gpt.words"), name="gpt_words", default="dragon")
+    if not words.strip() or len(words) > MOST_LETTERS:
+        st.info(t("gpt.words_needed", most=MOST_LETTERS), icon=":material/info:")
+        return
+    if view.encoding.surface(place)[:1].isspace() and not words[:1].isspace() and len(view.encoding.surface(place)) > 1:
+        words = f" {words}"
+    try:
+        answer = ask_once(changed_word, **view.asked, place=place, words=words)
+    except ValueError as error:
+        st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
+        return
+    if answer.value.place < 0:
+        st.info(t("gpt.nothing_changed"), icon=":material/info:")
+    else:
+        _moved(view, answer, words)
+    _off(view)
+
+
+def _moved(view: View, answer: Answer[Changed], words: str) -> None:
+    found = answer.value
+    start, version = found.place, f"{view.encoding.text}|{words}|{found.place}"
+    exact, places = st.columns([2, 3], vertical_alignment="center")
+    exact.metric(t("gpt.earlier_masked"), _written(found.earlier_masked), help=t("gpt.earlier_help"))
+    guess = None
+    with places:
+        options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
+        if start:
+            question = section("gpt", "try_unmasked").format(count=start)
+            guess = predict(question, options, about=f"moved {view.bundle.name} {version}")
+        else:
+            st.info(t("gpt.nothing_before"), icon=":material/info:")
+    board = moved_board(
+        found.masked,
+        None if guess is None else found.unmasked,
+        found.before,
+        found.after,
+        _words(),
+        strings("matrix") | strings("gpt_matrix"),
+        version=f"{version}|{guess is not None}",
+    )
+    if guess is not None:
+        outcome = "none" if not found.moved_unmasked else "all" if found.moved_unmasked == start else "some"
+        told = t(
+            "gpt.moved_measured",
+            moved=found.moved_unmasked,
+            count=start,
+            greatest=_written(found.earlier_unmasked),
+            chance=f"{found.chance_unmasked[:start].max():.1%}",
+        )
+        st.markdown(f"{judged(guess, outcome, options)} {told}")
+    show_matrix(board, key="gpt_moved")
+    export_matrix(board, answer, key="gpt_moved")
+
+
+def _words() -> dict[str, str]:
+    words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "moved")}
+    return words | {
+        "stage": t("gpt.lens_stage"),
+        "place": t("gpt.token"),
+        "embedding": t("gpt.lens_embedding"),
+        "layer": t("axis.layer"),
+    }
+
+
+def _written(number: float) -> str:
+    return t("gpt.exactly_zero") if number == 0 else f"{number:.3g}"
+
+
+def _off(view: View) -> None:
+    st.subheader(t("gpt.off_heading"), anchor=False)
+    if len(view.encoding) == 1:
+        st.info(t("gpt.nothing_before"), icon=":material/info:")
+        return
+    options = {name: t(f"gpt.off_{name}") for name in ("better", "alike", "worse")}
+    guess = predict(section("gpt", "try_off"), options, about=f"off {view.bundle.name} {view.encoding.text}")
+    if guess is None:
+        return
+    answer = ask_once(without_mask, **view.asked)
+    found = answer.value
+    st.markdown(f"{judged(guess, _outcome(found), options)} {_told(found)}")
+    words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "token")} | {"bits": t("gpt.bits_axis")}
+    show_chart(
+        surprise_pairs(found.labels, found.masked, found.unmasked, words),
+        answer,
+        key="gpt_off",
+        stem="gpt_without_mask",
+        label=t("gpt.off_label"),
+    )
+    st.markdown(section("gpt", "off_after"))
+
+
+def _outcome(found: Unmasked) -> str:
+    change = found.mean_unmasked / found.mean_masked - 1 if found.mean_masked else 0.0
+    return "alike" if abs(change) < ALIKE else "worse" if change > 0 else "better"
+
+
+def _told(found: Unmasked) -> str:
+    return t(
+        "gpt.off_measured",
+        masked=f"{found.mean_masked:.2f}",
+        unmasked=f"{found.mean_unmasked:.2f}",
+        right_masked=found.right_masked,
+        right=found.right_unmasked,
+        count=len(found.labels) - 1,
+    )

@@ -1,0 +1,104 @@
+"""What the parts of the translation page share: the translation itself, one of its steps, and whose weights to show.
+
+Read next: translation_steps.py.
+"""
+
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from pages.ui.asking import Answer, ask_once
+from pages.ui.header import View
+from pages.ui.language import t
+from pages.ui.token_choice import choose_layer
+from pages.ui.url import choose, slide
+from transformer_core.analysis.translation.writing import Written, written_greedily
+
+OVERS = ("all", "layer", "head")
+STYLE = """<style>
+.tr-line { display: flex; flex-wrap: wrap; gap: 6px 5px; align-items: flex-start; margin: 2px 0; }
+.tr-side { flex: 0 0 5.2em; font-size: 0.85rem; opacity: 0.75; padding-top: 5px; }
+.tr-word { border: 1px solid color-mix(in srgb, currentColor 24%, transparent); border-radius: 7px; padding: 2px 7px; }
+.tr-word { font-size: 1.02rem; text-align: center; line-height: 1.35; }
+.tr-word small { display: block; font-size: 0.72rem; font-variant-numeric: tabular-nums; opacity: 0.8; }
+.tr-source { border-color: color-mix(in srgb, #d6453f 45%, transparent); }
+.tr-later { opacity: 0.42; border-style: dashed; }
+.tr-now { border: 2px solid #3b76d4; font-weight: 650; }
+</style>"""
+
+
+def translated(view: View) -> Answer[Written]:
+    """Translate the text greedily, once for everybody who asks."""
+    return ask_once(written_greedily, **view.asked)
+
+
+def shown_word(label: str) -> str:
+    """Return a label without the mark of the blank before it."""
+    return label.removeprefix("␣") or label
+
+
+def choose_step(written: Written) -> int:
+    """Show the scrubber over the words written and return the step, from 0; it begins where the model was least sure."""
+    count = len(written.words)
+    if count == 1:
+        return 0
+    unsure = int(written.probabilities.argmin()) + 1
+    return int(slide(t("translation.step"), 1, count, name="translation_step", default=unsure)) - 1
+
+
+def choose_weights(view: View) -> tuple[str, int, int]:
+    """Show whose weights to take and, of one head, which; return that, the layer and the head."""
+    config = view.bundle.config
+    over_place, layer_place, head_place = st.columns([2.2, 1, 1.6])
+    with over_place:
+        overs = {name: t(f"translation.over_{name}") for name in OVERS}
+        over = choose(t("translation.over"), overs, name="translation_over", default="all")
+    layer = head = 0
+    if over != "all":
+        with layer_place:
+            layer = choose_layer(t("translation.layer"), view)
+    if over == "head":
+        with head_place:
+            heads = {str(index): str(index) for index in range(config.n_heads)}
+            head = int(choose(t("translation.head"), heads, name="head", default="0"))
+    return over, layer, head
+
+
+def weights_over(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray:
+    """Return one matrix of weights: the mean of all heads, of a layer's, or one head's.
+
+    Shapes:
+        weights: (layer, head, step, key_pos); returns: (step, key_pos)
+    """
+    if over == "all":
+        return weights.mean((0, 1))
+    return weights[layer].mean(0) if over == "layer" else weights[layer, head]
+
+
+def over_word(over: str, layer: int, head: int) -> str:
+    """Say whose weights they are."""
+    return t(f"translation.of_{over}", layer=layer, head=head)
+
+
+def show_sentences(written: Written, step: int | None = None) -> None:
+    """Show both sentences word by word, each target word with its probability; after `step`, words are yet to come."""
+    rows = []
+    source = "".join(f'<span class="tr-word tr-source">{escape(shown_word(label))}</span>' for label in written.source)
+    rows.append(f'<div class="tr-line"><span class="tr-side">{escape(t("translation.source"))}</span>{source}</div>')
+    chips = []
+    for place, (label, probability) in enumerate(zip(written.words, written.probabilities, strict=True)):
+        kind = "" if step is None or place < step else " tr-now" if place == step else " tr-later"
+        tint = f"background: color-mix(in srgb, #3b76d4 {30 * probability:.0f}%, transparent)"
+        small = f"<small>{probability:.0%}</small>"
+        chips.append(f'<span class="tr-word{kind}" style="{tint}">{escape(shown_word(label))}{small}</span>')
+    side = escape(t("translation.target"))
+    rows.append(f'<div class="tr-line"><span class="tr-side">{side}</span>{"".join(chips)}</div>')
+    st.html(STYLE + "".join(rows))
+
+
+def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]], *, right: int = 0) -> str:
+    """Return a table in Markdown, its last `right` columns aligned to the right."""
+    bars = ["---"] * (len(head) - right) + ["---:"] * right
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, tuple(bars), *rows))
+

@@ -1,0 +1,94 @@
+"""The part on teacher forcing: a target of one's own, each word's probability given the right words before it.
+
+Read next: translation_toy.py.
+"""
+
+import streamlit as st
+
+from pages.figures.translation_forced import forced_bars
+from pages.ui.asking import ask
+from pages.ui.boxes import judged, predict
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.translation import shown_word, translated
+from pages.ui.url import write
+from transformer_core.analysis.translation.forcing import Forced, forced_target
+
+MOST_CHARACTERS = 600
+
+
+def show_forced(view: View) -> None:
+    """Show the target's line, its words as bars, and how it compares with the model's own translation."""
+    st.markdown(section("translation", "forced"))
+    own = translated(view).value
+    target = write(t("translation.own_target"), name="translation_target", default=own.text)
+    if len(target) > MOST_CHARACTERS:
+        st.info(t("text.too_long", count=f"{len(target):,}", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
+        return
+    most = min(128, view.bundle.config.max_len)
+    try:
+        answer = ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
+    except ValueError as error:
+        st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
+        return
+    found = answer.value
+    if found.unknown:
+        st.warning(t("text.unknown", count=found.unknown, all=len(found.words) - 1), icon=":material/translate:")
+    same = found.token_ids == own.token_ids
+    if same:
+        st.caption(t("translation.own_is_greedy"))
+    elif not _guessed(view, found, target):
+        return
+    words = strings("translation_forced")
+    chart = forced_bars(
+        found.words, found.probabilities, found.ranks, found.favourites, found.favourite_probabilities, words
+    )
+    show_chart(chart, answer, key="translation_forced", stem="teacher_forcing", label=t("translation.forced_label"))
+    _numbers(view, found, same)
+
+
+def _guessed(view: View, found: Forced, target: str) -> bool:
+    """Ask for the least likely word before the bars are shown; judge the answer."""
+    places = sorted(range(len(found.words)), key=lambda place: found.probabilities[place])
+    options = {str(place): plain(shown_word(found.words[place])) for place in sorted(places[:4])}
+    about = f"forced {view.bundle.name} {view.encoding.text} {target}"
+    guess = predict(section("translation", "try_forced"), options | {"show": t("translation.show")}, about=about)
+    if guess is None:
+        return False
+    least = places[0]
+    told = t(
+        "translation.least_measured",
+        word=options[str(least)],
+        chance=f"{found.probabilities[least]:.3%}",
+        rank=f"{found.ranks[least]:,}",
+        favourite=plain(shown_word(found.favourites[least])),
+    )
+    st.markdown(told if guess == "show" else f"{judged(guess, str(least), options)} {told}")
+    return True
+
+
+def _numbers(view: View, found: Forced, same: bool) -> None:
+    sum_place, each_place, first_place = st.columns(3)
+    sum_place.metric(t("translation.sum_log"), f"{found.log_prob:.3f}")
+    each_place.metric(t("translation.per_word"), f"{found.per_word:.3f}")
+    first = int((found.ranks == 1).sum())
+    first_place.metric(t("translation.firsts"), f"{first} / {len(found.words)}")
+    if same:
+        return
+    written = translated(view).value
+    own = ask(
+        forced_target,
+        bundle=view.bundle,
+        text=view.encoding.text,
+        n_tokens=min(128, view.bundle.config.max_len),
+        target=written.text,
+    ).value
+    likelier = "yours" if found.log_prob > own.log_prob else "models"
+    told = t(
+        f"translation.likelier_{likelier}",
+        yours=f"{found.log_prob:.3f}",
+        models=f"{own.log_prob:.3f}",
+        text=plain(written.text or "∅"),
+    )
+    st.markdown(told)

@@ -1,0 +1,93 @@
+"""The part that writes word by word: which word came, what else could have, and where the decoder looked.
+
+Read next: translation_cross.py.
+"""
+
+import streamlit as st
+
+from pages.figures.translation import likeliest_bars, lines_chart, step_rows
+from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.token_choice import choose_layer
+from pages.ui.translation import (
+    choose_step,
+    choose_weights,
+    over_word,
+    show_sentences,
+    shown_word,
+    translated,
+    weights_over,
+)
+from transformer_core.analysis.translation.writing import Written
+
+SURE = 0.5
+
+
+def show_steps(view: View) -> None:
+    """Show the sentences, the scrubber, and one step from all sides."""
+    st.markdown(section("translation", "steps"))
+    answer = translated(view)
+    written = answer.value
+    sentences = st.container()
+    step = choose_step(written)
+    with sentences:
+        show_sentences(written, step)
+        if not written.ended:
+            st.caption(f":material/content_cut: {t('translation.cut', count=len(written.words))}")
+    lines_place, bars_place = st.columns([6, 5], gap="large")
+    with bars_place:
+        word, chance = plain(shown_word(written.words[step])), f"{written.probabilities[step]:.2%}"
+        st.markdown(f"**{t('translation.came', step=step + 1, word=word, chance=chance)}**")
+        chart = likeliest_bars(written.others[step], written.likeliest[step], strings("translation_bars"))
+        show_chart(chart, answer, key="translation_bars", stem="translation_likeliest", label=t("translation.bars_label"))
+        st.caption(t("translation.others_note", count=view.bundle.config.target_vocab_size or 0))
+    with lines_place:
+        over, layer, head = choose_weights(view)
+        weights = weights_over(written.cross_weights, over, layer, head)
+        st.markdown(f"**{t('translation.lines', word=word, whose=over_word(over, layer, head))}**")
+        chart = lines_chart(weights, written.source, written.words, strings("translation_lines"), step=step)
+        show_chart(chart, answer, key="translation_lines", stem="translation_lines", label=t("translation.lines_label"))
+    show_rows(view, written, step)
+    sure_experiment(view, written)
+
+
+def show_rows(view: View, written: Written, step: int) -> None:
+    """Show every head's two rows at this step: over the words so far, and over the source."""
+    title_place, layer_place = st.columns([3, 2], vertical_alignment="bottom")
+    with title_place:
+        st.markdown(section("translation", "rows"))
+    with layer_place:
+        layer = choose_layer(t("translation.rows_layer"), view)
+    figure = step_rows(
+        written.self_weights[layer, :, step, : step + 1],
+        written.cross_weights[layer, :, step],
+        written.read[: step + 1],
+        written.source,
+        strings("translation_rows"),
+        strings("matrix"),
+        version=f"rows {layer}.{step}|{view.encoding.text}",
+    )
+    show_matrix(figure, key="translation_rows")
+    export_matrix(figure, translated(view), key="translation_rows")
+
+
+def sure_experiment(view: View, written: Written) -> None:
+    """Ask how many words the model was sure of, then count."""
+    box = lazy_box(t("try.heading"), icon=":material/science:", key="translation_sure_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"translation.sure_{name}") for name in ("all", "most", "few")}
+        question = section("translation", "try_sure").format(sure=f"{SURE:.0%}")
+        guess = predict(question, options, about=f"sure {view.bundle.name} {view.encoding.text}")
+        if guess is None:
+            return
+        count, sure = len(written.words), int((written.probabilities > SURE).sum())
+        outcome = "all" if sure == count else "most" if 2 * sure > count else "few"
+        whole = float(written.probabilities.astype("float64").prod())
+        told = t("translation.sure_measured", sure=sure, count=count, whole=f"{whole:.2%}")
+        st.markdown(f"{judged(guess, outcome, options)} {told}")

@@ -1,0 +1,4 @@
+"""What a BERT makes of a sentence: hidden words, pairs, segments, its output matrix and its training recipe.
+
+Read next: hiding.py.
+"""

@@ -1,0 +1,180 @@
+"""Layer by layer: what the masked-word head would say if the encoder ended sooner.
+
+The head is asked for vectors that it was never trained on, as in nostalgebraist 2020 (the logit lens); a pre-norm
+model's vectors go through its last normalisation first, since the head never saw any others. Read next: pairs.py.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.bert.hiding import (
+    MOST_TOKENS_AT_ONCE,
+    bert_of,
+    encode_masks,
+    hidden_text,
+    mask_of,
+    own_places,
+    ranks_of,
+    tensors,
+)
+from transformer_core.checkpoints import Bundle
+from transformer_core.probe import Probe
+
+MOST_SCORED = 1 << 24  # scores held at once
+
+
+@dataclass(frozen=True, eq=False)
+class ByLayer:
+    """What the head says of one mask from each stage of the encoder: after the embedding, then after each layer.
+
+    Shapes:
+        word_ids: (word); probabilities, ranks: (stage, word); best_ids, best_probabilities: (stage, guess)
+
+    Args:
+        words: labels of the words that are followed: the last stage's likeliest, then the true one if it is none of
+            them.
+        true_word: the place of the true word among them; None where the text itself has the mask.
+        best_labels: of the likeliest words at each stage.
+        settled: the first stage from which on the first of `words` is likeliest to the end.
+    """
+
+    words: tuple[str, ...]
+    word_ids: np.ndarray
+    probabilities: np.ndarray
+    ranks: np.ndarray
+    true_word: int | None
+    best_ids: np.ndarray
+    best_labels: tuple[tuple[str, ...], ...]
+    best_probabilities: np.ndarray
+    settled: int
+
+
+@dataclass(frozen=True, eq=False)
+class EachByLayer:
+    """The same for every token of a text, each hidden by itself.
+
+    Shapes:
+        places, settled: (token); probabilities, ranks, of the answer, and first_probabilities: (stage, token)
+
+    Args:
+        labels: of the tokens.
+        firsts: the likeliest word by stage and token, with `first_probabilities`.
+        answers: the likeliest word at the last stage.
+        settled: the first stage from which on the answer is likeliest to the end.
+    """
+
+    places: np.ndarray
+    labels: tuple[str, ...]
+    firsts: tuple[tuple[str, ...], ...]
+    first_probabilities: np.ndarray
+    answers: tuple[str, ...]
+    probabilities: np.ndarray
+    ranks: np.ndarray
+    settled: np.ndarray
+
+
+def _stages(bundle: Bundle, rows: Sequence[Sequence[int]], places: Sequence[int], segments: Sequence[int]) -> Tensor:
+    """Return what the head would read at one place of each row, from each stage.
+
+    Shapes:
+        returns: (row, stage, d_model)
+    """
+    model, config = bert_of(bundle), bundle.config
+    embedded = "embedding.norm.normalized" if config.embedding_norm else "embedding.residual"
+    names = (embedded, *(f"layer{layer}.residual" for layer in range(config.n_layers)))
+    probe = Probe(names)
+    ids, segment_ids = tensors(bundle, rows, segments)
+    model.encoder(ids, segment_ids=segment_ids, probe=probe)
+    chosen = torch.arange(len(ids))
+    x = torch.stack([probe.trace[name][chosen, list(places)] for name in names], dim=1)  # (row, stage, d_model)
+    norm = model.encoder.stack.final_norm
+    return x if norm is None else norm(x)
+
+
+def _settled(first: Tensor) -> Tensor:
+    """Return from which stage on the answer is first to the end.
+
+    Shapes:
+        first: (..., stage), boolean, True at the last stage; returns: (...)
+    """
+    return first.shape[-1] - first.flip(-1).cumprod(-1).sum(-1)
+
+
+@torch.inference_mode()
+def by_layer(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...], place: int, top: int = 5) -> ByLayer:
+    """Follow the guesses behind one mask from stage to stage.
+
+    Args:
+        hidden: places of tokens to hide, beside every [MASK] that the text spells out.
+        place: of the mask to look at, one of those.
+        top: how many of the last stage's words to follow, and how many of each stage to name.
+
+    Raises:
+        ValueError: there is no mask at the place, or a place cannot be hidden.
+    """
+    read = hidden_text(bundle, text, n_tokens, hidden)
+    if place not in read.places:
+        raise ValueError(f"place={place} must be one of the masks' places, {read.places}")
+    x = _stages(bundle, [read.masked.ids], [place], read.masked.segment_ids)[0]  # (stage, d_model)
+    logits = bert_of(bundle).mlm_head(x).float().cpu()  # (stage, vocab)
+    probabilities = logits.softmax(-1)
+    best = probabilities.topk(min(top, probabilities.shape[1]))
+    words, true_id = best.indices[-1].tolist(), read.true_ids[read.places.index(place)]
+    if true_id is not None and true_id not in words:
+        words.append(true_id)
+    stages, label = len(logits), bundle.tokenizer.label_of
+    ranks = torch.stack([ranks_of(logits, torch.full((stages,), word)) for word in words], dim=1)
+    return ByLayer(
+        words=tuple(map(label, words)),
+        word_ids=np.array(words),
+        probabilities=probabilities[:, words].numpy(),
+        ranks=ranks.numpy(),
+        true_word=None if true_id is None else words.index(true_id),
+        best_ids=best.indices.numpy(),
+        best_labels=tuple(tuple(map(label, row)) for row in best.indices.tolist()),
+        best_probabilities=best.values.numpy(),
+        settled=int(_settled(ranks[:, 0] == 1)),
+    )
+
+
+@torch.inference_mode()
+def each_by_layer(*, bundle: Bundle, text: str, n_tokens: int) -> EachByLayer:
+    """Hide each token of a text by itself and follow the answer from stage to stage.
+
+    Raises:
+        ValueError: the text has no token of its own, or the vocabulary has no [MASK].
+    """
+    encoding, mask_id, model = encode_masks(bundle, text, n_tokens), mask_of(bundle.tokenizer), bert_of(bundle)
+    places = own_places(encoding)
+    if not places:
+        raise ValueError(f"text={text[:60]!r} has no token that can be hidden")
+    rows = [[*encoding.ids[:place], mask_id, *encoding.ids[place + 1 :]] for place in places]
+    scored = bundle.config.vocab_size * (bundle.config.n_layers + 1)
+    step = max(1, min(MOST_TOKENS_AT_ONCE // len(encoding), MOST_SCORED // scored))
+    firsts, best, shares, ranks = [], [], [], []
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        logits = model.mlm_head(_stages(bundle, rows[part], places[part], encoding.segment_ids)).float().cpu()
+        first = logits.max(-1)  # (row, stage)
+        answer = first.indices[:, -1:, None].expand(-1, logits.shape[1], 1)
+        score = logits.gather(2, answer)  # (row, stage, 1)
+        total = logits.logsumexp(-1)  # (row, stage)
+        firsts.append(first.indices)
+        best.append((first.values - total).exp())
+        shares.append((score[..., 0] - total).exp())
+        ranks.append((logits > score).sum(-1) + 1)
+    ids, all_ranks, label = torch.cat(firsts), torch.cat(ranks), bundle.tokenizer.label_of
+    return EachByLayer(
+        places=np.array(places),
+        labels=tuple(encoding.labels[place] for place in places),
+        firsts=tuple(tuple(map(label, row)) for row in ids.T.tolist()),
+        first_probabilities=torch.cat(best).T.numpy(),
+        answers=tuple(map(label, ids[:, -1].tolist())),
+        probabilities=torch.cat(shares).T.numpy(),
+        ranks=all_ranks.T.numpy(),
+        settled=_settled(all_ranks == 1).numpy(),
+    )

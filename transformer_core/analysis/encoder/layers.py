@@ -1,0 +1,146 @@
+"""Layer by layer: what the class map would say of each layer's sentence vector, and how far each token's vector moves.
+
+Reading an early layer by the last one's map: nostalgebraist 2020 ("logit lens"), with classes for words; the map was
+trained on the last layer alone. Read next: probing.py.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.outcome import one_text
+from transformer_core.analysis.stream.normalizing import start_site
+from transformer_core.checkpoints import Bundle
+from transformer_core.models.classifier import POOLERS, Classifier, mean_over_real_tokens
+from transformer_core.probe import SILENT, capture
+
+Pooling = Literal["cls", "mean"]
+POOLINGS = get_args(Pooling)
+
+
+@dataclass(frozen=True, eq=False)
+class LayerVerdicts:
+    """What the class map says of the sentence at each depth, and how the tokens' vectors change from depth to depth.
+
+    Depth 0 is the embedding, depth l what layer l - 1 hands on.
+
+    Shapes:
+        probabilities: (pooling, depth, class), the poolings in the order of POOLINGS
+        margins: (pooling, depth), the winner's logit minus the best other one's
+        moves: (layer, pos), the length of what a layer adds over the length of the vector before
+        angles: (layer, pos), between the vector before and after, in degrees
+
+    Args:
+        pooling: the model's own, the one that its class map was trained on.
+        winner: the model's verdict; rival: the likeliest other class, to which all margins are taken.
+        final: the model's own probabilities.
+        settled: the first depth from which on the model's own pooling gives the winner.
+        farthest: layer and token of the greatest of moves.
+    """
+
+    pooling: Pooling
+    probabilities: np.ndarray
+    margins: np.ndarray
+    moves: np.ndarray
+    angles: np.ndarray
+    winner: int
+    rival: int
+    final: tuple[float, ...]
+    settled: int
+    farthest: tuple[int, int]
+
+
+def classifier_of(bundle: Bundle) -> Classifier:
+    """Return the model of a bundle.
+
+    Raises:
+        ValueError: it is no classifier of at least two classes.
+    """
+    if not isinstance(bundle.model, Classifier):
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    if bundle.config.n_classes < 2:
+        raise ValueError(f"bundle={bundle.name!r} knows {bundle.config.n_classes} class; a verdict needs 2")
+    return bundle.model
+
+
+@torch.inference_mode()
+def streams(bundle: Bundle, token_ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the residual stream at every depth, and the model's logits.
+
+    Shapes:
+        token_ids: (batch, pos); returns: (depth, batch, pos, d_model) and (batch, class)
+    """
+    sites = (start_site(bundle), *(f"encoder.layer{layer}.residual" for layer in range(bundle.config.n_layers)))
+    logits, trace = capture(bundle.model, token_ids, sites=sites)
+    return torch.stack([trace[site] for site in sites]), logits
+
+
+@torch.inference_mode()
+def sentence_vectors(bundle: Bundle, stream: Tensor, token_ids: Tensor) -> Tensor:
+    """Pool every depth of the stream both ways, after the stack's final norm where it has one.
+
+    Shapes:
+        stream: (depth, batch, pos, d_model); returns: (pooling, depth, batch, d_model)
+    """
+    final_norm = classifier_of(bundle).encoder.stack.final_norm
+    normed = stream if final_norm is None else final_norm(stream, probe=SILENT)
+    means = [mean_over_real_tokens(layer, token_ids, bundle.config.pad_id) for layer in normed]
+    return torch.stack([normed[:, :, 0], torch.stack(means)])
+
+
+@torch.inference_mode()
+def class_logits(bundle: Bundle, vectors: Tensor) -> Tensor:
+    """Apply what the model makes of its sentence vector: the pooler if it has one, then the class map.
+
+    Shapes:
+        vectors: (..., d_model); returns: (..., class)
+    """
+    model = classifier_of(bundle)
+    if model.pooler_proj is not None:
+        vectors = POOLERS[model.config.pooler](model.pooler_proj(vectors))
+    return model.class_proj(vectors)
+
+
+def winner_and_rival(logits: Tensor) -> tuple[int, int]:
+    """Return the likeliest class and the likeliest other one; logits: (class,)."""
+    best = logits.topk(2).indices.tolist()
+    return best[0], best[1]
+
+
+def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts:
+    """Read a text and ask the class map at every depth.
+
+    Args:
+        bundle: a classifier.
+        n_tokens: how many tokens of the text are read at most.
+
+    Raises:
+        ValueError: the bundle is no classifier of at least two classes.
+    """
+    classifier_of(bundle)
+    token_ids = one_text(bundle, bundle.tokenizer.encode(text, max_len=n_tokens))
+    stream, final = streams(bundle, token_ids)
+    logits = class_logits(bundle, sentence_vectors(bundle, stream, token_ids))[:, :, 0]  # (pooling, depth, class)
+    winner, rival = winner_and_rival(final[0])
+    vectors = stream[:, 0].double()  # (depth, pos, d_model)
+    moves = (vectors[1:] - vectors[:-1]).norm(dim=-1) / vectors[:-1].norm(dim=-1).clamp(min=1e-12)
+    angles = torch.cosine_similarity(vectors[1:], vectors[:-1], dim=-1).clamp(-1, 1).arccos().rad2deg()
+    pooling: Pooling = "cls" if bundle.config.pooling == "cls" else "mean"
+    same = (logits[POOLINGS.index(pooling)].argmax(-1) == winner).tolist()
+    settled = next(depth for depth in range(len(same)) if all(same[depth:]) or depth == len(same) - 1)
+    layer, token = divmod(int(moves.argmax()), moves.shape[1])
+    return LayerVerdicts(
+        pooling,
+        logits.double().softmax(-1).cpu().numpy(),
+        (logits[..., winner] - logits[..., rival]).double().cpu().numpy(),
+        moves.cpu().numpy(),
+        angles.cpu().numpy(),
+        winner,
+        rival,
+        tuple(final[0].softmax(-1).tolist()),
+        settled,
+        (layer, token),
+    )

@@ -1,0 +1,181 @@
+"""Causality: what a changed word moves, with the causal mask and without it, and what its loss does to a trained model.
+
+Vaswani et al. 2017, section 3.2.3: the mask ensures "that the predictions for position i can depend only on the known
+outputs at positions less than i". Read next: ../reading.py.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.gpt.kept import gpt_of, ids_on_device, labels_after
+from transformer_core.analysis.gpt.lens import stage_sites
+from transformer_core.checkpoints import Bundle
+from transformer_core.models import Gpt
+from transformer_core.probe import capture
+from transformer_core.text import Encoding
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """Two readings of a text, one with other tokens from a place on, held against each other.
+
+    Shapes:
+        replaced: (pos,), whether the token is another
+        masked, unmasked: (stage, pos), the greatest difference of the residual stream after the embedding and after
+            each layer, with the causal mask and without
+        chance_masked, chance_unmasked: (pos,), half the sum of the differences of the next token's probabilities
+
+    Args:
+        before, after: the labels of both texts.
+        place: of the first token that is another, from 0; -1 where none is.
+        earlier_masked, earlier_unmasked: the greatest difference at any stage before that place; 0 where it is 0.
+        moved_masked, moved_unmasked: at how many places before it anything moved at all.
+    """
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    place: int
+    replaced: np.ndarray
+    masked: np.ndarray
+    unmasked: np.ndarray
+    chance_masked: np.ndarray
+    chance_unmasked: np.ndarray
+    earlier_masked: float
+    earlier_unmasked: float
+    moved_masked: int
+    moved_unmasked: int
+
+
+@dataclass(frozen=True, eq=False)
+class Unmasked:
+    """The same text read with the causal mask and without it.
+
+    Shapes:
+        masked, unmasked: (pos,), the surprisal of each token in bits; not a number for the first
+
+    Args:
+        labels: one a token.
+        likeliest_masked, likeliest_unmasked: what was most expected at each place; empty for the first.
+        mean_masked, mean_unmasked: bits a token; 0 where there is only one.
+        right_masked, right_unmasked: at how many places the token that came was the likeliest.
+    """
+
+    labels: tuple[str, ...]
+    masked: np.ndarray
+    unmasked: np.ndarray
+    likeliest_masked: tuple[str, ...]
+    likeliest_unmasked: tuple[str, ...]
+    mean_masked: float
+    mean_unmasked: float
+    right_masked: int
+    right_unmasked: int
+
+
+def every_pair(ids: Sequence[int], model: Gpt) -> Tensor:
+    """Return the mask that lets every position attend to every other.  # (query_pos, key_pos)"""
+    device = next(model.parameters()).device
+    return torch.ones(len(ids), len(ids), dtype=torch.bool, device=device)
+
+
+def replaced_from(encoding: Encoding, place: int, words: Sequence[int]) -> tuple[int, ...]:
+    """Return a text's ids with others written over them from a place on; the length stays."""
+    ids = list(encoding.ids)
+    fitting = words[: len(ids) - place]
+    ids[place : place + len(fitting)] = fitting
+    return tuple(ids)
+
+
+def changed_word(*, bundle: Bundle, text: str, n_tokens: int, place: int, words: str) -> Changed:
+    """Write other words over a text from a place on, and see what moves.
+
+    Args:
+        bundle: a GPT.
+        n_tokens: at most so many tokens of the text are read.
+        place: of the first token to write over, from 0.
+        words: what to write; of more than fits, the end is left out.
+
+    Raises:
+        ValueError: place is out of range, words is empty, or the bundle is no GPT.
+    """
+    model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
+    if not 0 <= place < len(encoding):
+        raise ValueError(f"place={place} must be from 0 to {len(encoding) - 1}")
+    written = bundle.tokenizer.encode(words).ids
+    if not written:
+        raise ValueError("words='' must hold at least one token")
+    ids = replaced_from(encoding, place, written)
+    replaced = np.array(ids) != np.array(encoding.ids)  # (pos,)
+    start = int(replaced.argmax()) if replaced.any() else -1
+    masked, chance_masked = _apart(model, encoding.ids, ids, None)
+    unmasked, chance_unmasked = _apart(model, encoding.ids, ids, every_pair(ids, model))
+    earlier = [moves[:, : max(start, 0)].max(0) for moves in (masked, unmasked)]  # (pos before the change)
+    return Changed(
+        before=encoding.labels,
+        after=tuple(bundle.tokenizer.labels_of(ids)),
+        place=start,
+        replaced=replaced,
+        masked=masked,
+        unmasked=unmasked,
+        chance_masked=chance_masked,
+        chance_unmasked=chance_unmasked,
+        earlier_masked=float(earlier[0].max(initial=0.0)),
+        earlier_unmasked=float(earlier[1].max(initial=0.0)),
+        moved_masked=int((earlier[0] > 0).sum()),
+        moved_unmasked=int((earlier[1] > 0).sum()),
+    )
+
+
+def _apart(
+    model: Gpt, before: Sequence[int], after: Sequence[int], mask: Tensor | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the greatest difference of the stream, (stage, pos), and how far the chances are apart, (pos,)."""
+    sites = stage_sites(model)
+    readings = [capture(model, ids_on_device(model, ids), mask=mask, sites=sites) for ids in (before, after)]
+    (first, one), (second, other) = readings
+    stream = torch.stack([(one[site] - other[site])[0].abs().amax(-1) for site in sites])  # (stage, pos)
+    chances = (first[0].float().softmax(-1) - second[0].float().softmax(-1)).abs().sum(-1) / 2  # (pos,)
+    return stream.float().cpu().numpy(), chances.cpu().numpy()
+
+
+@torch.inference_mode()
+def without_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Unmasked:
+    """Read a text with every position seeing all others, though the model was trained to see only what came before.
+
+    Args:
+        bundle: a GPT.
+        n_tokens: at most so many tokens of the text are read.
+
+    Raises:
+        ValueError: the bundle is no GPT.
+    """
+    model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
+    ids = ids_on_device(model, encoding.ids)
+    came = ids[0, 1:, None]  # (pos - 1, 1)
+    bits, likeliest = [], []
+    for mask in (None, every_pair(encoding.ids, model)):
+        logits = model(ids, mask=mask)[0, :-1].float()  # (pos - 1, vocab)
+        bits.append((-logits.log_softmax(-1).gather(1, came)[:, 0] / math.log(2)).double().cpu().numpy())
+        likeliest.append(logits.argmax(-1).tolist())
+
+    def named(row: list[int]) -> tuple[str, ...]:
+        found = (labels_after(bundle.tokenizer, encoding.ids[:k], [id_])[0] for k, id_ in enumerate(row, 1))
+        return "", *found
+
+    right = [sum(map(int.__eq__, row, encoding.ids[1:])) for row in likeliest]
+    masked, unmasked = bits
+    return Unmasked(
+        labels=encoding.labels,
+        masked=np.concatenate([[np.nan], masked]),
+        unmasked=np.concatenate([[np.nan], unmasked]),
+        likeliest_masked=named(likeliest[0]),
+        likeliest_unmasked=named(likeliest[1]),
+        mean_masked=float(masked.mean()) if len(masked) else 0.0,
+        mean_unmasked=float(unmasked.mean()) if len(unmasked) else 0.0,
+        right_masked=right[0],
+        right_unmasked=right[1],
+    )

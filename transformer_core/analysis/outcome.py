@@ -1,0 +1,111 @@
+"""Outcome: what a model concludes from a text, whatever its kind: a class, the next token, the token behind [MASK].
+
+Devlin et al. 2019, section 3.1; Radford et al. 2018, section 3.1. Read next: reading.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from transformer_core.checkpoints import Bundle
+from transformer_core.probe import Edit, Trace, capture
+from transformer_core.text import Encoding
+
+Asks = Literal["class", "next", "masked"]
+MOST_SCORES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Which scores of a model's output are its conclusion from one text.
+
+    Args:
+        asks: "class": of which class the text is; "next": which token comes after it; "masked": which token stood
+            where its first [MASK] stands.
+        place: the position that is read, None for a class.
+    """
+
+    asks: Asks
+    place: int | None = None
+
+    def logits(self, output: Any) -> Tensor:
+        """Return the scores of the possible outcomes.
+
+        Shapes:
+            returns: (batch, outcome), the outcomes being classes, or the ids of the vocabulary
+        """
+        if self.asks == "class":
+            return output
+        scores = output.mlm_logits if self.asks == "masked" else output  # (batch, pos, vocab)
+        return scores[:, self.place]
+
+
+def outcome_of(bundle: Bundle, encoding: Encoding) -> Outcome | None:
+    """Return what this model concludes from a text; None where it has no head for it, or a BERT finds no [MASK].
+
+    Of a GPT it is the token after the last one that the text itself has: padding and closing tokens come after it.
+    """
+    if bundle.kind == "classifier":
+        return Outcome("class")
+    if bundle.kind == "gpt":
+        own = [place for place, (_, end) in enumerate(encoding.offsets) if end]
+        return Outcome("next", own[-1]) if own else None
+    mask_id = bundle.tokenizer.mask_id
+    if bundle.kind == "bert" and mask_id in encoding.ids:
+        return Outcome("masked", encoding.ids.index(mask_id))
+    return None
+
+
+def require_outcome(bundle: Bundle, encoding: Encoding) -> Outcome:
+    """Return what this model concludes from a text.
+
+    Raises:
+        ValueError: it concludes nothing.
+    """
+    found = outcome_of(bundle, encoding)
+    if found is None:
+        raise ValueError(
+            f"bundle={bundle.name!r} is a {bundle.kind}, which concludes nothing from this text; "
+            "it must be a classifier, a gpt, or a bert that reads a [MASK]"
+        )
+    return found
+
+
+def outcome_label(bundle: Bundle, outcome: Outcome, index: int) -> str:
+    """Return the name of one possible outcome: a class, or a token of the vocabulary."""
+    return bundle.labels[index] if outcome.asks == "class" else bundle.tokenizer.label_of(index)
+
+
+def conclude(
+    bundle: Bundle,
+    token_ids: Tensor,
+    outcome: Outcome,
+    *,
+    sites: tuple[str, ...] = (),
+    edits: Mapping[str, Edit] | None = None,
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Trace]:
+    """Return the probability of every possible outcome for each copy of a text, and what was recorded.
+
+    Shapes:
+        token_ids: (batch, pos); returns: (batch, outcome), each row summing to 1
+
+    Args:
+        sites, edits: as of capture; mask: as of the model.
+    """
+    output, trace = capture(bundle.model, token_ids, mask=mask, sites=sites, edits=edits)
+    return outcome.logits(output).float().softmax(-1), trace
+
+
+def copies_at_once(bundle: Bundle, n_tokens: int, most: int) -> int:
+    """Return how many copies of a text are read together, so that the scores of a large vocabulary fit in memory."""
+    outcomes = bundle.config.n_classes if bundle.kind == "classifier" else n_tokens * bundle.config.vocab_size
+    return max(1, min(most, MOST_SCORES // outcomes))
+
+
+def one_text(bundle: Bundle, encoding: Encoding) -> Tensor:
+    """Return a text's ids as a batch of one, where the model is. # (1, pos)"""
+    return torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device)

@@ -1,0 +1,60 @@
+"""What a wider beam finds: the best translation for each width, with its score.
+
+Search errors and wide beams: Stahlberg and Byrne 2019. Read next: searching.py.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_core.analysis.translation.beams import ranking_of
+from transformer_core.analysis.translation.writing import reader_of
+from transformer_core.checkpoints import Bundle
+from transformer_core.generation import beam_search, best_of
+
+
+@dataclass(frozen=True, eq=False)
+class Widths:
+    """The best translation by width, from 1 on.
+
+    Shapes:
+        widths, log_probs, lengths, scores: (width,)
+    """
+
+    widths: np.ndarray
+    texts: tuple[str, ...]
+    log_probs: np.ndarray
+    lengths: np.ndarray
+    scores: np.ndarray
+
+    @property
+    def changed(self) -> bool:
+        """Whether any width finds another translation than width 1."""
+        return len(set(self.texts)) > 1
+
+
+def best_by_width(
+    *, bundle: Bundle, text: str, n_tokens: int, widest: int, length_penalty: float, most: int = 64
+) -> Widths:
+    """Search with every width from 1 to `widest`; arguments as of beam_tree.
+
+    Raises:
+        ValueError: as beam_tree.
+    """
+    reader = reader_of(bundle, text, n_tokens)
+    best = [
+        best_of(
+            beam_search(
+                reader.model,
+                reader.source_ids,
+                width=width,
+                bos_id=reader.bos_id,
+                eos_id=reader.eos_id,
+                most=min(most, reader.most),
+                length_penalty=length_penalty,
+            )
+        )
+        for width in range(1, widest + 1)
+    ]
+    found = ranking_of(bundle, best, length_penalty)
+    return Widths(np.arange(1, widest + 1), found.texts, found.log_probs, found.lengths, found.scores)

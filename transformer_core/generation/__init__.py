@@ -1,0 +1,29 @@
+"""Generation: a model writes, one token a step, and its caller may look at each step or stop.
+
+Greedy decoding and beam search: Sutskever et al. 2014, section 3.2. Read next: drawing.py.
+"""
+
+from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of
+from transformer_core.generation.drawing import Written, chances
+from transformer_core.generation.exhaustive import exhaustive_search, ranked
+from transformer_core.generation.steps import greedy, greedy_words, sample
+from transformer_core.generation.translating import translate
+from transformer_core.generation.writer import Writer
+from transformer_core.layers.cache import KeyValueCache
+
+__all__ = [
+    "BeamStep",
+    "Hypothesis",
+    "KeyValueCache",
+    "Writer",
+    "Written",
+    "beam_search",
+    "best_of",
+    "chances",
+    "exhaustive_search",
+    "greedy",
+    "greedy_words",
+    "ranked",
+    "sample",
+    "translate",
+]

@@ -1,0 +1,40 @@
+"""What every model that writes can do: read a source, then read one word after another and score the next.
+
+A state is a value: `advance` and `reorder` return another one and leave theirs as it was, so that a search may go on
+from any state that it holds. Read next: steps.py.
+"""
+
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from transformer_core.config import ModelConfig
+
+
+class Writer(Protocol):
+    """Translation, Gpt and Seq2Seq."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """Sizes, of which max_len bounds what can be written."""
+        ...
+
+    def start(self, source_ids: Tensor) -> Any:
+        """Read (batch, source_pos) and return the state before the first word.
+
+        A source is a sentence to translate, or, of a Gpt, what comes before the first word that `advance` is given.
+        """
+        ...
+
+    def advance(self, token_ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Read the next words, most often one, and score the one after them.
+
+        Shapes:
+            token_ids: (batch, pos)
+            returns: logits (batch, vocab), and the state after these words
+        """
+        ...
+
+    def reorder(self, state: Any, rows: Tensor) -> Any:
+        """Return the state of these rows of the batch, (new_batch,), in this order; a row may occur more than once."""
+        ...

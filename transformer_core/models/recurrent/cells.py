@@ -1,0 +1,121 @@
+"""Cells: what a recurrent network does at one position, three of them, written out.
+
+Elman 1990 (the plain cell); Cho et al. 2014 (GRU); Hochreiter and Schmidhuber 1997 (LSTM), with the forget gate of Gers
+et al. 2000. Read next: layers.py.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_core.layers.linear import Linear
+from transformer_core.models.recurrent.recording import Steps
+
+State = tuple[Tensor, ...]
+
+
+class Cell(nn.Module):
+    """What the three have in common: one map of the input, one of the hidden state, as many rows as they have parts.
+
+    The input's part is computed for all positions at once; only the hidden state's has to wait for the step before.
+
+    Args:
+        d_input: width of an input.
+        d_hidden: width of the hidden state.
+        parts: how many vectors of d_hidden a step needs: its gates and its candidate.
+    """
+
+    n_states = 1
+
+    def __init__(self, d_input: int, d_hidden: int, parts: int) -> None:
+        super().__init__()
+        self.d_input, self.d_hidden, self.parts = d_input, d_hidden, parts
+        self.input_proj = Linear(d_input, parts * d_hidden)
+        self.hidden_proj = Linear(d_hidden, parts * d_hidden)
+
+    def beginning(self, inputs: Tensor) -> State:
+        """Return the state before the first position: zeros.
+
+        Shapes:
+            inputs: (batch, ...); returns: n_states tensors of (batch, d_hidden), the hidden state first
+        """
+        return (inputs.new_zeros(inputs.shape[0], self.d_hidden, dtype=torch.float32),) * self.n_states
+
+    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+        """Return the state after one position.
+
+        Shapes:
+            inputs: (batch, parts * d_hidden), an input after input_proj
+            state, returns: n_states tensors of (batch, d_hidden), the hidden state first
+        """
+        raise NotImplementedError
+
+
+class TanhCell(Cell):
+    """h' = tanh(W x + b + U h + c): the plain recurrent network, without gates (Elman 1990)."""
+
+    def __init__(self, d_input: int, d_hidden: int) -> None:
+        super().__init__(d_input, d_hidden, 1)
+
+    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+        """Return the state after one position; Cell.step gives the shapes."""
+        return (torch.tanh(inputs + self.hidden_proj(state[0])),)
+
+
+class GruCell(Cell):
+    """A hidden state of which a gate renews a share at each position (Cho et al. 2014, eqs. 5 to 8).
+
+    reset      r = sigmoid(W_r x + b_r + U_r h + c_r)
+    update     z = sigmoid(W_z x + b_z + U_z h + c_z)
+    candidate  n = tanh(W_n x + b_n + r * (U_n h + c_n))
+    hidden     h' = (1 - z) * n + z * h
+
+    Departure, as in torch.nn.GRU: the reset gate acts after the matrix product, where the paper has U_n (r * h). Here
+    and in the paper z near 1 keeps the old state; in others (Chung et al. 2014) it lets in the new.
+    """
+
+    def __init__(self, d_input: int, d_hidden: int) -> None:
+        super().__init__(d_input, d_hidden, 3)
+
+    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+        """Return the state after one position; Cell.step gives the shapes."""
+        (hidden,) = state
+        from_hidden = self.hidden_proj(hidden)  # (batch, 3 * d_hidden)
+        gates = torch.sigmoid(inputs[:, : 2 * self.d_hidden] + from_hidden[:, : 2 * self.d_hidden])
+        reset, update = gates.chunk(2, -1)  # (batch, d_hidden) each
+        reset, update = steps.tap("reset_gate", reset), steps.tap("update_gate", update)
+        candidate = torch.tanh(inputs[:, 2 * self.d_hidden :] + reset * from_hidden[:, 2 * self.d_hidden :])
+        candidate = steps.tap("candidate", candidate)
+        return (torch.lerp(candidate, hidden, update),)
+
+
+class LstmCell(Cell):
+    """A cell state beside the hidden one, which gates add to and take from (Hochreiter and Schmidhuber 1997).
+
+    input      i = sigmoid(W_i x + b_i + U_i h + c_i)
+    forget     f = sigmoid(W_f x + b_f + U_f h + c_f)
+    candidate  g = tanh(W_g x + b_g + U_g h + c_g)
+    output     o = sigmoid(W_o x + b_o + U_o h + c_o)
+    cell       c' = f * c + i * g
+    hidden     h' = o * tanh(c')
+
+    Departure, as in torch.nn.LSTM: the forget gate is of Gers et al. 2000, and there are no peepholes.
+    """
+
+    n_states = 2
+
+    def __init__(self, d_input: int, d_hidden: int) -> None:
+        super().__init__(d_input, d_hidden, 4)
+
+    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+        """Return the state after one position; Cell.step gives the shapes."""
+        hidden, cell = state
+        into, forget, candidate, out = (inputs + self.hidden_proj(hidden)).chunk(4, -1)  # (batch, d_hidden) each
+        into = steps.tap("input_gate", torch.sigmoid(into))
+        forget = steps.tap("forget_gate", torch.sigmoid(forget))
+        candidate = steps.tap("candidate", torch.tanh(candidate))
+        out = steps.tap("output_gate", torch.sigmoid(out))
+        cell = steps.tap("cell", forget * cell + into * candidate)
+        return out * torch.tanh(cell), cell
+
+
+CELLS: dict[str, type[TanhCell] | type[GruCell] | type[LstmCell]] = {"tanh": TanhCell, "gru": GruCell, "lstm": LstmCell}

@@ -1,0 +1,72 @@
+"""RecurrentConfig: every size and choice of a recurrent encoder-decoder, checked once when it is made.
+
+Names follow Bahdanau et al. 2015, appendix A. Read next: recording.py.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from transformer_core.config import LARGEST, require_choice
+
+Unit = Literal["tanh", "gru", "lstm"]
+Alignment = Literal["dot_product", "additive"]
+SIZES = {name: LARGEST[name] for name in ("vocab_size", "d_model", "max_len")} | {"d_hidden": 65_536}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentConfig:
+    """Every size and choice that shapes a Seq2Seq.
+
+    Args:
+        vocab_size: entries of the one vocabulary that source and target share.
+        d_model: width of an embedding.
+        d_hidden: width of the hidden state, of each direction of the encoder and of the decoder; the alignment
+            compares vectors of this width.
+        unit: "gru", "lstm", or "tanh", the plain recurrent network.
+        bidirectional: the encoder also reads from the end to the beginning.
+        attention: None hands the decoder one summary of the sentence (Cho et al. 2014), "dot_product" and "additive"
+            (Bahdanau et al. 2015) a mixture of the encoder's states, another one for each target word.
+        max_len: most positions a sentence may have.
+        dropout: probability of dropping an entry in training, in [0, 1).
+        pad_id: id of the padding token, or None where the vocabulary has none.
+        tied_output: the output matrix is the embedding's.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+
+    vocab_size: int
+    d_model: int = 128
+    d_hidden: int = 128
+    unit: Unit = "gru"
+    bidirectional: bool = True
+    attention: Alignment | None = "additive"
+    max_len: int = 128
+    dropout: float = 0.1
+    pad_id: int | None = 0
+    tied_output: bool = True
+
+    def __post_init__(self) -> None:
+        for name, largest in SIZES.items():
+            _require_whole(name, getattr(self, name), 1, largest)
+        require_choice("unit", self.unit, get_args(Unit))
+        if self.attention is not None:
+            require_choice("attention", self.attention, get_args(Alignment))
+        for name in ("bidirectional", "tied_output"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
+        is_number = isinstance(self.dropout, int | float) and not isinstance(self.dropout, bool)
+        if not (is_number and 0.0 <= self.dropout < 1.0):
+            raise ValueError(f"dropout={self.dropout!r} must be a number, at least 0 and less than 1")
+        if self.pad_id is not None:
+            _require_whole("pad_id", self.pad_id, 0, self.vocab_size - 1)
+
+    @property
+    def d_memory(self) -> int:
+        """Width of what the encoder says of a position: both directions side by side."""
+        return self.d_hidden * (2 if self.bidirectional else 1)
+
+
+def _require_whole(name: str, value: Any, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{name}={value!r} must be a whole number from {least} to {most}")

@@ -1,0 +1,110 @@
+"""Seq2Seq: a sentence is read by one recurrent network and written in another language by a second.
+
+Cho et al. 2014 and Sutskever et al. 2014 (without attention); Bahdanau et al. 2015 (with it). Read next: ../encoder.py.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_core.layers.dropout import Dropout
+from transformer_core.layers.embeddings import Embedding, check_ids
+from transformer_core.layers.initialization import initialize
+from transformer_core.models.output import WordScores
+from transformer_core.models.recurrent.cells import CELLS, Cell
+from transformer_core.models.recurrent.config import RecurrentConfig
+from transformer_core.models.recurrent.decoder import Place, RecurrentDecoder
+from transformer_core.models.recurrent.layers import Bidirectional, Recurrent
+from transformer_core.probe import SILENT, Probe
+
+
+class Seq2Seq(nn.Module):
+    """The encoder-decoder before the Transformer: recurrent on both sides, one embedding for both.
+
+    Departure: source and target share one vocabulary and one matrix, as the Transformer's do here.
+    """
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = Embedding(config.vocab_size, config.d_model)
+        if config.bidirectional:
+            self.encoder: Bidirectional | Recurrent = Bidirectional(config.unit, config.d_model, config.d_hidden)
+        else:
+            self.encoder = Recurrent(CELLS[config.unit](config.d_model, config.d_hidden))
+        self.decoder = RecurrentDecoder(config)
+        self.output = WordScores(self.embedding, tied=config.tied_output, bias=False)
+        self.dropout = Dropout(config.dropout)
+        initialize(self)
+        for module in self.modules():
+            if isinstance(module, Cell):
+                initialize_cell(module)
+
+    def start(self, source_ids: Tensor, *, probe: Probe = SILENT) -> Place:
+        """Read the source and return the decoder's place before the first target word.
+
+        Shapes:
+            source_ids: (batch, source_pos)
+
+        Raises:
+            ValueError: ids outside the vocabulary, an empty batch, more than max_len positions.
+        """
+        pad_id = self.config.pad_id
+        real = None if pad_id is None or not bool((source_ids == pad_id).any()) else source_ids != pad_id
+        inner = probe.at("encoder")
+        outputs, ends = self.encoder(self._embed("source_ids", source_ids, inner), real=real, probe=inner)
+        annotations = inner.tap("annotations", outputs)  # (batch, source_pos, d_memory)
+        summary = inner.tap("summary", ends[0])  # (batch, d_memory)
+        return self.decoder.start(self.dropout(annotations), summary, real, probe=probe.at("decoder"))
+
+    def advance(self, token_ids: Tensor, place: Place) -> tuple[Tensor, Place]:
+        """Read the next target words, (batch, target_pos): the logits (batch, vocab) after them, and the new place."""
+        logits, place = self.read(token_ids, place)
+        return logits[:, -1], place
+
+    def reorder(self, place: Place, rows: Tensor) -> Place:
+        """Return the place of these rows of the batch, (new_batch,), in this order; a row may occur more than once."""
+        return place.rows(rows)
+
+    def read(self, target_ids: Tensor, place: Place, *, probe: Probe = SILENT) -> tuple[Tensor, Place]:
+        """Read target words on from a place.
+
+        Shapes:
+            target_ids: (batch, target_pos)
+            returns: the logits (batch, target_pos, vocab) of the word after each, and the place after the last
+        """
+        inner = probe.at("decoder")
+        readout, place = self.decoder(self._embed("target_ids", target_ids, inner), place, probe=inner)
+        return self.output(readout, probe=probe), place
+
+    def forward(self, source_ids: Tensor, target_ids: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Score a batch of sentence pairs.
+
+        Shapes:
+            source_ids: (batch, source_pos); target_ids: (batch, target_pos)
+            returns: (batch, target_pos, vocab)
+
+        Raises:
+            ValueError: as start.
+        """
+        return self.read(target_ids, self.start(source_ids, probe=probe), probe=probe)[0]
+
+    def _embed(self, name: str, ids: Tensor, probe: Probe) -> Tensor:
+        ids = probe.tap("token_ids", ids)
+        check_ids(name, ids, self.config.vocab_size)
+        if ids.shape[1] > self.config.max_len:
+            raise ValueError(f"{name} has {ids.shape[1]} positions; max_len={self.config.max_len} is the most")
+        return self.dropout(probe.tap("token_embedding", self.embedding(ids)))
+
+
+@torch.no_grad()
+def initialize_cell(cell: Cell, generator: torch.Generator | None = None) -> None:
+    """Fill a cell's matrices as Bahdanau et al. 2015, appendix B.1, the recurrent ones orthogonal; biases are 0.
+
+    Departure: the input's matrices are Glorot's uniform, gate by gate, not normal.
+    """
+    for weight in cell.input_proj.weight.chunk(cell.parts):
+        nn.init.xavier_uniform_(weight, generator=generator)
+    for weight in cell.hidden_proj.weight.chunk(cell.parts):
+        nn.init.orthogonal_(weight, generator=generator)
+    for linear in (cell.input_proj, cell.hidden_proj):
+        linear.bias.zero_()

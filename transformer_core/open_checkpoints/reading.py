@@ -1,0 +1,150 @@
+"""Reading: a folder of theirs becomes a bundle, once everything in it is known to fit.
+
+Read next: hub.py.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from transformer_core.bundle_files import CONFIG, BundleError
+from transformer_core.checkpoints import MODELS, Bundle
+from transformer_core.config import ModelConfig
+from transformer_core.device import best_device
+from transformer_core.open_checkpoints.families import architecture_of, family_of, is_open_config
+from transformer_core.open_checkpoints.family import Family
+from transformer_core.open_checkpoints.origins import Origin, Origins, names_of
+from transformer_core.open_checkpoints.settings import Settings, read_json
+from transformer_core.open_checkpoints.tensors import Tensors
+from transformer_core.open_checkpoints.vocabularies import read_tokenizer
+
+POOLING = "1_Pooling"
+MOST_NAMED = 3
+OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
+
+
+def is_open_checkpoint(folder: Path) -> bool:
+    """Tell whether a folder's config.json is one of theirs; False for a bundle and for what cannot be read."""
+    try:
+        return is_open_config(read_json(folder / CONFIG))
+    except (OSError, BundleError):
+        return False
+
+
+def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | None = None) -> Bundle:
+    """Read a checkpoint that the `transformers` library wrote.
+
+    Args:
+        name: what to call the bundle; by default the folder's name.
+        device, max_bytes: as in checkpoints.load.
+
+    Raises:
+        BundleError: what is not supported, missing or damaged, by name.
+    """
+    settings = Settings.read(folder)
+    family = family_of(settings)
+    architecture = architecture_of(family, settings)
+    settings.refuse_the_unusual()
+    kind = family.kinds[architecture]
+    tensors = Tensors.look(folder, max_bytes=max_bytes, rename=lambda name: _plain_name(name, family))
+    config = _configured(folder, settings, family, kind, tensors)
+    origins = family.origins(config, kind)
+    unread = _check_names(tensors, family, origins)
+    model = _filled(MODELS[kind], config, origins, tensors)
+    tokenizer = read_tokenizer(folder, family)
+    if tokenizer.vocab_size > config.vocab_size:
+        raise BundleError(
+            f"{folder.name}: the tokenizer has {tokenizer.vocab_size} tokens; the model reads {config.vocab_size}"
+        )
+    if config.starts_with_pad:
+        tokenizer.bos_id = config.pad_id
+    labels = settings.labels() or tuple(f"LABEL_{place}" for place in range(config.n_classes))
+    model = model.to(best_device(device)).eval().requires_grad_(False)
+    card = _card(name or folder.name, architecture, config, kind, unread)
+    return Bundle(name or folder.name, model, tokenizer, labels if kind == "classifier" else (), card, folder.resolve())
+
+
+def _plain_name(name: str, family: Family) -> str:
+    name = name.removeprefix(family.prefix)
+    for old, new in OLD_NORMS.items():
+        if name.endswith(f"LayerNorm{old}"):
+            name = name.removesuffix(old) + new
+    return family.aliases.get(name, name)
+
+
+def _configured(folder: Path, settings: Settings, family: Family, kind: str, tensors: Tensors) -> ModelConfig:
+    values = family.configure(settings, kind, tensors.shapes)
+    if kind == "encoder":
+        values["pooling"] = _pooling(folder)
+    head = family.head_matrix
+    if head in tensors.places and kind in ("bert", "gpt", "translation"):
+        embedding = family.word_matrix
+        values["tied_output"] = embedding in tensors.places and tensors.same(head, embedding)
+    elif not settings.flag("tie_word_embeddings", True):
+        values["tied_output"] = kind in ("encoder", "classifier")
+    try:
+        return ModelConfig(**values)
+    except (TypeError, ValueError) as error:
+        raise BundleError(f"{settings.where}: {error!s:.300}") from error
+
+
+def _pooling(folder: Path) -> str:
+    path = folder / POOLING / CONFIG
+    if not os.path.lexists(path):
+        return "mean"
+    modes = {name for name, on in read_json(path).items() if name.startswith("pooling_mode_") and on is True}
+    known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+    if len(modes) != 1 or not modes <= known.keys():
+        raise BundleError(f"{POOLING}/{CONFIG}: {', '.join(sorted(modes)) or 'no pooling'} is not supported; {known}")
+    return known[modes.pop()]
+
+
+def _check_names(tensors: Tensors, family: Family, origins: Origins) -> list[str]:
+    """Return the names of what is left unread, which no part of our model needs."""
+    needed, there = names_of(origins.values()), tensors.places.keys()
+    if missing := sorted(needed - there):
+        raise BundleError(f"{tensors.where} lacks {_some(missing)}")
+    extra = {name for name in there - needed - {family.head_matrix} if not family.buffers.fullmatch(name)}
+    if strange := sorted(name for name in extra if name.startswith(family.backbone)):
+        raise BundleError(f"{tensors.where} has {_some(strange)}, which our {family.model_type} does not compute with")
+    return sorted(extra)
+
+
+def _some(names: list[str]) -> str:
+    return f"{', '.join(names[:MOST_NAMED])} ({len(names)} tensors in all)"
+
+
+def _filled(kind: type[nn.Module], config: ModelConfig, origins: Origins, tensors: Tensors) -> nn.Module:
+    with torch.device("meta"):
+        needed = {name: tuple(parameter.shape) for name, parameter in kind(config).named_parameters()}
+    for name, origin in origins.items():
+        _check_shape(tensors, origin.name, origin.whole(needed[name]))
+        if origin.added:
+            _check_shape(tensors, origin.added, (1, *needed[name][1:]))
+    model = kind(config)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            origin: Origin = origins[name]
+            added = tensors.read(origin.added) if origin.added else None
+            parameter.copy_(origin.take(tensors.read(origin.name), added))
+    return model
+
+
+def _check_shape(tensors: Tensors, name: str, expected: tuple[int, ...]) -> None:
+    if (shape := tensors.places[name].shape) != expected:
+        raise BundleError(f"{tensors.where}: {name} has shape {shape}; {CONFIG} calls for {expected}")
+
+
+def _card(name: str, architecture: str, config: ModelConfig, kind: str, unread: list[str]) -> str:
+    notes: Mapping[str, Any] = {
+        f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": True,
+        "The sentence's vector is the mean over real tokens.": kind == "encoder" and config.pooling == "mean",
+        "The sentence's vector is that of the first token.": kind == "encoder" and config.pooling == "cls",
+        f"Left unread: {', '.join(unread[:10])} ({len(unread)} tensors in all).": bool(unread),
+        "Data, licence and quality: see where the checkpoint comes from.": True,
+    }
+    return f"# {name}\n\n" + "\n".join(note for note, said in notes.items() if said) + "\n"

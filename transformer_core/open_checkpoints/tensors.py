@@ -1,0 +1,131 @@
+"""Tensors: the weights of a checkpoint in one safetensors file or several, looked at before they are read.
+
+Nothing is unpickled, and no file outside the folder is opened, whatever the index says. Read next: vocabularies.py.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from transformer_core.bundle_files import WEIGHTS, BundleError, check_size
+from transformer_core.open_checkpoints.origins import Shape
+from transformer_core.open_checkpoints.settings import own_path, read_json
+
+INDEX = f"{WEIGHTS}.index.json"
+MOST_SHARDS = 1_000
+PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies: the file, its name there, its shape."""
+
+    path: Path
+    name: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """All tensors of a checkpoint by the name that `rename` made; what falls together under one name is equal."""
+
+    where: str
+    places: dict[str, Place]
+
+    @classmethod
+    def look(cls, folder: Path, *, max_bytes: int, rename: Callable[[str], str]) -> "Tensors":
+        """Read the headers of the files, and no weights.
+
+        Raises:
+            BundleError: no safetensors file, files larger than max_bytes together, an index that does not fit them.
+        """
+        paths = _files(folder, max_bytes)
+        places: dict[str, Place] = {}
+        for path in paths:
+            for name, shape in _header(path, f"{folder.name}/{path.name}").items():
+                ours, place = rename(name), Place(path, name, shape)
+                if ours in places and not _equal(places[ours], place):
+                    raise BundleError(f"{folder.name}: {places[ours].name} and {name} must be equal to be supported")
+                places[ours] = place
+        return cls(folder.name, places)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of each tensor."""
+        return {name: place.shape for name, place in self.places.items()}
+
+    def read(self, name: str) -> Tensor:
+        """Read one tensor as float32.
+
+        Raises:
+            BundleError: it is not finite, or the file is damaged there.
+        """
+        place = self.places[name]
+        try:
+            tensor = _tensor(place)
+        except SafetensorError as error:
+            raise BundleError(f"{self.where}: {place.name} cannot be read: {error!s:.200}") from error
+        if not tensor.is_floating_point() or not bool(tensor.float().isfinite().all()):
+            raise BundleError(f"{self.where}: {place.name} must hold finite floating-point numbers")
+        return tensor.float()
+
+    def same(self, one: str, other: str) -> bool:
+        """Tell whether two tensors are equal, number by number."""
+        return _equal(self.places[one], self.places[other])
+
+
+def _tensor(place: Place) -> Tensor:
+    with safe_open(place.path, framework="pt") as file:
+        return file.get_tensor(place.name)
+
+
+def _equal(one: Place, other: Place) -> bool:
+    return one.shape == other.shape and torch.equal(_tensor(one), _tensor(other))
+
+
+def _header(path: Path, where: str) -> dict[str, Shape]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise BundleError(f"{where} is not a safetensors file: {error!s:.200}") from error
+
+
+def _files(folder: Path, max_bytes: int) -> list[Path]:
+    single = own_path(folder / WEIGHTS)
+    if os.path.lexists(single):
+        check_size(single, max_bytes)
+        return [single]
+    if not os.path.lexists(folder / INDEX):
+        others = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLED)
+        found = f"; it has {', '.join(others[:3])}, which is not read: only safetensors is" if others else ""
+        raise BundleError(f"{folder.name} has no {WEIGHTS} and no {INDEX}{found}")
+    return _shards(folder, max_bytes)
+
+
+def _shards(folder: Path, max_bytes: int) -> list[Path]:
+    where = f"{folder.name}/{INDEX}"
+    index = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(index, dict) or not index or not all(isinstance(name, str) for name in index.values()):
+        raise BundleError(f"{where}: weight_map must say for each tensor the name of its file")
+    names = sorted(set(index.values()))
+    if len(names) > MOST_SHARDS:
+        raise BundleError(f"{where} names {len(names)} files; at most {MOST_SHARDS} are read")
+    for name in names:
+        plain = PurePosixPath(name).name == name == PureWindowsPath(name).name and name.isprintable()
+        if not plain or not name.endswith(".safetensors"):
+            raise BundleError(f"{where}: {name!r:.100} must be the plain name of a safetensors file in the same folder")
+    paths = [own_path(folder / name) for name in names]
+    left = max_bytes
+    for path in paths:
+        check_size(path, left)
+        left -= path.stat().st_size
+    there = {tensor for path in paths for tensor in _header(path, f"{folder.name}/{path.name}")}
+    if missing := sorted(set(index) - there):
+        raise BundleError(f"{folder.name} lacks {missing[0]!r:.100}, which its index names ({len(missing)} in all)")
+    return paths

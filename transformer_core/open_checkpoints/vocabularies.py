@@ -1,0 +1,174 @@
+"""Vocabularies: a checkpoint's tokenizer.json, or the older files that hold the same where that is all there is.
+
+Devlin et al. 2019 (vocab.txt); Radford et al. 2019 (vocab.json and merges.txt). Read next: reading.py.
+"""
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+
+from transformer_core.bundle_files import LARGEST_TEXT_FILE, TOKENIZER, BundleError, check_size
+from transformer_core.open_checkpoints.family import Family
+from transformer_core.open_checkpoints.settings import own_path, read_json
+from transformer_core.text import Tokenizer
+from transformer_core.text.loading import failing_clearly
+
+WORDS, NUMBERED, MERGES, MANNERS = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
+
+
+def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
+    """Read the tokenizer of a checkpoint.
+
+    Raises:
+        BundleError: no vocabulary that we can read, or a damaged one.
+    """
+    try:
+        if os.path.lexists(folder / TOKENIZER):
+            return Tokenizer.from_json(_text(folder / TOKENIZER))
+        if all(os.path.lexists(folder / name) for name in family.vocabulary) and family.model_type != "marian":
+            with failing_clearly("the vocabulary makes no tokenizer"):
+                pipeline = (_word_pieces if WORDS in family.vocabulary else _byte_pairs)(folder, family)
+            return Tokenizer.from_json(pipeline.to_str())
+    except BundleError:
+        raise
+    except ValueError as error:
+        raise BundleError(f"{folder.name}: {error!s:.300}") from error
+    older = "" if family.model_type == "marian" else f" or {' and '.join(family.vocabulary)}"
+    raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER}{older}")
+
+
+def _text(path: Path) -> str:
+    place = own_path(path)
+    check_size(place, LARGEST_TEXT_FILE)
+    try:
+        return place.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BundleError(f"{path.parent.name}/{path.name} must be UTF-8: byte {error.start} is not") from None
+
+
+class _Manners:
+    """What tokenizer_config.json says of the special tokens and of the text before it is cut."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / MANNERS
+        self.values: dict[str, Any] = read_json(path) if os.path.lexists(path) else {}
+        self.where = f"{folder.name}/{MANNERS}"
+
+    def token(self, name: str, default: str) -> str:
+        value = self.values.get(name)
+        value = value.get("content") if isinstance(value, dict) else value
+        return value if isinstance(value, str) and value else default
+
+    def flag(self, name: str, default: bool | None) -> bool | None:
+        value = self.values.get(name)
+        return value if isinstance(value, bool) else default
+
+    def added(self) -> dict[int, AddedToken]:
+        """Return the tokens that were added to the vocabulary, by id."""
+        listed = self.values.get("added_tokens_decoder", {})
+        try:
+            return {
+                int(id_): AddedToken(
+                    spec["content"],
+                    **{name: bool(spec.get(name)) for name in ("single_word", "lstrip", "rstrip", "special")},
+                    normalized=bool(spec.get("normalized", not spec.get("special"))),
+                )
+                for id_, spec in sorted(listed.items(), key=lambda item: int(item[0]))
+            }
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise BundleError(f"{self.where}: added_tokens_decoder cannot be read: {error!s:.100}") from error
+
+
+def _add(pipeline: tokenizers.Tokenizer, manners: _Manners, special: list[AddedToken]) -> None:
+    """Mark the special tokens that the vocabulary has, and add those that tokenizer_config.json lists."""
+    pipeline.add_special_tokens([token for token in special if pipeline.token_to_id(token.content) is not None])
+    for id_, token in manners.added().items():
+        (pipeline.add_special_tokens if token.special else pipeline.add_tokens)([token])
+        if pipeline.token_to_id(token.content) != id_:
+            raise BundleError(f"{manners.where}: {token.content!r:.60} cannot have id {id_}: the vocabulary differs")
+
+
+def _needed(pipeline: tokenizers.Tokenizer, token: str, where: str) -> tuple[str, int]:
+    id_ = pipeline.token_to_id(token)
+    if id_ is None:
+        raise BundleError(f"{where} lacks {token!r:.60}, which begins or ends every text")
+    return token, id_
+
+
+def _word_pieces(folder: Path, family: Family) -> tokenizers.Tokenizer:
+    manners = _Manners(folder)
+    lines = io.StringIO(_text(folder / WORDS), newline=None).readlines()
+    vocabulary = {line.rstrip("\n"): number for number, line in enumerate(lines)}
+    unknown = manners.token("unk_token", "[UNK]")
+    pipeline = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=unknown))
+    lowercase = manners.flag("do_lower_case", True)
+    pipeline.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=bool(manners.flag("tokenize_chinese_chars", True)),
+        strip_accents=manners.flag("strip_accents", None),
+        lowercase=bool(lowercase),
+    )
+    pipeline.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    pipeline.decoder = decoders.WordPiece(prefix="##")
+    named = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "cls", "sep", "mask")}
+    tokens = {name: manners.token(name, default) for name, default in named.items()}
+    _add(pipeline, manners, [AddedToken(token, special=True) for token in (unknown, *tokens.values())])
+    where = f"{folder.name}/{WORDS}"
+    cls, sep = (_needed(pipeline, tokens[name], where) for name in ("cls_token", "sep_token"))
+    pipeline.post_processor = processors.TemplateProcessing(
+        single=f"{cls[0]}:0 $A:0 {sep[0]}:0",
+        pair=f"{cls[0]}:0 $A:0 {sep[0]}:0 $B:1 {sep[0]}:1",
+        special_tokens=[cls, sep],
+    )
+    return pipeline
+
+
+def _numbered(folder: Path) -> dict[str, int]:
+    values = read_json(folder / NUMBERED)
+    if not all(isinstance(id_, int) and not isinstance(id_, bool) and id_ >= 0 for id_ in values.values()):
+        raise BundleError(f"{folder.name}/{NUMBERED} must give each token a whole number")
+    return values
+
+
+def _merges(folder: Path) -> list[tuple[str, str]]:
+    lines = _text(folder / MERGES).split("\n")
+    pairs = [tuple(line.rstrip("\r").split(" ")) for line in lines[lines[0].startswith("#version") :] if line.strip()]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise BundleError(f"{folder.name}/{MERGES}: {' '.join(pair)!r:.60} must be two tokens and a blank between")
+    return pairs  # type: ignore[return-value]
+
+
+def _byte_pairs(folder: Path, family: Family) -> tokenizers.Tokenizer:
+    manners = _Manners(folder)
+    pipeline = tokenizers.Tokenizer(models.BPE(_numbered(folder), _merges(folder)))
+    spaced = bool(manners.flag("add_prefix_space", False))
+    pipeline.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
+    pipeline.decoder = decoders.ByteLevel()
+    if family.model_type == "gpt2":
+        end = "<|endoftext|>"
+        tokens = [manners.token(f"{name}_token", end) for name in ("unk", "bos", "eos", "pad")]
+        _add(pipeline, manners, [AddedToken(token, special=True) for token in dict.fromkeys(tokens)])
+        pipeline.post_processor = processors.ByteLevel(trim_offsets=False)
+        return pipeline
+    named = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "cls": "<s>", "sep": "</s>"}
+    tokens = {name: manners.token(f"{name}_token", default) for name, default in named.items()}
+    mask = AddedToken(manners.token("mask_token", "<mask>"), lstrip=True, special=True)
+    special = [AddedToken(token, special=True) for token in dict.fromkeys(tokens.values())]
+    _add(pipeline, manners, [*special, mask])
+    cls, sep = (_needed(pipeline, tokens[name], f"{folder.name}/{NUMBERED}") for name in ("cls", "sep"))
+    pipeline.post_processor = processors.RobertaProcessing(sep, cls, trim_offsets=True, add_prefix_space=spaced)
+    return pipeline
+
+
+def vocabulary_file(tokenizer: Tokenizer) -> str:
+    """Return what tokenizer_config.json must say of a tokenizer.json for their library to read it."""
+    named = {"pad": tokenizer.pad_id, "unk": tokenizer.unk_id, "cls": tokenizer.cls_id, "sep": tokenizer.sep_id}
+    named |= {"mask": tokenizer.mask_id, "bos": tokenizer.bos_id, "eos": tokenizer.eos_id}
+    tokens = {f"{name}_token": tokenizer.token_of(id_) for name, id_ in named.items() if id_ is not None}
+    return json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **tokens}, ensure_ascii=False, indent=2) + "\n"

@@ -1,0 +1,111 @@
+"""Captions by picture and stories by sentence, as Bert and Gpt learn from them, and what is set aside of them.
+
+Multi30k: Elliott et al. 2016; TinyStories: Eldan and Li 2023. Read next: bert.py.
+"""
+
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformer_core.evaluate_translation import read_lines
+from transformer_core.evaluate_words import read_text
+from transformer_core.training.tasks.masked import SENTENCE
+
+CAPTIONS_A_PICTURE = 5
+PICTURES_SET_ASIDE = 1_000
+NEEDS = "captions.1.en.gz to captions.5.en.gz of Multi30k and tinystories.train.jsonl.gz, in it or in folders of it"
+Group = tuple[str, ...]  # sentences that belong together: captions of one picture, or a story's, in their order
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Groups of sentences.
+
+    Args:
+        pictures: the captions of each picture.
+        stories: the sentences of each story.
+    """
+
+    pictures: tuple[Group, ...]
+    stories: tuple[Group, ...]
+
+
+def find_file(folder: Path, name: str) -> Path:
+    """Return a file of a folder, or of one of its folders.
+
+    Raises:
+        ValueError: it is nowhere there.
+    """
+    found = next((path for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()), None)
+    if found is None:
+        raise ValueError(f"--data {folder} and its folders hold no {name}")
+    return found
+
+
+def read_captions(folder: Path) -> list[Group]:
+    """Return the five captions of each picture: line n of each file describes picture n.
+
+    Raises:
+        ValueError: a file is missing, or they differ in their number of lines.
+    """
+    files = [read_lines(find_file(folder, f"captions.{n}.en.gz")) for n in range(1, CAPTIONS_A_PICTURE + 1)]
+    if len({len(lines) for lines in files}) > 1:
+        raise ValueError(f"the captions files have {[len(lines) for lines in files]} lines; they must be parallel")
+    return list(zip(*files, strict=True))
+
+
+def read_stories(folder: Path, name: str = "tinystories.train.jsonl.gz") -> list[str]:
+    """Return the stories of a file of JSON lines with a "text" each.
+
+    Raises:
+        ValueError: a line is no such object.
+    """
+    try:
+        return [json.loads(line)["text"] for line in read_text(find_file(folder, name)).splitlines()]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{name}: every line must be an object with a text: {error}") from error
+
+
+def sentences_in(story: str) -> Group:
+    """Cut a story into its sentences, in their order."""
+    return tuple(found.strip() for found in SENTENCE.findall(story) if len(found.strip()) > 1)
+
+
+def read_sentences(folder: Path) -> tuple[Sentences, Sentences]:
+    """Return what is learned and what is set aside: the last 1,000 pictures, and the stories of the val file."""
+    pictures = read_captions(folder)
+    cut = max(len(pictures) - PICTURES_SET_ASIDE, len(pictures) // 2)
+    stories = [
+        [sentences_in(story) for story in read_stories(folder, f"tinystories.{part}.jsonl.gz")]
+        for part in ("train", "val")
+    ]
+    learned = Sentences(tuple(pictures[:cut]), tuple(stories[0]))
+    return learned, Sentences(tuple(pictures[cut:]), tuple(stories[1]))
+
+
+def sentence_pairs(sentences: Sentences, rng: random.Random, *, a_picture: int = 1) -> list[tuple[str, str, bool]]:
+    """Draw pairs, half of which belong together: two captions of one picture, or a sentence of a story and its next.
+
+    The other half has a second sentence of another picture or story (Devlin et al. 2019, section 3.1, task 2, with
+    captions beside sentences that follow each other).
+
+    Args:
+        sentences: groups to draw from.
+        rng: where the randomness comes from.
+        a_picture: pairs a picture; a story of n sentences gives n - 1.
+
+    Returns:
+        (first, second, together) each.
+    """
+    pairs = []
+    for groups, consecutive in ((sentences.pictures, False), (sentences.stories, True)):
+        for place, group in enumerate(groups):
+            for start in range(len(group) - 1 if consecutive else a_picture):
+                first, second = group[start : start + 2] if consecutive else rng.sample(group, 2)
+                together = rng.random() < 0.5
+                if not together:
+                    other = (place + rng.randrange(1, len(groups))) % len(groups)
+                    second = rng.choice(groups[other])
+                pairs.append((first, second, together))
+    return pairs

@@ -1,0 +1,48 @@
+"""What the cards of all shipped bundles share: a table of facts, and sections of Markdown.
+
+Form: Mitchell et al. 2019 (model cards). Read next: translation.py.
+"""
+
+from collections.abc import Mapping
+
+from transformer_core.checkpoints import Bundle
+from transformer_core.recipes.command import Trained
+from transformer_core.training.config import TrainConfig
+
+
+def training_facts(
+    bundle: Bundle, trained: Trained, config: TrainConfig, *, batch: str, megabytes: float
+) -> dict[str, str]:
+    """Return the rows of a card's table that every recipe can fill in.
+
+    Args:
+        bundle: as it lies on disk.
+        trained: what training cost.
+        config: how it was trained.
+        batch: what a step sees, in words.
+        megabytes: of the weights on disk, in units of 1,000,000 bytes.
+    """
+    model = bundle.config
+    smoothing = f", label smoothing {config.label_smoothing:g}" if config.label_smoothing else ""
+    return {
+        "training": f"{trained.steps:,} steps of {batch}, {config.optimizer}, learning rate {config.learning_rate:g}, "
+        f"{config.schedule} schedule, weight decay {config.weight_decay:g}, dropout {model.dropout:g}{smoothing}, "
+        f"{config.precision}, seed {config.seed}",
+        "cost": f"{trained.cpu_minutes:.0f} minutes of processor time ({trained.device})",
+        "model": f"{model.n_layers} layers, {model.n_heads} heads of width {model.d_head}, d_model {model.d_model}, "
+        f"d_ff {model.d_ff}, {model.positions} positions, {model.norm_order}-norm",
+        "text": f"{bundle.tokenizer.kind}, {bundle.tokenizer.vocab_size:,} entries; at most {model.max_len} are read",
+        "size": f"{bundle.n_parameters:,} parameters, {megabytes:.1f} MB in float16",
+    }
+
+
+def write_card(title: str, introduction: str, facts: Mapping[str, str], sections: Mapping[str, str]) -> str:
+    """Return a card's Markdown: a title, a sentence, a table of facts, and sections by their heading."""
+    rows = "\n".join(f"| {name} | {fact} |" for name, fact in facts.items())
+    parts = "\n\n".join(f"## {heading}\n\n{text.strip()}" for heading, text in sections.items())
+    return f"# {title}\n\n{introduction}\n\n| | |\n|---|---|\n{rows}\n\n{parts}\n"
+
+
+def list_of(lines: list[str]) -> str:
+    """Return lines as a Markdown list."""
+    return "\n".join(f"- {line}" for line in lines)

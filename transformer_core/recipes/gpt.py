@@ -1,0 +1,170 @@
+"""A GPT of stories and captions: `python -m transformer_core.recipes.gpt --data DIR` trains and writes its bundle.
+
+Radford et al. 2018, section 3.1. Read next: gpt_card.py.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
+from transformer_core.config import ModelConfig
+from transformer_core.device import best_device
+from transformer_core.evaluate_translation import read_lines
+from transformer_core.evaluate_words import measure_text
+from transformer_core.models import Gpt
+from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories
+from transformer_core.recipes.card import training_facts
+from transformer_core.recipes.command import Trained, command_of, recipe_parser, run_command, train
+from transformer_core.recipes.gpt_card import gpt_card
+from transformer_core.text import Tokenizer
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.objectives import next_words
+from transformer_core.training.precision import has_bfloat16
+
+STORY_REPEATS = 4  # stories are few beside captions; each is told so often an epoch
+LINES_TOGETHER = 12
+BETWEEN_TEXTS = "\n\n"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the recipe fixes."""
+
+    vocab_size: int
+    model: ModelConfig
+    training: TrainConfig
+
+
+FULL = Settings(
+    vocab_size=4_000,
+    model=ModelConfig(
+        vocab_size=16,
+        d_model=192,
+        n_heads=6,
+        d_ff=768,
+        n_layers=4,
+        max_len=128,
+        dropout=0.1,
+        positions="learned",
+        activation="gelu_tanh",
+    ),
+    training=TrainConfig(learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=32, epochs=3),
+)
+QUICK = Settings(
+    vocab_size=600,
+    model=replace(FULL.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1, max_len=64),
+    training=replace(FULL.training, batch_size=16, epochs=1),
+)
+QUICK_STORIES, QUICK_PICTURES = 20, 40
+
+
+def written_together(stories: list[str], captions: list[str], seed: int) -> str:
+    """Return one text of all stories, several times over, and all captions in lists of twelve lines, shuffled.
+
+    Captions of one picture stand apart from each other, since they are shuffled first.
+    """
+    rng = random.Random(seed)
+    captions = rng.sample(captions, len(captions))
+    lists = ["\n".join(captions[start : start + LINES_TOGETHER]) for start in range(0, len(captions), LINES_TOGETHER)]
+    texts = lists + stories * STORY_REPEATS
+    rng.shuffle(texts)
+    return BETWEEN_TEXTS.join(texts)
+
+
+class Windows:
+    """Windows of one long row of tokens; each epoch cuts it at other places and takes them in another order."""
+
+    def __init__(self, token_ids: Tensor, width: int, batch_size: int, seed: int) -> None:
+        self._ids, self._width, self._batch_size, self._seed = token_ids, width, batch_size, seed
+        self._count = len(token_ids) // width - 1  # one is left for the shift
+
+    def __len__(self) -> int:
+        return max(1, self._count // self._batch_size)
+
+    def epoch(self, number: int) -> Iterator[Tensor]:
+        """Yield batches (batch, width + 1) of an epoch; the same number gives the same batches."""
+        rng = np.random.default_rng((self._seed, number))
+        shift = int(rng.integers(self._width))
+        windows = self._ids[shift:].unfold(0, self._width + 1, self._width)[: self._count]  # (window, width + 1)
+        order = torch.from_numpy(rng.permutation(len(windows)))
+        for places in order[: len(self) * self._batch_size].split(self._batch_size):
+            yield windows[places]
+
+
+def run_recipe(chosen: argparse.Namespace) -> str:
+    """Do what the command line asks for; the bundle is on disk afterwards.
+
+    Raises:
+        ValueError: the data cannot be read, or an earlier sitting's files do not fit.
+    """
+    settings = QUICK if chosen.quick else FULL
+    pictures, stories = read_captions(chosen.data), read_stories(chosen.data)
+    if chosen.quick:
+        pictures, stories = pictures[:QUICK_PICTURES], stories[:QUICK_STORIES]
+    text = written_together(stories, [caption for picture in pictures for caption in picture], chosen.seed)
+    tokenizer = Tokenizer.train("bpe", text.split("\n"), vocab_size=settings.vocab_size, template="none")
+    token_ids = torch.tensor(tokenizer.encode(text).ids, dtype=torch.int32)
+    device = torch.device(chosen.device or best_device())
+    precision = "bfloat16" if has_bfloat16(device) else "float32"
+    config = replace(settings.training, seed=chosen.seed, precision=precision)
+    model_config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=None)
+    windows = Windows(token_ids, model_config.max_len, config.batch_size, chosen.seed)
+    model, trained = train(
+        lambda: Gpt(model_config),
+        next_words,
+        lambda number: (batch.long().to(device) for batch in windows.epoch(number)),
+        steps_per_epoch=len(windows),
+        config=config,
+        device=device,
+        chosen=chosen,
+    )
+    bundle = Bundle(chosen.out.name, model, tokenizer)
+    return write_bundle(bundle, trained, config, n_learned=len(token_ids), chosen=chosen)
+
+
+def write_bundle(
+    bundle: Bundle, trained: Trained, config: TrainConfig, *, n_learned: int, chosen: argparse.Namespace
+) -> str:
+    """Write the bundle in float16 with a card of what was measured on it as it lies on disk; return that in a line."""
+    held_out = {
+        "stories": BETWEEN_TEXTS.join(read_stories(chosen.data, "tinystories.val.jsonl.gz")),
+        "captions": "\n".join(read_lines(find_file(chosen.data, "captions.val.en.gz"))),
+    }
+    if chosen.held_out is not None:
+        for name, text in held_out.items():
+            chosen.held_out.with_suffix(f".{name}.txt").write_text(text, encoding="utf-8")
+    full = {name: measure_text(bundle, text) for name, text in held_out.items()}
+    save(bundle, chosen.out, dtype=torch.float16)
+    on_disk = load(chosen.out, device="cpu")
+    measured = {name: measure_text(on_disk, text) for name, text in held_out.items()}
+    megabytes = (chosen.out / WEIGHTS).stat().st_size / 1e6
+    batch = f"{config.batch_size} windows of {bundle.config.max_len} tokens"
+    facts = {
+        "data": f"TinyStories ({STORY_REPEATS} times an epoch) and captions of photographs (Multi30k, task 2); "
+        f"{n_learned:,} tokens an epoch",
+        "licence": "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching",
+        "recipe": f"`{command_of('gpt', chosen)}`",
+        **training_facts(on_disk, trained, config, batch=batch, megabytes=megabytes),
+    }
+    save(replace(on_disk, card=gpt_card(on_disk, facts, measured, full=full)), chosen.out, dtype=torch.float16)
+    losses = ", ".join(f"{name} {measures['loss_nats']:.4f} nats a token" for name, measures in measured.items())
+    return f"{losses}, {trained.cpu_minutes:.1f} minutes of processor time"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
+    parser = recipe_parser("gpt", makes="the GPT of stories and captions", data=NEEDS, out="gpt")
+    parser.add_argument("--held-out", type=Path, help="write what is set aside: FILE.stories.txt, FILE.captions.txt")
+    return run_command(parser, run_recipe, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
