@@ -5,14 +5,13 @@ Read next: ui/bert.py.
 
 import streamlit as st
 
-from pages.ui.bert import EXAMPLE
+from pages.ui.bert import EXAMPLE, look_through
 from pages.ui.bert_fill import fill_part
 from pages.ui.bert_layers import layers_part
 from pages.ui.bert_pair import pair_part
 from pages.ui.bert_recipe import recipe_part
 from pages.ui.bert_segments import segments_part
 from pages.ui.bert_tied import tied_part
-from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
 from pages.ui.language import section, t
 from pages.ui.url import choose
@@ -39,7 +38,7 @@ def explore(view: View) -> None:
     parts = {name: t(f"bert.part_{name}") for name in PARTS}
     part = choose(t("bert.part"), parts, name="bert_part", default="fill", collapsed=True)
     st.markdown(section("bert", f"look_{part}"))
-    under_the_glass(PARTS[part](view), sites=SITES.get(part, ("*",)))
+    look_through(PARTS[part](view), SITES.get(part, ("*",)))
 
 
 view = header(kinds=("bert",), default="bert", example=EXAMPLE)

@@ -10,8 +10,9 @@ from pages.ui.glass import under_the_glass
 from pages.ui.header import header
 from pages.ui.home import word_experiment
 from pages.ui.language import section, t
+from pages.ui.models import READERS
 from pages.ui.navigation import open_page
-from pages.ui.verdict import show_verdict
+from pages.ui.verdict import concludes, show_outcome
 from transformer_core.analysis.reading import read
 
 PAGE_OF_PART = {
@@ -23,19 +24,24 @@ PAGE_OF_PART = {
     "norm": "norm",
 }
 
-view = header()
+view = header(kinds=(*READERS, "translation"))
 st.header(t("home.heading"), anchor=False)
 st.markdown(section("home", "look"))
 chosen = show_architecture(view, {part: t(f"nav.{page}") for part, page in PAGE_OF_PART.items()})
 if chosen in PAGE_OF_PART:
     open_page(PAGE_OF_PART[chosen])
 st.subheader(t("home.verdict"), anchor=False)
-show_verdict(view.bundle.labels, read(view.bundle, view.encoding, sites=("class_logits",)).probabilities)
+if view.bundle.kind == "translation":
+    if st.button(t("home.translate"), icon=":material/translate:"):
+        open_page("translation")
+elif concludes(view):
+    show_outcome(view, read(view.bundle, view.encoding, sites=()).probabilities)
 st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
 if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
     open_page("attention")
-word_experiment(view)
-under_the_glass(view)
+if view.bundle.kind in READERS:
+    word_experiment(view)
+    under_the_glass(view)
 with st.expander(t("story.why"), icon=":material/school:"):
     st.markdown(section("home", "why"))
 with st.expander(t("home.card"), icon=":material/description:"):

@@ -9,10 +9,12 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
-from pages.figures.gpt import CHANCE, REST, distinct
-from pages.figures.gpt_lens import stage_names
+from pages.figures.gpt import CHANCE, REST, distinct, expected_bars
+from pages.figures.gpt_lens import lens_board, stage_names
 
 Words = Mapping[str, str]
+BAR, ROW, AROUND = 30, 36, 90
+MOST_LABELS = 36
 
 
 def numbered(labels: Sequence[str], places: Sequence[int]) -> list[str]:
@@ -27,8 +29,31 @@ def token_axis(names: Sequence[str], title: str) -> alt.X:
         sort=None,
         scale=alt.Scale(domain=list(names)),
         title=title,
-        axis=alt.Axis(labelAngle=-45, labelLimit=110, ticks=False),
+        axis=alt.Axis(labelAngle=-45, labelLimit=110, labelOverlap=len(names) > MOST_LABELS, ticks=False),
     )
+
+
+def guesses_chart(
+    labels: Sequence[str],
+    probabilities: np.ndarray,
+    words: Words,
+    *,
+    true_word: tuple[str, float, int] | None,
+    inside: int | None,
+) -> Chart:
+    """Draw the likeliest words behind a mask, the true one among or below them, and all others as one bar.
+
+    Shapes:
+        probabilities: (guess,)
+
+    Args:
+        words: as of expected_bars.
+        true_word: label, probability and rank of the true word, where it is not among these.
+        inside: its place among these, where it is.
+    """
+    rest = max(0.0, 1.0 - float(probabilities.sum()))
+    chart = expected_bars(labels, probabilities, rest, words, came=true_word, inside=inside)
+    return chart.properties(height=BAR * (len(labels) + 1 + (true_word is not None)) + AROUND)
 
 
 def each_chart(
@@ -80,6 +105,29 @@ def each_chart(
     return alt.layer(bars, text).properties(width="container", height=280)
 
 
+def board_chart(
+    firsts: Sequence[Sequence[str]],
+    first_probabilities: np.ndarray,
+    probabilities: np.ndarray,
+    ranks: np.ndarray,
+    places: Sequence[int],
+    labels: Sequence[str],
+    answers: Sequence[str],
+    words: Words,
+) -> Chart:
+    """Draw every stage's first guess for each token hidden by itself, coloured by the final answer's probability.
+
+    Shapes:
+        first_probabilities, probabilities, ranks: (stage, token)
+
+    Args:
+        words: as of lens_board.
+    """
+    arrays = (first_probabilities, probabilities, ranks)
+    board = lens_board(firsts, *arrays, places, labels, answers, words, chosen=-1)
+    return board.properties(height=ROW * len(firsts) + 2 * AROUND)
+
+
 def follow_chart(
     words_followed: Sequence[str],
     probabilities: np.ndarray,
@@ -111,7 +159,9 @@ def follow_chart(
     )
     hues = [HUES["value"] if place == true_word else hue for place, hue in enumerate(_hues(len(names)))]
     dashes = [list(DASHES[place % len(DASHES)]) for place in range(len(names))]
-    legend = alt.Legend(orient="right", labelFontSize=13, labelLimit=200, symbolSize=300, symbolStrokeWidth=3)
+    legend = alt.Legend(
+        orient="right", labelFontSize=13, labelLimit=200, symbolSize=300, symbolStrokeWidth=3, symbolType="stroke"
+    )
     across = alt.X(
         "stage:N",
         sort=None,
@@ -139,7 +189,8 @@ def follow_chart(
     )
     mark = alt.Chart(records(stage=[stages[settled]], label=[words["settled"]]))
     rule = mark.mark_rule(color=HUES["positions"], strokeWidth=2, strokeDash=[5, 4]).encode(x=across)
-    text = mark.mark_text(color=HUES["positions"], align="right", dx=-6, baseline="top", fontSize=12).encode(
+    side = {"align": "left", "dx": 6} if settled == 0 else {"align": "right", "dx": -6}
+    text = mark.mark_text(color=HUES["positions"], baseline="top", fontSize=12, **side).encode(
         x=across, y=alt.value(4), text="label:N"
     )
     return alt.layer(rule, lines, text).properties(width="container", height=300)

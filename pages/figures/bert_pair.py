@@ -10,12 +10,13 @@ import numpy as np
 
 from pages.figures.bert import token_axis
 from pages.figures.charts import HUES, Chart, records
-from pages.figures.gpt import CHANCE, REST
+from pages.figures.gpt import REST
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_parts import Axis, Panel, Scale
 
 Words = Mapping[str, str]
 FIRST, SECOND = HUES["query"], HUES["positions"]
+GOES = "#b5702a"  # as on the bar of the verdict
 
 
 def verdicts_chart(names: Sequence[str], follows: np.ndarray, words: Words) -> Chart:
@@ -35,11 +36,11 @@ def verdicts_chart(names: Sequence[str], follows: np.ndarray, words: Words) -> C
         tooltip=["case:N", alt.Tooltip("share:Q", format=".3%", title=words["axis_follows"])],
     )
     bars = base.mark_bar(cornerRadiusEnd=3, height=20).encode(
-        color=alt.condition("datum.usual", alt.value(CHANCE), alt.value(REST))
+        color=alt.condition("datum.usual", alt.value(GOES), alt.value(REST))
     )
     text = base.mark_text(align="left", dx=5, color=REST, fontSize=12).encode(text=alt.Text("share:Q", format=".1%"))
     half = alt.Chart(records(share=[0.5])).mark_rule(color=REST, strokeDash=[4, 4]).encode(x="share:Q")
-    return alt.layer(half, bars, text).properties(width="container", height=34 * len(names))
+    return alt.layer(half, bars, text).properties(width="container", height=34 * len(names) + 60)
 
 
 def moves_chart(

@@ -50,7 +50,7 @@ def shares_chart(names: Sequence[str], shares: np.ndarray, expected: Sequence[fl
     text = base.mark_text(align="left", dx=8, color=REST, fontSize=12).encode(
         x=across, text=alt.Text("share:Q", format=".1%")
     )
-    return alt.layer(bars, ticks, text).properties(width="container", height=36 * len(names))
+    return alt.layer(bars, ticks, text).properties(width="container", height=36 * len(names) + 60)
 
 
 def ways_chart(

@@ -46,7 +46,7 @@ def products_chart(products: np.ndarray, bias: float, words: Words) -> Chart:
         sort=None,
         scale=alt.Scale(domain=names),
         title=words["axis_dimension"],
-        axis=alt.Axis(labelAngle=-45, labelLimit=140, ticks=False),
+        axis=alt.Axis(labelAngle=-45, labelLimit=140, labelOverlap=False, ticks=False),
     )
     bars = (
         alt.Chart(data)
@@ -65,4 +65,4 @@ def products_chart(products: np.ndarray, bias: float, words: Words) -> Chart:
         y="high:Q", x=alt.value(0), text="label:N"
     )
     zero = alt.Chart(records(high=[0.0])).mark_rule(color=REST).encode(y="high:Q")
-    return alt.layer(zero, bars, rule, text).properties(width="container", height=280)
+    return alt.layer(zero, bars, rule, text).properties(width="container", height=360)

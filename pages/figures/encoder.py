@@ -11,7 +11,7 @@ import numpy as np
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-HEIGHT = 250
+HEIGHT = 330
 
 
 def stage_lines(
@@ -49,7 +49,9 @@ def stage_lines(
         series=np.repeat(names, len(stages)).tolist(),
     )
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
-    legend = alt.Legend(title=None, orient="top", labelLimit=420, columns=2 if len(names) <= 2 else 3, symbolSize=90)
+    legend = alt.Legend(
+        title=None, orient="top", labelLimit=420, columns=2 if len(names) <= 2 else 3, symbolDash=[1, 0]
+    )
     look = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
     base = alt.Chart(data).encode(
         x=alt.X("stage:N", scale=alt.Scale(domain=list(stages)), title=words["stage"], axis=alt.Axis(labelAngle=0)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
 
-HEIGHT = 280
+HEIGHT = 330
 MOST_NAMED = 48
 
 

@@ -13,7 +13,7 @@ from pages.figures.gpt_text import shortened
 
 Words = Mapping[str, str]
 CHANCE, REST, CUT = PALETTE[5], HUES["residual"], "#9a96a3"
-BAR = 25
+BAR, ROOM = 25, 90
 
 
 def distinct(labels: Sequence[str]) -> list[str]:
@@ -73,11 +73,11 @@ def expected_bars(
     numbers = base.mark_text(align="left", dx=4, color=REST, fontSize=12).encode(
         text=alt.Text("chance:Q", format=".1%")
     )
-    return alt.layer(bars, numbers).properties(width="container", height=BAR * len(names))
+    return alt.layer(bars, numbers).properties(width="container", height=ROOM + BAR * len(names))
 
 
 def _axis() -> alt.Axis:
-    return alt.Axis(labelFont="monospace", labelFontSize=13, labelLimit=220, ticks=False)
+    return alt.Axis(labelFont="monospace", labelFontSize=13, labelLimit=220, labelOverlap=False, ticks=False)
 
 
 def _percent() -> alt.Axis:
@@ -128,7 +128,8 @@ def redrawn_bars(
     )
     colour = alt.Color("kind:N", title=None, scale=hue, legend=alt.Legend(orient="top", labelLimit=300))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(color=colour)
-    numbers = base.mark_text(align="left", dx=4, color=REST, fontSize=11).encode(
+    above_zero = base.transform_filter(alt.datum.chance > 0)
+    numbers = above_zero.mark_text(align="left", dx=4, color=REST, fontSize=11).encode(
         text=alt.Text("chance:Q", format=".1%")
     )
-    return alt.layer(bars, numbers).properties(width="container", height=34 * len(names))
+    return alt.layer(bars, numbers).properties(width="container", height=ROOM + 34 * len(names))

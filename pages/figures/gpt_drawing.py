@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
-from pages.figures.gpt import CHANCE, REST, distinct
+from pages.figures.gpt import CHANCE, REST, ROOM, distinct
 
 
 def draws_bars(
@@ -41,7 +41,7 @@ def draws_bars(
             sort=None,
             scale=alt.Scale(domain=names),
             title=None,
-            axis=alt.Axis(labelFont="monospace", labelFontSize=13, labelLimit=220, ticks=False),
+            axis=alt.Axis(labelFont="monospace", labelFontSize=13, labelLimit=220, labelOverlap=False, ticks=False),
         ),
         tooltip=[
             "token:N",
@@ -56,7 +56,7 @@ def draws_bars(
     )
     band = base.mark_rule(strokeWidth=2, color=HUES["residual"]).encode(x="low:Q", x2="high:Q")
     tick = base.mark_tick(thickness=3, size=16, color=PALETTE[4]).encode(x="due:Q")
-    return alt.layer(bars, band, tick).properties(width="container", height=26 * len(names))
+    return alt.layer(bars, band, tick).properties(width="container", height=ROOM + 26 * len(names))
 
 
 def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, words: Mapping[str, str]) -> Chart:

@@ -13,7 +13,7 @@ from pages.figures.gpt import CHANCE, REST
 from pages.figures.gpt_text import DARK, PLACE, WHITE, shortened
 
 LIGHT = ("#eef7f8", "#9ad0d6", "#2f98a4", "#0d5560")
-CELL = 34
+CELL, ROOM = 34, 150
 
 
 def lens_board(
@@ -93,7 +93,7 @@ def lens_board(
     text = base.mark_text(font="monospace", fontSize=12, limit=86, cursor="pointer").encode(
         text="choice:N", color=alt.condition("datum.chance > 0.55", alt.value(WHITE), alt.value(DARK))
     )
-    return alt.layer(cells, same, ring, text).properties(width="container", height=CELL * n_stages)
+    return alt.layer(cells, same, ring, text).properties(width="container", height=ROOM + CELL * n_stages)
 
 
 def stage_names(count: int, words: Mapping[str, str]) -> list[str]:
@@ -125,7 +125,12 @@ def answer_curves(chance: np.ndarray, rank: np.ndarray, words: Mapping[str, str]
         tooltip=["stage:N", alt.Tooltip("chance:Q", format=".3%", title=words["answer_probability"])],
     )
     ranks = base.mark_bar(color=REST, cornerRadiusEnd=2).encode(
-        x=alt.X("rank:Q", title=words["answer_rank"], scale=alt.Scale(type="symlog", domainMin=0)),
+        x=alt.X(
+            "rank:Q",
+            title=words["answer_rank"],
+            scale=alt.Scale(type="symlog", domainMin=0),
+            axis=alt.Axis(labels=False, ticks=False, grid=False),
+        ),
         tooltip=["stage:N", alt.Tooltip("rank:Q", format=",d", title=words["answer_rank"])],
     )
     numbers = base.mark_text(align="left", dx=4, color=REST).encode(x="rank:Q", text=alt.Text("rank:Q", format=",d"))

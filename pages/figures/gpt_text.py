@@ -15,7 +15,7 @@ LINE = 92
 MOST_LETTERS = 18
 SURPRISE = ("#fdf0f5", "#f3b6cf", "#d8578f", "#8c1450")
 NEUTRAL, DARK, WHITE = "#dedbe3", "#1d1a26", "#ffffff"
-ROW_HEIGHT = 34
+ROW_HEIGHT, ROOM = 34, 70
 PLACE = "place"  # names the selection: how many tokens have been read before the token that was clicked
 MOST_BITS = 12.0
 
@@ -93,7 +93,7 @@ def text_strip(
     pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
     colour = alt.Color("bits:Q", scale=scale, title=words["bits"], legend=legend)
     cells = (
-        base.mark_rect(cornerRadius=3, cursor="pointer")
+        base.mark_rect(cornerRadius=3, cursor="pointer", invalid=None)
         .encode(x=across, x2="right:Q", y=lines, color=alt.condition("datum.known", colour, alt.value(NEUTRAL)))
         .encode(tooltip=tooltip)
         .add_params(pick)
@@ -111,5 +111,5 @@ def text_strip(
     )
     edges = {"x": across, "x2": "right:Q", "y": lines}
     layers = (cells, rule.encode(**edges), ring.encode(**edges), text)
-    height = ROW_HEIGHT * int(line.max() + 1)
+    height = ROOM + ROW_HEIGHT * int(line.max() + 1)
     return alt.layer(*layers).properties(width="container", height=height)

@@ -30,18 +30,20 @@ def forced_bars(
     Args:
         said: word, probability, rank, favourite, first, other: titles, and words for the two kinds of bar.
     """
-    names = [f"{place + 1} {clipped(word).removeprefix('␣')}" for place, word in enumerate(words)]
+    names = [f"{place + 1} {clipped(word)}" for place, word in enumerate(words)]
     first = ranks == 1
     data = records(
         word=names,
         probability=probabilities,
         rank=ranks,
-        favourite=[clipped(word).removeprefix("␣") for word in favourites],
+        favourite=[clipped(word) for word in favourites],
         top=favourite_probabilities,
         kind=[said["first"] if one else said["other"] for one in first],
-        over=["" if one else clipped(word).removeprefix("␣") for one, word in zip(first, favourites, strict=True)],
+        over=["" if one else clipped(word) for one, word in zip(first, favourites, strict=True)],
     )
-    axis = alt.Axis(labelAngle=-40, labelLimit=110, labelOverlap=len(names) > MOST_UPRIGHT, ticks=False, labelFontSize=13)
+    axis = alt.Axis(
+        labelAngle=-40, labelLimit=110, labelOverlap=len(names) > MOST_UPRIGHT, ticks=False, labelFontSize=13
+    )
     tooltip = [
         alt.Tooltip("word:N", title=said["word"]),
         alt.Tooltip("probability:Q", title=said["probability"], format=".4%"),

@@ -64,11 +64,12 @@ def ranked_chart(
         said: text, score, found, missed, right.
     """
     names = [f"{rank + 1} · {text or '∅'}" for rank, text in enumerate(texts)]
-    marks = [" ".join(part for part in (by, said["right"] if ok else "") if part) for by, ok in zip(found_by, right)]
+    notes = [(by, said["right"] if ok else "") for by, ok in zip(found_by, right, strict=True)]
+    marks = [" ".join(filter(None, note)) for note in notes]
     kinds = [said["found"] if by else said["missed"] for by in found_by]
     data = records(text=names, cost=-scores, score=scores, mark=marks, kind=kinds)
     y = alt.Y("text:N", sort=names, title=None, axis=alt.Axis(labelFontSize=13, labelLimit=200, labelOverlap=False))
-    x = alt.X("cost:Q", title=said["score"], scale=alt.Scale(domain=[0, float(-scores.min()) * 1.5 or 1.0]))
+    x = alt.X("cost:Q", title=said["score"], scale=alt.Scale(domain=[0, float(-scores.min()) * 1.75 or 1.0]))
     colour = alt.Color(
         "kind:N",
         title=None,
@@ -83,4 +84,4 @@ def ranked_chart(
     bars = base.mark_bar(height=15, cornerRadiusEnd=3)
     numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text="label:N")
     labelled = numbers.transform_calculate(label="format(datum.score, '.2f') + '   ' + datum.mark")
-    return alt.layer(bars, labelled).properties(width="container", height=26 * len(names) + 30)
+    return alt.layer(bars, labelled).properties(width="container", height=26 * len(names) + 90)

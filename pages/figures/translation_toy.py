@@ -26,13 +26,22 @@ def toy_ids(
         said: batch, pos, source, target, id.
     """
     high = float(max(source.max(), target.max(), 1))
-    axes = [Axis(said[name], tuple(map(str, range(size)))) for name, size in zip(("batch", "pos"), source.shape)]
+    sides = zip(("batch", "pos"), source.shape, strict=True)
+    axes = [Axis(said[name], tuple(map(str, range(size)))) for name, size in sides]
     panels = (
         Panel("source", said["source"], source.astype(float), Scale("count", 0.0, high), role="key"),
         Panel("target", said["target"], target.astype(float), Scale("count", 0.0, high), role="query"),
     )
     return MatrixFigure(
-        panels, *axes, ui, detail="exact", quantity=said["id"], filename="toy_ids", layout="single", version=version
+        panels,
+        *axes,
+        ui,
+        detail="exact",
+        columns=1,
+        quantity=said["id"],
+        filename="toy_ids",
+        layout="single",
+        version=version,
     )
 
 
@@ -56,16 +65,17 @@ def toy_attentions(
         said: query, key, weight, mask, weights, filled, and the three attentions.
         filled: show as well what hidden scores of -1e9 would give.
     """
-    source, target = (tuple(f"{place}: {id_}" for place, id_ in enumerate(row.tolist())) for row in (source_ids, target_ids))
+    source, target = (
+        tuple(f"{place}: {id_}" for place, id_ in enumerate(row.tolist())) for row in (source_ids, target_ids)
+    )
     sides = {"encoder_self": (source, source), "decoder_self": (target, target), "cross": (target, source)}
     parts = PARTS if filled else PARTS[:2]
     panels = tuple(
         Panel(
             f"{name}.{part}",
-            said[part],
+            f"{said[name]} · {said[part]}",
             arrays[f"{name}.{part}"].astype(float),
             Scale("mask" if part == "mask" else "probability", 0.0, 1.0),
-            row_heading=said[name],
             rows=Axis(said["query"], sides[name][0], key=f"{name} rows"),
             cols=Axis(said["key"], sides[name][1], key=f"{name} cols"),
         )

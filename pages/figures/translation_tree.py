@@ -12,7 +12,7 @@ import numpy as np
 from pages.figures.charts import HUES, Chart, records
 from pages.figures.translation import clipped
 
-ROW = 62
+ROW = 56
 HALF_WIDTH, HALF_HEIGHT = 0.43, 0.24
 FATES = ("kept", "finished", "dropped")
 FILLS = {"kept": HUES["weights"], "finished": HUES["value"], "dropped": "transparent"}
@@ -58,7 +58,9 @@ def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, w
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.4, depth + 0.4], reverse=True, nice=False))
     layers = [*_edges(tree, shown, at, best, said, x, y), *_nodes(tree, shown, best, said, x, y)]
     root = records(x=[middle], y=[0.0], word=[start])
-    layers.append(alt.Chart(root).mark_text(fontSize=14, fontWeight=650, color=HUES["query"]).encode(x, y, text="word:N"))
+    layers.append(
+        alt.Chart(root).mark_text(fontSize=14, fontWeight="bold", color=HUES["query"]).encode(x, y, text="word:N")
+    )
     return alt.layer(*layers).properties(width="container", height=ROW * (depth + 1))
 
 
@@ -113,7 +115,7 @@ def _nodes(
             right=tree.ranks[nodes] + HALF_WIDTH,
             top=tree.depths[nodes] - HALF_HEIGHT,
             bottom=tree.depths[nodes] + HALF_HEIGHT,
-            word=[MARKS[fate] + clipped(tree.words[node]).removeprefix("␣") for node in nodes],
+            word=[MARKS[fate] + clipped(tree.words[node]) for node in nodes],
             text=[tree.texts[node] for node in nodes],
             under=[f"{tree.steps[node]:.2f}" for node in nodes],
             step=tree.steps[nodes],

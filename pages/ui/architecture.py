@@ -25,6 +25,7 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
     """
     config = view.bundle.config
     model = Architecture(
+        kind=view.bundle.kind,
         n_tokens=len(view.encoding),
         vocab_size=config.vocab_size,
         d_model=config.d_model,
@@ -36,6 +37,11 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
         positions=config.positions,
         norm_order=config.norm_order,
         pooling=config.pooling,
+        target_vocab_size=config.target_vocab_size or config.vocab_size,
+        n_segments=config.n_segments,
+        embedding_norm=config.embedding_norm,
+        causal=config.causal,
+        pair_head=config.pair_head,
     )
     svg = architecture_svg(model, strings("diagram"), pages)
     return _mount(key="architecture", data={"svg": svg}, on_open_change=lambda: None).open

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.ui.glass import under_the_glass
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, t
 from pages.ui.url import choose_from_list, current, forget, keep, widget_key, write
@@ -97,6 +98,13 @@ def chosen_places(read: Hidden) -> tuple[int, ...]:
     return tuple(place for place, id_ in zip(read.places, read.true_ids, strict=True) if id_ is not None)
 
 
+def percent(share: float) -> str:
+    """Return a probability in percent, a small one with more places."""
+    if share >= 0.01:
+        return f"{share:.1%}"
+    return f"{share:.2%}" if share >= 0.0001 else "< 0.01%"
+
+
 def called(read: Hidden, place: int) -> str:
     """Return what a mask is called in a list: its place, and what stood there."""
     known = read.true_ids[read.places.index(place)] is not None
@@ -139,6 +147,14 @@ def masked_view(view: View, read: Hidden) -> View:
         end = stop
     whole = view.bundle.tokenizer.encode("".join([*parts, text[end:]]), max_len=asked_of(view)["n_tokens"])
     return replace(view, encoding=whole if whole.ids == read.masked.ids else read.masked)
+
+
+def look_through(view: View, sites: tuple[str, ...]) -> None:
+    """Put what the part reads under the glass; ids that no text would give count as edited, and have no script."""
+    encoding, n_tokens = view.encoding, max(LEAST_TOKENS, len(view.encoding))
+    spelled = view.bundle.tokenizer.encode(encoding.text, encoding.pair, max_len=n_tokens)
+    edits = {} if spelled.ids == encoding.ids else {"encoder.embedding.token_ids": lambda ids: ids}
+    under_the_glass(view, sites=sites, edits=edits)
 
 
 def most_tokens(view: View) -> int:

@@ -7,10 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.bert import each_chart
-from pages.figures.gpt import expected_bars
+from pages.figures.bert import each_chart, guesses_chart
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.bert import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
+from pages.ui.bert import asked_of, called, choose_hidden, chosen_places, masked_view, percent, show_sentence
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
@@ -97,8 +96,7 @@ def _bars(answer: Answer[Filled], row: int) -> None:
         "others": t("bert.bar_others"),
         "rest": t("bert.rest", count=f"{found.vocabulary - len(ids) - (outside is not None):,}"),
     }
-    rest = max(0.0, 1.0 - float(found.probabilities[row].sum()))
-    chart = expected_bars(found.labels[row], found.probabilities[row], rest, words, came=outside, inside=inside)
+    chart = guesses_chart(found.labels[row], found.probabilities[row], words, true_word=outside, inside=inside)
     label = t("bert.bars_label", place=int(found.places[row]), count=len(ids))
     show_chart(chart, answer, key=f"bert_guesses_{row}", stem=f"bert_mask_{int(found.places[row])}", label=label)
 
@@ -109,7 +107,7 @@ def _truth(found: Filled, row: int) -> None:
         return
     word, chance, rank = st.columns(3)
     word.metric(t("bert.true_word"), found.true_labels[row])
-    chance.metric(t("bert.true_probability"), f"{found.true_probabilities[row]:.1%}")
+    chance.metric(t("bert.true_probability"), percent(found.true_probabilities[row]))
     rank.metric(t("bert.true_rank"), f"{int(found.true_ranks[row]):,}")
     right = found.true_ranks[row] == 1
     values: dict[str, Any] = {"guess": plain(found.labels[row][0]), "vocabulary": f"{found.vocabulary:,}"}
@@ -143,7 +141,7 @@ def _hardest(view: View) -> None:
                 count=len(found.places),
                 share=f"{found.share_first:.0%}",
                 word=plain(found.labels[least]),
-                chance=f"{found.probabilities[least]:.2%}",
+                chance=percent(found.probabilities[least]),
                 guess=plain(found.guesses[least]),
             )
         )

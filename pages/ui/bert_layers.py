@@ -5,8 +5,8 @@ Read next: bert_pair.py.
 
 import streamlit as st
 
-from pages.figures.bert import follow_chart
-from pages.figures.gpt_lens import lens_board, stage_names
+from pages.figures.bert import board_chart, follow_chart
+from pages.figures.gpt_lens import stage_names
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.bert import (
     asked_of,
@@ -16,6 +16,7 @@ from pages.ui.bert import (
     chosen_places,
     hide_only,
     masked_view,
+    percent,
     show_sentence,
 )
 from pages.ui.boxes import judged, lazy_box, predict
@@ -48,7 +49,7 @@ def layers_part(view: View) -> View:
             "bert.settled_measured",
             mask=plain(called(read, place)),
             word=plain(found.words[0]),
-            chance=f"{found.probabilities[-1, 0]:.1%}",
+            chance=percent(found.probabilities[-1, 0]),
             stage=stages[found.settled],
             rank=f"{int(found.ranks[0, 0]):,}",
         )
@@ -70,7 +71,7 @@ def _table(found: ByLayer, stages: list[str]) -> str:
     head = [t("bert.axis_stage"), *(t("bert.guess_number", number=number + 1) for number in range(NAMED))]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for stage, labels, chances in zip(stages, found.best_labels, found.best_probabilities, strict=True):
-        cells = [f"{plain(label)} {chance:.1%}" for label, chance in zip(labels, chances, strict=True)][:NAMED]
+        cells = [f"{plain(label)} {percent(chance)}" for label, chance in zip(labels, chances, strict=True)][:NAMED]
         lines.append(f"| {stage} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -99,7 +100,7 @@ def _each(view: View) -> None:
 def _board(answer: Answer[EachByLayer]) -> None:
     found = answer.value
     places = found.places.tolist()
-    figure = lens_board(
+    figure = board_chart(
         found.firsts,
         found.first_probabilities,
         found.probabilities,
@@ -108,7 +109,6 @@ def _board(answer: Answer[EachByLayer]) -> None:
         found.labels,
         found.answers,
         strings("bert_board") | {name: t(f"bert.{name}") for name in ("embedding", "layer")},
-        chosen=-1,
     )
     clickable(
         figure,

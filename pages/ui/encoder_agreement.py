@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from pages.figures.encoder import stage_lines
-from pages.figures.encoder_matrices import agreement_figure, maps_figure
+from pages.figures.encoder_matrices import agreement_figure, maps_figure, measures_figure
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
@@ -35,6 +35,15 @@ def agreement_part(view: View) -> None:
         return
     baseline = choose_baseline(view)
     answer = ask_once(measures, **view.asked, steps=DEFAULT_STEPS, baseline=baseline)
+    figure = measures_figure(
+        answer.value.values,
+        measure_names(),
+        view.encoding.labels,
+        strings("encoder"),
+        board_words(),
+        version=f"agree|{baseline}|{view.encoding.text}",
+    )
+    show_matrix(figure, key="encoder_agree_measures")
     options = {name: t(f"encoder.agree_{name}") for name in ("close", "loose", "none")}
     guess = predict(
         section("encoder", "try_agree"), options | {"show": t("encoder.show")}, about=f"agree {view.bundle.name}"

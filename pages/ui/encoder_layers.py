@@ -41,7 +41,10 @@ def layers_part(view: View) -> None:
         )
         other = POOLINGS[1 - POOLINGS.index(found.pooling)]
         by_other = found.probabilities[POOLINGS.index(other), -1, found.winner]
-        st.metric(t("encoder.by_other", pooling=t(f"encoder.pooling_{other}")), f"{by_other:.1%}")
+        st.metric(
+            t("encoder.by_other", label=class_name(view, found.winner), pooling=t(f"encoder.pooling_{other}")),
+            f"{by_other:.1%}",
+        )
         st.caption(t(f"encoder.only_{found.pooling}"))
     _show_moves(view, answer)
     _try_probes(view)

@@ -53,9 +53,10 @@ def sum_part(view: View) -> None:
             stem="encoder_products",
             label=t("encoder.products_label", name=_name_of(view, found)),
         )
-        st.markdown(_table(found))
     with growth_place:
         _show_growth(view, answer)
+        st.caption(t("encoder.largest", count=NAMED))
+        st.markdown(_table(found))
 
 
 def _choose_target(view: View) -> int | None:

@@ -6,15 +6,17 @@ Read next: header.py.
 import streamlit as st
 
 from pages.figures.encoder_bars import reliability
-from pages.ui.asking import ask_once
+from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
-from pages.ui.encoder import knows_reviews
+from pages.ui.encoder import class_name, knows_reviews
 from pages.ui.encoder_layers import HELD_OUT
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.url import slide
+from pages.ui.verdict import show_verdict
 from transformer_core.analysis.encoder.calibration import Calibration, calibration
+from transformer_core.analysis.encoder.layers import layer_verdicts
 
 EVEN = 0.03
 BINS = 10
@@ -25,6 +27,9 @@ def sure_part(view: View) -> None:
     """Ask whether the model is as often right as it is sure, then show the diagram, with a temperature."""
     if not knows_reviews(view):
         return
+    own = ask(layer_verdicts, **view.asked).value
+    st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
+    show_verdict(view.bundle.labels, own.final)
     options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
     guess = predict(section("encoder", "try_sure").format(count=HELD_OUT), options, about=f"sure {view.bundle.name}")
     if guess is None:

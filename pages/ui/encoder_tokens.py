@@ -74,8 +74,12 @@ def choose_baseline(view: View) -> Baseline:
 def _guess_token(view: View) -> int | None:
     own = [place for place, special in enumerate(view.encoding.special) if not special][:MOST_OFFERED]
 
+    labels = view.encoding.labels
+
     def called(place: int) -> str:
-        return t("encoder.show") if place == SHOW else plain(view.encoding.labels[place])
+        if place == SHOW:
+            return t("encoder.show")
+        return plain(labels[place] if labels.count(labels[place]) == 1 else f"{labels[place]} {place}")
 
     return st.pills(
         section("encoder", "try_tokens"),

@@ -129,3 +129,8 @@ def show_text(view: View, answer: Answer[Surprisals], place: int, *, key: str) -
 
 def _number(value: float, form: str) -> str:
     return form.format(value) if value == value else "–"
+
+
+def written(difference: float) -> str:
+    """Write a difference; one of 0 is said to be exact."""
+    return t("gpt.exactly_zero") if difference == 0 else f"{difference:.2g}"

@@ -42,7 +42,7 @@ def draw_part(view: View) -> None:
     found = answer.value
     bars, many = st.columns(2, gap="large")
     with bars:
-        st.subheader(t("gpt.rules_heading", place=place, token=plain(view.encoding.labels[place - 1])), anchor=False)
+        st.markdown(t("gpt.rules_heading", place=place, token=plain(view.encoding.labels[place - 1])))
         _numbers(found)
         chart = redrawn_bars(
             found.labels, found.before, found.after, found.kept, (found.rest_before, found.rest_after), _words(found)
@@ -75,7 +75,7 @@ def _numbers(found: Redrawn) -> None:
 
 def _many(view: View, place: int, drawing: Drawing) -> None:
     title, again = st.columns([3, 2], vertical_alignment="bottom")
-    title.subheader(t("gpt.draws_heading", draws=f"{DRAWS:,}"), anchor=False)
+    title.markdown(t("gpt.draws_heading", draws=f"{DRAWS:,}"))
     again.button(t("gpt.draw_again"), icon=":material/casino:", key="gpt_draw_again", on_click=next_seed)
     seed = choose_seed()
     answer = ask(drawn, **view.asked, place=place, **drawing.asked, top=TOP, seed=seed, draws=DRAWS)

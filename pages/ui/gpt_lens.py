@@ -9,7 +9,7 @@ from pages.figures.gpt_lens import answer_curves, lens_board
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import choose_place, clickable, go_to
+from pages.ui.gpt import choose_place, clickable, go_to, written
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import slide
@@ -52,7 +52,7 @@ def lens_part(view: View) -> None:
         label=t("gpt.lens_label", count=len(found.places)),
         on_place=lambda where: go_to(where, size),
     )
-    st.caption(t("gpt.lens_check", difference=f"{found.difference:.1e}"))
+    st.caption(t("gpt.lens_check", difference=written(found.difference)))
     if place in found.places:
         _place(view, answer, found.places.index(place))
     else:

@@ -10,6 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.gpt import written
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -52,7 +53,7 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
     found = answer.value
     start, version = found.place, f"{view.encoding.text}|{words}|{found.place}"
     exact, places = st.columns([2, 3], vertical_alignment="center")
-    exact.metric(t("gpt.earlier_masked"), _written(found.earlier_masked), help=t("gpt.earlier_help"))
+    exact.metric(t("gpt.earlier_masked"), written(found.earlier_masked), help=t("gpt.earlier_help"))
     guess = None
     with places:
         options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
@@ -76,7 +77,7 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
             "gpt.moved_measured",
             moved=found.moved_unmasked,
             count=start,
-            greatest=_written(found.earlier_unmasked),
+            greatest=written(found.earlier_unmasked),
             chance=f"{found.chance_unmasked[:start].max():.1%}",
         )
         st.markdown(f"{judged(guess, outcome, options)} {told}")
@@ -92,10 +93,6 @@ def _words() -> dict[str, str]:
         "embedding": t("gpt.lens_embedding"),
         "layer": t("axis.layer"),
     }
-
-
-def _written(number: float) -> str:
-    return t("gpt.exactly_zero") if number == 0 else f"{number:.3g}"
 
 
 def _off(view: View) -> None:

@@ -21,8 +21,10 @@ AROUND = 160
 def next_part(view: View) -> None:
     """Show the text with its surprisal, the expectation at one place, and a guess against the model."""
     text = measured_text(view)
+    strip = st.container()
     place = choose_place(view)
-    show_text(view, text, place, key="gpt_text")
+    with strip:
+        show_text(view, text, place, key="gpt_text")
     bars, numbers = st.columns([3, 2], gap="large")
     answer = ask(expected, **view.asked, place=place, top=TOP)
     with bars:

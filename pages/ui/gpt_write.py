@@ -50,8 +50,10 @@ def write_part(view: View) -> None:
     if found.ended:
         st.caption(f":material/stop_circle: {t('gpt.ended')}")
     if found.steps:
-        _strip(answer, min(len(found.steps), steps))
+        strip = st.container()
         step = _scrub(len(found.steps))
+        with strip:
+            _strip(answer, step)
         bars, other = st.columns([3, 2], gap="large")
         with bars:
             _step(answer, found.steps[step - 1], step)
@@ -109,24 +111,24 @@ def _write_live(view: View, asked: dict[str, Any], steps: int, page: Any) -> int
     return steps
 
 
-def _strip(answer: Answer[WrittenOn], steps: int) -> None:
+def _strip(answer: Answer[WrittenOn], step: int) -> None:
     found = answer.value.steps
     about = {
         t("gpt.bits"): [f"{bits:.2f}" for bits in answer.value.bits.tolist()],
-        t("gpt.probability"): [f"{step.probability:.2%}" for step in found],
-        t("gpt.rank"): [f"{step.rank:,}" for step in found],
-        t("gpt.bar_after"): [f"{step.chance:.2%}" for step in found],
-        t("gpt.by"): [t("gpt.by_person" if step.by_person else "gpt.by_model") for step in found],
+        t("gpt.probability"): [f"{one.probability:.2%}" for one in found],
+        t("gpt.rank"): [f"{one.rank:,}" for one in found],
+        t("gpt.bar_after"): [f"{one.chance:.2%}" for one in found],
+        t("gpt.by"): [t("gpt.by_person" if one.by_person else "gpt.by_model") for one in found],
     }
     strip = text_strip(
-        [step.label for step in found],
+        [one.label for one in found],
         answer.value.bits.tolist(),
         about,
         {"token": t("gpt.token"), "bits": t("gpt.bits_axis")},
-        chosen=int(st.session_state.get("gpt_step@gpt", steps)) - 1,
-        marked=[step.by_person for step in found],
+        chosen=step - 1,
+        marked=[one.by_person for one in found],
     )
-    label = t("gpt.written_label", count=steps)
+    label = t("gpt.written_label", count=len(found))
     clickable(
         strip, answer, key="gpt_written", stem="gpt_written", label=label, on_place=lambda place: look_at(place + 1)
     )

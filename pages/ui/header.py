@@ -31,8 +31,9 @@ class View:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The model and the text as functions of the library take them, by keyword."""
-        return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)}
+        """The model and the text, or both texts of a pair, as functions of the library take them, by keyword."""
+        pair = {} if self.encoding.pair is None else {"pair": self.encoding.pair}
+        return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)} | pair
 
 
 def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = None, example: str | None = None) -> View:

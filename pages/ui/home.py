@@ -12,8 +12,8 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.verdict import class_word
-from transformer_core.analysis.attention.occlusion import occlusion
+from pages.ui.verdict import chart_word, concludes
+from transformer_core.analysis.attention.occlusion import occlusion, substitutes
 
 
 def some_places(change: np.ndarray) -> list[int]:
@@ -33,22 +33,27 @@ def word_experiment(view: View) -> None:
         return
     labels, text = view.encoding.labels, view.encoding.text
     with box:
-        answer = ask_once(occlusion, bundle=view.bundle, text=text, n_tokens=len(labels))
+        if not concludes(view, key="home_concludes"):
+            return
+        way = substitutes(view.bundle)[0]
+        answer = ask_once(occlusion, **view.asked, substitute=way)
         found = answer.value
         places = some_places(found.change)
         if len(places) < 2:
             st.info(t("home.too_few"), icon=":material/info:")
             return
         options = {str(place): plain(labels[place]) for place in places}
-        guess = predict(section("home", "try"), options, about=f"home {view.bundle.name} {text}")
+        guess = predict(
+            section("home", "try_cut" if way == "cut" else "try"), options, about=f"home {view.bundle.name} {text}"
+        )
         if guess is None:
             return
         most = max(places, key=lambda place: abs(found.change[place]))
-        winner = class_word(view.bundle.labels[found.winner])
+        winner = chart_word(view, found.winner)
         moved = t(
             "home.moved",
             word=options[str(most)],
-            label=winner,
+            label=plain(winner),
             points=f"{100 * found.change[most]:+.1f}",
         )
         st.markdown(f"{judged(guess, str(most), options)} {moved}")

@@ -12,7 +12,7 @@ from pages.ui.asking import ask
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.language import plain, section, t
 from pages.ui.masks import Choices
-from pages.ui.verdict import class_word, show_verdict
+from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.masks.masked_rows import masked_row
 from transformer_core.analysis.masks.masking import MaskedHead, masked_head
 
@@ -26,23 +26,25 @@ def _winner(probabilities: tuple[float, ...]) -> int:
 
 def show_change(choices: Choices, found: MaskedHead) -> None:
     """Show the verdict before and after, the change, and how much of the text still reaches it."""
-    labels = choices.view.bundle.labels
+    if not concludes(choices.view):
+        return
     before_place, after_place, change_place, reach_place = st.columns([2, 2, 1.1, 1.1], gap="medium")
     with before_place:
         st.caption(t("masks.before"))
-        show_verdict(labels, found.before)
+        show_outcome(choices.view, found.before, beside=found.before)
     with after_place:
         st.caption(t("masks.after"))
-        show_verdict(labels, found.after)
+        show_outcome(choices.view, found.after, beside=found.before)
     first = _winner(found.before)
     moved = 100 * (found.after[first] - found.before[first])
     with change_place:
-        st.metric(t("masks.change", label=class_word(labels[first])), t("masks.points", moved=f"{moved:+.1f}"))
+        st.metric(t("masks.change", label=outcome_word(choices.view, first)), t("masks.points", moved=f"{moved:+.1f}"))
     with reach_place:
         reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
         st.metric(t("masks.reach"), reached, help=t("masks.reach_help"))
     if int(found.reach.sum()) == 1:
-        st.info(t("masks.deaf", token=plain(found.labels[0])), icon=":material/hearing_disabled:")
+        token = found.labels[int(found.reach.argmax())]
+        st.info(t("masks.deaf", token=plain(token)), icon=":material/hearing_disabled:")
 
 
 def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
@@ -57,20 +59,22 @@ def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
         st.markdown(t("masks.wholly_masked", count=len(rows), rows=named + more))
         st.markdown(section("masks", "wholly_masked"))
         one = ask(masked_row, **choices.arguments, row=row).value
-        first = _winner(found.before)
         lines = [
-            ("zeros", one.zeros, one.verdict_zeros[first]),
-            ("torch", one.torch_attention, one.verdict_zeros[first]),
-            ("softmax", one.softmax, one.verdict_softmax[first]),
-            ("large", one.large, one.verdict_large[first]),
+            ("zeros", one.zeros, one.verdict_zeros),
+            ("torch", one.torch_attention, one.verdict_zeros),
+            ("softmax", one.softmax, one.verdict_softmax),
+            ("large", one.large, one.verdict_large),
         ]
-        label = class_word(choices.view.bundle.labels[first])
         head = [t("masks.convention"), t("masks.least"), t("masks.greatest"), t("masks.sum")]
-        head.append(t("masks.verdict_then", label=label))
-        table = [head, ["---", *["---:"] * 4]]
-        for name, weights, verdict in lines:
+        first = _winner(found.before) if found.before else None
+        if first is not None:
+            head.append(t("masks.verdict_then", label=outcome_word(choices.view, first)))
+        table = [head, ["---", *["---:"] * (len(head) - 1)]]
+        for name, weights, verdicts in lines:
             numbers = [f"{float(number):.4f}" for number in (weights.min(), weights.max(), weights.sum())]
-            table.append([t(f"masks.convention_{name}"), *numbers, f"{verdict:.2%}" if np.isfinite(verdict) else "nan"])
+            if first is not None:
+                numbers.append(f"{verdicts[first]:.2%}" if np.isfinite(verdicts[first]) else "nan")
+            table.append([t(f"masks.convention_{name}"), *numbers])
         st.markdown("\n".join(f"| {' | '.join(line)} |" for line in table))
         st.caption(
             t("masks.computed_on", row=plain(found.labels[row]), index=row, layer=choices.layer, head=choices.head)
@@ -83,6 +87,8 @@ def compare_layers(choices: Choices) -> None:
     if box is None:
         return
     with box:
+        if not concludes(choices.view, key="concludes_try"):
+            return
         options = {name: t(f"masks.guess_{name}") for name in ("all", "one", "neither")}
         guess = predict(section("masks", "try_layers").format(layer=choices.layer), options, about=choices.version)
         if guess is None:

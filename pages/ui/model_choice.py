@@ -63,11 +63,14 @@ def _take(name: str) -> None:
     set_choice("model", name)
 
 
-def offer_model(message: str, kinds: Sequence[str]) -> None:
-    """Say in one line why a part needs another kind of model, with a button that switches to the first there is."""
+def offer_model(message: str, kinds: Sequence[str], *, key: str = "offer") -> None:
+    """Say in one line why a part needs another kind of model, with a button that switches to the first there is.
+
+    Args:
+        key: of the button.
+    """
     st.info(message, icon=":material/info:")
     name = next((name for name in _preferred() if kind_of(name) in kinds), next(iter(model_names(None, kinds)), None))
-    if name is not None and st.button(
-        t("outcome.switch", name=plain(name)), icon=":material/swap_horiz:", on_click=_take, args=(name,)
-    ):
+    said, icon = t("outcome.switch", name=plain(name or "")), ":material/swap_horiz:"
+    if name is not None and st.button(said, icon=icon, on_click=_take, args=(name,), key=key):
         st.rerun(scope="app")

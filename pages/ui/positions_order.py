@@ -13,6 +13,7 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.model_choice import offer_model
 from pages.ui.models import model_names, open_bundle
 from pages.ui.positions_schemes import models_at_hand
 from pages.ui.url import switch
@@ -45,6 +46,9 @@ def texts_for(bundle: Bundle) -> int:
 
 def order_part(view: View) -> None:
     """Ask what order is worth to the model, measure it, and every other model at hand."""
+    if view.bundle.kind not in MEASURES:
+        offer_model(t("outcome.needs_head", name=plain(view.bundle.name)), tuple(MEASURES))
+        return
     options = {name: t(f"positions.accuracy_{name}") for name in ("nothing", "some", "much", "gains")}
     question = section("positions", "try_order").format(
         model=plain(view.bundle.name), positions=view.bundle.config.positions, texts=texts_for(view.bundle)

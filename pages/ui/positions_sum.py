@@ -14,7 +14,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.positions_schemes import choose_word
-from pages.ui.verdict import class_word, show_verdict
+from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.positions.sums import Sums, adding_is_concatenating, token_and_position
 
 FLIP_POINTS = 5.0
@@ -79,10 +79,12 @@ def _numbers(found: Sums) -> None:
 def _try_scale(view: View, answer: Answer[Sums]) -> None:
     """Ask what the verdict does with the factor the other way round, then show it."""
     found = answer.value
-    if found.probabilities is None:
-        return
     box = lazy_box(t("positions.try_scale"), icon=":material/science:", key="positions_try_sum")
     if box is None:
+        return
+    if found.probabilities is None:
+        with box:
+            concludes(view)
         return
     options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
     with box:
@@ -94,8 +96,8 @@ def _try_scale(view: View, answer: Answer[Sums]) -> None:
         winner = int(usual.argmax())
         moved = 100 * float(other[winner] - usual[winner])
         outcome = "flips" if other[winner] < other.max() else "much" if abs(moved) >= FLIP_POINTS else "little"
-        show_verdict(view.bundle.labels, other.tolist())
-        label = class_word(view.bundle.labels[winner])
+        show_outcome(view, other.tolist(), beside=usual.tolist())
+        label = outcome_word(view, winner)
         measured = t("positions.scale_measured", label=label, moved=f"{moved:+.2f}")
         st.markdown(f"{judged(guess, outcome, options)} {measured}")
 

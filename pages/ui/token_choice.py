@@ -4,11 +4,12 @@ Read next: feed_forward.py.
 """
 
 from pages.ui.header import View
-from pages.ui.url import choose, choose_from_list, current, forget
+from pages.ui.url import choose, choose_from_list, current, forget, forget_beyond
 
 
 def choose_layer(label: str, view: View) -> int:
     """Show the layers of the model and return the one chosen; it follows from page to page."""
+    forget_beyond("layer", view.bundle.config.n_layers)
     layers = {str(layer): str(layer) for layer in range(view.bundle.config.n_layers)}
     return int(choose(label, layers, name="layer", default="0"))
 

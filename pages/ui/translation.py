@@ -22,6 +22,7 @@ STYLE = """<style>
 .tr-word { border: 1px solid color-mix(in srgb, currentColor 24%, transparent); border-radius: 7px; padding: 2px 7px; }
 .tr-word { font-size: 1.02rem; text-align: center; line-height: 1.35; }
 .tr-word small { display: block; font-size: 0.72rem; font-variant-numeric: tabular-nums; opacity: 0.8; }
+.tr-text { font-size: 1.15rem; font-weight: 600; min-height: 1.6em; }
 .tr-source { border-color: color-mix(in srgb, #d6453f 45%, transparent); }
 .tr-later { opacity: 0.42; border-style: dashed; }
 .tr-now { border: 2px solid #3b76d4; font-weight: 650; }
@@ -39,7 +40,7 @@ def shown_word(label: str) -> str:
 
 
 def choose_step(written: Written) -> int:
-    """Show the scrubber over the words written and return the step, from 0; it begins where the model was least sure."""
+    """Show the scrubber and return the step, from 0; it begins where the model was least sure."""
     count = len(written.words)
     if count == 1:
         return 0
@@ -49,18 +50,16 @@ def choose_step(written: Written) -> int:
 
 def choose_weights(view: View) -> tuple[str, int, int]:
     """Show whose weights to take and, of one head, which; return that, the layer and the head."""
-    config = view.bundle.config
-    over_place, layer_place, head_place = st.columns([2.2, 1, 1.6])
-    with over_place:
-        overs = {name: t(f"translation.over_{name}") for name in OVERS}
-        over = choose(t("translation.over"), overs, name="translation_over", default="all")
+    overs = {name: t(f"translation.over_{name}") for name in OVERS}
+    over = choose(t("translation.over"), overs, name="translation_over", default="all")
     layer = head = 0
+    layer_place, head_place = st.columns([1, 2]) if over == "head" else (st.container(), None)
     if over != "all":
         with layer_place:
             layer = choose_layer(t("translation.layer"), view)
-    if over == "head":
+    if head_place is not None:
         with head_place:
-            heads = {str(index): str(index) for index in range(config.n_heads)}
+            heads = {str(index): str(index) for index in range(view.bundle.config.n_heads)}
             head = int(choose(t("translation.head"), heads, name="head", default="0"))
     return over, layer, head
 
@@ -94,6 +93,8 @@ def show_sentences(written: Written, step: int | None = None) -> None:
         chips.append(f'<span class="tr-word{kind}" style="{tint}">{escape(shown_word(label))}{small}</span>')
     side = escape(t("translation.target"))
     rows.append(f'<div class="tr-line"><span class="tr-side">{side}</span>{"".join(chips)}</div>')
+    text = written.text if step is None else written.prefixes[step]
+    rows.append(f'<div class="tr-line"><span class="tr-side"></span><span class="tr-text">{escape(text)}</span></div>')
     st.html(STYLE + "".join(rows))
 
 
@@ -101,4 +102,3 @@ def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]], *, right:
     """Return a table in Markdown, its last `right` columns aligned to the right."""
     bars = ["---"] * (len(head) - right) + ["---:"] * right
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, tuple(bars), *rows))
-

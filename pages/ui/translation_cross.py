@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from pages.figures.attention import STEP_NAMES, heads_grid, one_head
-from pages.figures.translation import hiding_chart, mean_matrix
+from pages.figures.translation_attention import hiding_chart, mean_matrix
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.attention import matrix_words, on_panel
 from pages.ui.boxes import judged, lazy_box, predict

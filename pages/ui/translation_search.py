@@ -112,8 +112,8 @@ def _search_word(width: int) -> str:
 
 
 def _finders(found: Searched, text: str) -> str:
-    widths = [_search_word(width) for width, own in zip(WIDTHS, found.texts, strict=True) if own == text]
-    return ", ".join(widths)
+    widths = [str(width) for width, own in zip(WIDTHS, found.texts, strict=True) if own == text]
+    return t("translation.by_widths", widths=", ".join(widths)) if widths else ""
 
 
 def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:

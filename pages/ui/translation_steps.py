@@ -5,7 +5,8 @@ Read next: translation_cross.py.
 
 import streamlit as st
 
-from pages.figures.translation import likeliest_bars, lines_chart, step_rows
+from pages.figures.translation import likeliest_bars, lines_chart
+from pages.figures.translation_attention import step_rows
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
@@ -43,7 +44,9 @@ def show_steps(view: View) -> None:
         word, chance = plain(shown_word(written.words[step])), f"{written.probabilities[step]:.2%}"
         st.markdown(f"**{t('translation.came', step=step + 1, word=word, chance=chance)}**")
         chart = likeliest_bars(written.others[step], written.likeliest[step], strings("translation_bars"))
-        show_chart(chart, answer, key="translation_bars", stem="translation_likeliest", label=t("translation.bars_label"))
+        show_chart(
+            chart, answer, key="translation_bars", stem="translation_likeliest", label=t("translation.bars_label")
+        )
         st.caption(t("translation.others_note", count=view.bundle.config.target_vocab_size or 0))
     with lines_place:
         over, layer, head = choose_weights(view)
@@ -51,16 +54,18 @@ def show_steps(view: View) -> None:
         st.markdown(f"**{t('translation.lines', word=word, whose=over_word(over, layer, head))}**")
         chart = lines_chart(weights, written.source, written.words, strings("translation_lines"), step=step)
         show_chart(chart, answer, key="translation_lines", stem="translation_lines", label=t("translation.lines_label"))
-    show_rows(view, written, step)
+    show_rows(view, written, step, None if over == "all" else layer)
     sure_experiment(view, written)
 
 
-def show_rows(view: View, written: Written, step: int) -> None:
-    """Show every head's two rows at this step: over the words so far, and over the source."""
-    title_place, layer_place = st.columns([3, 2], vertical_alignment="bottom")
-    with title_place:
-        st.markdown(section("translation", "rows"))
-    with layer_place:
+def show_rows(view: View, written: Written, step: int, layer: int | None) -> None:
+    """Show every head's two rows at this step: over the words so far, and over the source.
+
+    Args:
+        layer: the one chosen above; None where none was, and it is chosen here.
+    """
+    st.markdown(section("translation", "rows"))
+    if layer is None:
         layer = choose_layer(t("translation.rows_layer"), view)
     figure = step_rows(
         written.self_weights[layer, :, step, : step + 1],

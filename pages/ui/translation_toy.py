@@ -55,7 +55,7 @@ def _show_batch(answer: Answer[ToyBatch], sentence: int, filled: bool, version: 
     found, words, ui = answer.value, strings("translation_toy"), strings("matrix")
     ids_place, attended_place = st.columns([2, 3], gap="large")
     with ids_place:
-        st.code(CODE, language="python")
+        st.code(CODE, language="python", wrap_lines=True)
         ids = toy_ids(found.source_ids, found.target_ids, words, ui, version=f"ids {version}")
         show_matrix(ids, key="translation_toy_ids")
         st.caption(t("translation.toy_parameters", count=f"{found.parameters:,}"))
@@ -95,14 +95,20 @@ def _padding_experiment(answer: Answer[ToyBatch]) -> None:
         found = ask_once(toy_batch, source="all_padding", seed=0, sentence=SENTENCES - 1, layer=0, head=0).value
         row = found.cross.weights[0]
         outcome = "zero" if not row.any() else "uniform" if float(row.max() - row.min()) < 1e-6 else "nan"
-        shown, other = (" ".join(f"{value:.3f}" for value in one[0]) for one in (found.cross.weights, found.cross.filled))
-        infinite = sum(not ok for name, ok in zip(found.names, found.finite, strict=True) if "masked_scores" not in name)
+        shown, other = (
+            " ".join(f"{value:.3f}" for value in one[0]) for one in (found.cross.weights, found.cross.filled)
+        )
+        infinite = sum(
+            not ok for name, ok in zip(found.names, found.finite, strict=True) if "masked_scores" not in name
+        )
         told = t("translation.toy_measured", ours=shown, filled=other, infinite=infinite, count=len(found.names))
         st.markdown(f"{judged(guess, outcome, options)} {told}")
 
 
 def _show_shapes(found: ToyBatch) -> None:
-    box = lazy_box(t("translation.toy_shapes", count=len(found.names)), icon=":material/table:", key="translation_shapes")
+    box = lazy_box(
+        t("translation.toy_shapes", count=len(found.names)), icon=":material/table:", key="translation_shapes"
+    )
     if box is None:
         return
     with box:

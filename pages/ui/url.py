@@ -72,6 +72,13 @@ def forget(*names: str) -> None:
         remember(name, None)
 
 
+def forget_beyond(name: str, count: int) -> None:
+    """Let a number go that another model allowed; one that a link brings is left for its widget to refuse in words."""
+    known = str(st.session_state.get(widget_key(name), _kept().get(name, "")))
+    if known.isascii() and known.isdigit() and (len(known) > 6 or int(known) >= count):
+        forget(name)
+
+
 def remember(name: str, value: str | None) -> None:
     """Write a value to the URL, or take it out."""
     if value is None:

@@ -4,6 +4,7 @@ Read next: attention.py.
 """
 
 from collections.abc import Sequence
+from heapq import nlargest
 from html import escape
 
 import streamlit as st
@@ -51,7 +52,7 @@ def show_outcome(view: View, probabilities: Sequence[float], *, beside: Sequence
         show_verdict(view.bundle.labels, probabilities)
         return
     first = probabilities if beside is None else beside
-    likeliest = sorted(range(len(first)), key=first.__getitem__, reverse=True)[:MOST_SHOWN]
+    likeliest = nlargest(MOST_SHOWN, range(len(first)), key=first.__getitem__)
     winner = max(range(len(probabilities)), key=probabilities.__getitem__)
     shown = likeliest if winner in likeliest else [*likeliest[:-1], winner]
     parts = [float(probabilities[index]) for index in shown]
@@ -84,17 +85,22 @@ def show_verdict(labels: Sequence[str], probabilities: Sequence[float], *, winne
     )
 
 
-def concludes(view: View) -> bool:
-    """Tell whether the model concludes anything from the text; where not, say so with the way to one that does."""
+def concludes(view: View, *, key: str = "concludes") -> bool:
+    """Tell whether the model concludes anything from the text; where not, say so with the way to one that does.
+
+    Args:
+        key: names the button; a page that says it twice needs two.
+    """
     if outcome_of(view.bundle, view.encoding) is not None:
         return True
     tokenizer = view.bundle.tokenizer
     if view.bundle.kind != "bert" or tokenizer.mask_id is None:
-        offer_model(t("outcome.needs_head", name=plain(view.bundle.name)), ("classifier",))
+        offer_model(t("outcome.needs_head", name=plain(view.bundle.name)), ("classifier",), key=key)
         return False
     st.info(t("outcome.needs_mask"), icon=":material/info:")
     masked = _with_mask(view, tokenizer.token_of(tokenizer.mask_id))
-    if st.button(t("outcome.put_mask"), icon=":material/ink_eraser:", on_click=set_choice, args=("text", masked)):
+    said, icon = t("outcome.put_mask"), ":material/ink_eraser:"
+    if st.button(said, icon=icon, on_click=set_choice, args=("text", masked), key=key):
         st.rerun(scope="app")
     return False
 

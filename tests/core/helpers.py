@@ -18,6 +18,7 @@ from transformer_core.models import (
     SentenceEncoder,
     Translation,
 )
+from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
 
 MODELS: tuple[type[nn.Module], ...] = (
     *(Encoder, Decoder, MaskedDecoder),
@@ -42,10 +43,17 @@ def lively(module: nn.Module, seed: int = 0) -> nn.Module:
     return module.eval()
 
 
+def tiny_recurrent(**changes: Any) -> RecurrentConfig:
+    """Make a config of a recurrent model that runs in a millisecond; every size differs."""
+    sizes = {"vocab_size": 13, "d_model": 16, "d_hidden": 10, "max_len": 12, "dropout": 0.0}
+    return RecurrentConfig(**(sizes | changes))
+
+
 def made(kind: type[nn.Module], seed: int = 0, **changes: Any) -> Any:
     """Make a tiny lively model."""
     torch.manual_seed(seed)
-    return lively(kind(tiny(**changes)), seed)
+    config = tiny_recurrent(**changes) if kind is Seq2Seq else tiny(**changes)
+    return lively(kind(config), seed)
 
 
 def padded_ids(batch: int, length: int, vocab_size: int = 13, seed: int = 0) -> Tensor:
@@ -61,7 +69,7 @@ def inputs(kind: type[nn.Module], seed: int = 0, *, batch: int = 3, source: int 
     if kind is Decoder:
         memory = torch.randn(batch, source, 16, generator=torch.Generator().manual_seed(seed))
         return padded_ids(batch, target, seed=seed), memory
-    if kind is Translation:
+    if kind in (Translation, Seq2Seq):
         return padded_ids(batch, source, seed=seed), padded_ids(batch, target, seed=seed + 1)
     return (padded_ids(batch, target, seed=seed),)
 

@@ -1,13 +1,16 @@
-"""Every page of Input and Inside, and Home, with every kind of model: something to see, and never a stack trace."""
+"""Home and the pages on input and inside read every kind of model: something to see, and never a stack trace."""
 
 from pathlib import Path
 
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
+from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS
-from tests.pages.running import run, told
+from tests.e2e.paths import ROOT
+from tests.pages.running import ENTRY, told
 from transformer_core.checkpoints import MODELS, Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
@@ -16,48 +19,149 @@ TEXTS = ["a glass box rings", "a glass bell rings", "a box of glass"] * 3
 TEXT = "a glass box rings"
 KINDS = ("classifier", "bert", "gpt", "encoder")
 PARTS = {
+    "home": ("",),
     "attention": ("heads", "arcs", "flow", "tendencies", "effect"),
-    "feed_forward": ("curves", "neurons", "dead", "swap"),
+    "feed_forward": ("curves", "neurons", "swap"),
     "norm": ("vector", "residual"),
-    "embeddings": ("sentence", "row", "neighbours", "map", "counts"),
-    "tokens": ("split", "merges", "one_hot"),
-    "positions": ("matrix", "schemes", "sum", "order"),
+    "embeddings": ("sentence", "row", "neighbours", "map"),
+    "tokens": ("split", "one_hot"),
+    "positions": ("schemes", "sum"),
     "masks": ("paint", "batch"),
 }
+CONCLUDING = [
+    ("home", ""),
+    ("attention", "heads"),
+    ("attention", "flow"),
+    ("attention", "effect"),
+    ("feed_forward", "neurons"),
+    ("feed_forward", "swap"),
+    ("norm", "vector"),
+    ("positions", "sum"),
+    ("masks", "paint"),
+]
+ALL = [(page, part) for page, parts in PARTS.items() for part in parts]
+BOXES = dict.fromkeys(("try_open", "home_try", "masks_try", "positions_try_sum"), "true")
 
 
 @pytest.fixture(autouse=True)
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lay a small untrained model of every kind where the app looks for more."""
-    tokenizer = Tokenizer.train("word", TEXTS, vocab_size=16)
-    plain = Tokenizer.train("word", TEXTS, vocab_size=16, template="none")
+    """Lay a small untrained model of every kind where the app looks for more; the GPT has 3 layers of 3 heads."""
+    plain, framed = (Tokenizer.train("word", TEXTS, vocab_size=16, template=name) for name in ("none", "cls"))
     for kind in (*KINDS, "translation"):
         torch.manual_seed(0)
         post = {"norm_order": "post", "embedding_norm": True, "n_segments": 2} if kind in ("bert", "encoder") else {}
-        config = ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=24, n_layers=2, max_len=32, **post)
+        size = {"d_model": 18, "n_heads": 3, "n_layers": 3} if kind == "gpt" else {"d_model": 16, "n_heads": 2}
+        config = ModelConfig(**{"vocab_size": 16, "d_ff": 24, "n_layers": 2, "max_len": 32} | size | post)  # type: ignore[arg-type]
         labels = ("negative", "positive") if kind == "classifier" else ()
-        model = MODELS[kind](config).eval()
-        save(Bundle(f"tiny-{kind}", model, plain if kind == "gpt" else tokenizer, labels), tmp_path / f"tiny-{kind}")
+        tokenizer = plain if kind == "gpt" else framed
+        save(Bundle(f"tiny-{kind}", MODELS[kind](config).eval(), tokenizer, labels), tmp_path / f"tiny-{kind}")
     monkeypatch.setenv(MORE_MODELS, str(tmp_path))
 
 
-def cases() -> list[tuple[str, str]]:
-    return [(page, part) for page, parts in PARTS.items() for part in parts]
+def opened(page: str, **query: str) -> AppTest:
+    """Open a page at once, with these values in the URL."""
+    app = AppTest.from_file(str(ENTRY), default_timeout=120)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("page", "part"), cases())
-def test_every_part_reads_every_kind(kind: str, page: str, part: str) -> None:
-    language = "zh" if kind == "gpt" else "en"
-    asked = {"text": TEXT, "model": f"tiny-{kind}", f"{page}_part": part, "lang": language, "try_open": "true"}
-    app = run(page, **asked)
+def played(page: str, part: str, *, text: str = TEXT, **query: str) -> AppTest:
+    """Open a part of a page with its boxes open, and answer whatever it asks."""
+    app = opened(page, **({f"{page}_part": part, "text": text} | BOXES | query))
+    asked = [radio for radio in app.radio if radio.value is None]
+    for radio in asked:
+        radio.set_value(radio.options[0])
+    if asked:
+        app.run()
     assert not app.exception
     assert not app.error
-    for radio in app.radio:
-        if radio.value is None and radio.options:
-            radio.set_value(radio.options[0] if False else radio.options[-1])
-    app.run()
+    return app
+
+
+@pytest.mark.parametrize(("page", "part"), ALL)
+def test_a_gpt_is_read_in_chinese(page: str, part: str) -> None:
+    app = played(page, part, model="tiny-gpt", lang="zh")
+    assert words("zh")["outcome.needs_head"].partition("{")[0] not in told(app)
+
+
+@pytest.mark.parametrize(("page", "part"), CONCLUDING)
+def test_a_bert_guesses_behind_a_mask(page: str, part: str) -> None:
+    said = told(played(page, part, text="a glass [MASK] rings", model="tiny-bert"))
+    assert words("en")["outcome.needs_mask"] not in said
+
+
+@pytest.mark.parametrize(("page", "part"), ALL)
+def test_an_encoder_says_what_it_cannot(page: str, part: str) -> None:
+    said = told(played(page, part, model="tiny-encoder"))
+    if (page, part) in CONCLUDING and page != "norm":
+        assert words("en")["outcome.needs_head"].partition("}")[2] in said
+
+
+def test_a_button_puts_the_mask_in() -> None:
+    app = played("attention", "effect", model="tiny-bert")
+    app.button(key="concludes").click().run()
     assert not app.exception
-    assert not app.error
-    assert words(language)[f"nav.{page}"]
-    assert told(app)
+    assert app.text_input[0].value == "a glass box [MASK]"
+
+
+def test_a_button_switches_to_a_classifier() -> None:
+    app = played("attention", "effect", model="tiny-encoder")
+    app.button(key="concludes").click().run()
+    assert not app.exception
+    assert app.selectbox[0].value in ("sentiment", "tiny-classifier")
+    assert words("en")["outcome.needs_head"].partition("}")[2] not in told(app)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "translation"])
+def test_home_draws_every_kind(kind: str) -> None:
+    app = opened("home", model=f"tiny-{kind}", text=TEXT)
+    assert not app.exception
+    assert words("en")["home.heading"] in told(app)
+
+
+def test_a_model_of_another_kind_gives_way_and_stays_chosen() -> None:
+    app = opened("why", model="tiny-gpt", text=TEXT)
+    assert not app.exception
+    said = words("en")["model.elsewhere"].format(
+        name="tiny-gpt", kind=words("en")["kind.gpt"], shown=app.selectbox[0].value
+    )
+    assert said in told(app)
+    assert "tiny-gpt" not in app.selectbox[0].options
+    app.switch_page(str(ROOT / "pages" / "attention.py")).run()
+    assert app.selectbox[0].value == "tiny-gpt"
+    assert not app.toast
+
+
+def test_a_choice_made_here_is_the_one_that_stays() -> None:
+    app = opened("why", model="tiny-gpt", text=TEXT)
+    app.selectbox[0].set_value("tiny-classifier").run()
+    app.switch_page(str(ROOT / "pages" / "tokens.py")).run()
+    assert app.selectbox[0].value == "tiny-classifier"
+    app.selectbox[0].set_value("tiny-bert").run()
+    app.switch_page(str(ROOT / "pages" / "why.py")).run()
+    assert app.selectbox[0].value == "tiny-classifier"
+    assert words("en")["kind.bert"] in told(app)
+
+
+def test_a_smaller_model_has_its_own_first_head_and_says_nothing() -> None:
+    app = opened("attention", model="tiny-gpt", text=TEXT, layer="2", head="2")
+    assert not app.toast
+    app.selectbox[0].set_value("tiny-bert").run()
+    assert not app.exception
+    assert not app.toast
+
+
+@pytest.mark.parametrize("page", ["attention", "masks"])
+def test_a_head_that_no_model_has_is_refused_in_words(page: str) -> None:
+    app = opened(page, model="tiny-gpt", text=TEXT, head="12", layer="99")
+    assert not app.exception
+    assert "12" in "".join(str(toast.value) for toast in app.toast)
+
+
+def test_the_text_follows_and_an_untouched_one_does_not() -> None:
+    app = opened("attention")
+    assert app.text_input[0].value == DEFAULT_TEXT
+    app.text_input[0].set_value("my own words").run()
+    app.switch_page(str(ROOT / "pages" / "tokens.py")).run()
+    assert app.text_input[0].value == "my own words"

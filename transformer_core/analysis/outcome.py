@@ -75,8 +75,11 @@ def require_outcome(bundle: Bundle, encoding: Encoding) -> Outcome:
 
 
 def outcome_label(bundle: Bundle, outcome: Outcome, index: int) -> str:
-    """Return the name of one possible outcome: a class, or a token of the vocabulary."""
-    return bundle.labels[index] if outcome.asks == "class" else bundle.tokenizer.label_of(index)
+    """Return the name of one possible outcome: a class, or a token; its number where it stands for neither."""
+    if outcome.asks == "class":
+        return bundle.labels[index] if index < len(bundle.labels) else f"#{index}"
+    known = index < bundle.tokenizer.vocab_size  # a model may score more rows than its tokenizer has entries
+    return (bundle.tokenizer.label_of(index) if known else "") or f"#{index}"
 
 
 def conclude(

@@ -40,7 +40,7 @@ def exhaustive_search(
         ValueError: there are more than 50,000 hypotheses, or as beam_search.
     """
     config = model.config
-    n_words = (config.target_vocab_size or config.vocab_size) - len(set(exclude) | {eos_id})
+    n_words = getattr(config, "target_vocab_size", config.vocab_size) - len({*exclude, eos_id})
     most = min(most, config.max_len - 1)
     count = count_hypotheses(n_words, most)
     if count > MOST_HYPOTHESES:

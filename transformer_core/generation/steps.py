@@ -93,9 +93,12 @@ def _write(
     state = unread = None
     for _ in range(most):
         with torch.inference_mode():
-            if state is None or unread is None or state.length + unread.shape[1] > longest or not cached:
-                state, unread = model.start(token_ids[:, :0]), token_ids[:, -longest:]
-            logits, state = model.advance(unread, state)  # (1, vocab)
+            if not cached:
+                logits = model(token_ids[:, -longest:])[:, -1]  # (1, vocab)
+            else:
+                if state is None or unread is None or state.length + unread.shape[1] > longest:
+                    state, unread = model.start(token_ids[:, :0]), token_ids[:, -longest:]
+                logits, state = model.advance(unread, state)  # (1, vocab)
             unread = choose(logits)  # (1, 1)
         yield Written(int(unread), logits[0])
         token_ids = torch.cat((token_ids, unread), 1)

@@ -8,25 +8,37 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from transformer_core.config import ModelConfig
+
+class Sizes(Protocol):
+    """What a configuration says of what can be written."""
+
+    @property
+    def vocab_size(self) -> int:
+        """Entries of the vocabulary; where a model has a target_vocab_size too, that one counts."""
+        ...
+
+    @property
+    def max_len(self) -> int:
+        """Most positions of a source, and of a target."""
+        ...
 
 
 class Writer(Protocol):
     """Translation, Gpt and Seq2Seq."""
 
     @property
-    def config(self) -> ModelConfig:
-        """Sizes, of which max_len bounds what can be written."""
+    def config(self) -> Sizes:
+        """The model's configuration."""
         ...
 
-    def start(self, source_ids: Tensor) -> Any:
+    def start(self, source_ids: Tensor, /) -> Any:
         """Read (batch, source_pos) and return the state before the first word.
 
         A source is a sentence to translate, or, of a Gpt, what comes before the first word that `advance` is given.
         """
         ...
 
-    def advance(self, token_ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+    def advance(self, token_ids: Tensor, state: Any, /) -> tuple[Tensor, Any]:
         """Read the next words, most often one, and score the one after them.
 
         Shapes:
@@ -35,6 +47,6 @@ class Writer(Protocol):
         """
         ...
 
-    def reorder(self, state: Any, rows: Tensor) -> Any:
+    def reorder(self, state: Any, rows: Tensor, /) -> Any:
         """Return the state of these rows of the batch, (new_batch,), in this order; a row may occur more than once."""
         ...

@@ -34,7 +34,7 @@ def _common(settings: Settings, kind: str, shapes: Shapes, pooler: str, classes:
     }
     if kind == "classifier":
         problem = settings.get("problem_type", "single_label_classification")
-        n_classes = len(settings.labels()) or shapes.get(f"{classes}.weight", (2,))[0]
+        n_classes = len(settings.labels()) or (shapes.get(f"{classes}.weight") or (2,))[0]
         if problem != "single_label_classification" or n_classes < 2:
             raise BundleError(
                 f"{settings.where}: problem_type={problem!r:.60} with {n_classes} classes is not supported; "
@@ -62,8 +62,9 @@ def _bert_sizes(settings: Settings) -> dict[str, Any]:
 def _bert(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]:
     values = _common(settings, kind, shapes, "tanh", "classifier") | _bert_sizes(settings)
     _check_head(settings, kind, "hidden_act", values["activation"])
-    named = settings.get("architectures", [""])
-    values["pair_head"] = named == ["BertForPreTraining"] or all(name in shapes for name in PAIR_HEAD)
+    if kind == "bert":
+        both_heads = settings.get("architectures") == ["BertForPreTraining"]
+        values["pair_head"] = both_heads or all(name in shapes for name in PAIR_HEAD)
     return values
 
 
@@ -74,7 +75,7 @@ def _roberta(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]:
     skip = skipped(values["pad_id"])
     if not isinstance(values["max_len"], int) or values["max_len"] <= skip:
         raise BundleError(f"{settings.where}: max_position_embeddings={values['max_len']!r:.60} must exceed {skip}")
-    return values | {"max_len": values["max_len"] - skip, "pair_head": False}
+    return values | {"max_len": values["max_len"] - skip, "pair_head": kind != "bert"}
 
 
 def _distilbert(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def _distilbert(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]
         "dropout": settings.get("dropout", 0.1),
         "norm_eps": 1e-12,
         "activation": settings.activation("activation", "gelu"),
-        "pair_head": False,
+        "pair_head": kind != "bert",
     }
     _check_head(settings, kind, "activation", values["activation"])
     return values

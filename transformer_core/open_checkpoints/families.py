@@ -46,7 +46,7 @@ def architecture_of(family: Family, settings: Settings) -> str:
     named = settings.get("architectures", [])
     if named == []:
         return next(iter(family.kinds))
-    if not isinstance(named, list) or len(named) != 1 or named[0] not in family.kinds:
+    if not isinstance(named, list) or len(named) != 1 or named[0] not in tuple(family.kinds):
         raise BundleError(
             f"{settings.where}: architectures={named!r:.100} is not supported; supported: {', '.join(family.kinds)}"
         )

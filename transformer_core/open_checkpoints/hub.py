@@ -20,7 +20,7 @@ CONFIGS = [CONFIG, f"{POOLING}/{CONFIG}"]
 FILES = [
     *CONFIGS,
     *("model.safetensors", "model-*.safetensors", "model.safetensors.index.json"),
-    *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt"),
+    *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "source.spm"),
 ]
 
 
@@ -61,5 +61,5 @@ def _check_size(name: str, max_bytes: int) -> None:
         plan = huggingface_hub.snapshot_download(name, allow_patterns=FILES, dry_run=True)
     except Exception as error:
         raise BundleError(f"{HUB}{name} cannot be looked at: {error!s:.300}") from error
-    if (size := sum(file.file_size for file in plan)) > max_bytes:
+    if (size := sum(file.file_size or 0 for file in plan)) > max_bytes:
         raise BundleError(f"{HUB}{name} has {size} bytes to read; at most {max_bytes} are read")

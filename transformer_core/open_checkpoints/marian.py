@@ -21,6 +21,7 @@ ENCODER_LAYER = {f"self_attention.{ours}": f"self_attn.{theirs}" for ours, their
 }
 CROSS = {f"cross_attention.{ours}": f"encoder_attn.{theirs}" for ours, theirs in ATTENTION.items()}
 DECODER_LAYER = ENCODER_LAYER | CROSS | {"cross_attention_norm.norm": "encoder_attn_layer_norm"}
+OWN = {side: f"{side}.embed_tokens.weight" for side in ("encoder", "decoder")}
 
 
 def _alike(settings: Settings, name: str) -> Any:
@@ -42,6 +43,7 @@ def _configure(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]:
         raise BundleError(
             f"{settings.where}: decoder_start_token_id must be pad_token_id={pad_id!r:.40} to be supported"
         )
+    separate = OWN["decoder"] in shapes
     return {
         "vocab_size": vocab_size,
         "d_model": settings.need("d_model"),
@@ -57,8 +59,8 @@ def _configure(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]:
         "norm_order": "post",
         "norm_eps": 1e-5,
         "activation": settings.activation("activation_function", "gelu"),
-        "tied_output": True,
-        "share_embeddings": True,
+        "tied_output": not separate,
+        "share_embeddings": not separate,
         "starts_with_pad": True,
         "output_bias": "final_logits_bias" in shapes,
     }
@@ -66,6 +68,8 @@ def _configure(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]:
 
 def _origins(config: ModelConfig, kind: str) -> Origins:
     found = {"encoder.embedding.token.weight": Origin("shared.weight")}
+    if not config.share_embeddings:
+        found = {f"{side}.embedding.token.weight": Origin(name) for side, name in OWN.items()}
     if config.output_bias:
         found["output.proj.bias"] = Origin("final_logits_bias", flat=True)
     for side, layer in (("encoder", ENCODER_LAYER), ("decoder", DECODER_LAYER)):
@@ -84,7 +88,7 @@ MARIAN = Family(
     origins=_origins,
     word_matrix="shared.weight",
     head_matrix="lm_head.weight",
-    buffers=re.compile(r"(encoder|decoder)\.embed_positions\.weight"),
-    aliases={"encoder.embed_tokens.weight": "shared.weight", "decoder.embed_tokens.weight": "shared.weight"},
+    buffers=re.compile(r"(encoder|decoder)\.embed_positions\.weight|shared\.weight"),
+    aliases=dict.fromkeys(OWN.values(), "shared.weight"),
     vocabulary=("source.spm", "vocab.json"),
 )

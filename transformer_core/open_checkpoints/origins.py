@@ -32,13 +32,6 @@ class Origin:
     added: str | None = None
     flat: bool = False
 
-    def shape(self, theirs: Shape) -> Shape:
-        """Return the shape that comes of theirs."""
-        if self.flat:
-            return theirs[1:]
-        turned = theirs[::-1] if self.transposed else theirs
-        return ((turned[0] - self.skip) // self.parts, *turned[1:]) if turned else ()
-
     def whole(self, ours: Shape) -> Shape:
         """Return the shape that theirs must have for ours to be this."""
         if self.flat:

@@ -51,6 +51,7 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     settings.refuse_the_unusual()
     kind = family.kinds[architecture]
     tensors = Tensors.look(folder, max_bytes=max_bytes, rename=lambda name: _plain_name(name, family))
+    tensors = tensors.without_doubles(family.aliases)
     config = _configured(folder, settings, family, kind, tensors)
     origins = family.origins(config, kind)
     unread = _check_names(tensors, family, origins)
@@ -73,7 +74,7 @@ def _plain_name(name: str, family: Family) -> str:
     for old, new in OLD_NORMS.items():
         if name.endswith(f"LayerNorm{old}"):
             name = name.removesuffix(old) + new
-    return family.aliases.get(name, name)
+    return name
 
 
 def _configured(folder: Path, settings: Settings, family: Family, kind: str, tensors: Tensors) -> ModelConfig:
@@ -83,9 +84,9 @@ def _configured(folder: Path, settings: Settings, family: Family, kind: str, ten
     head = family.head_matrix
     if head in tensors.places and kind in ("bert", "gpt", "translation"):
         embedding = family.word_matrix
-        values["tied_output"] = embedding in tensors.places and tensors.same(head, embedding)
+        values["tied_output"] &= embedding in tensors.places and tensors.same(head, embedding)
     elif not settings.flag("tie_word_embeddings", True):
-        values["tied_output"] = kind in ("encoder", "classifier")
+        values["tied_output"] &= kind in ("encoder", "classifier")
     try:
         return ModelConfig(**values)
     except (TypeError, ValueError) as error:

@@ -106,7 +106,7 @@ class Settings:
     def activation(self, name: str, default: str) -> str:
         """Return our name of the activation that an entry names; BundleError for one that we lack."""
         value = self.get(name, default)
-        if value not in ACTIVATIONS:
+        if not isinstance(value, str) or value not in ACTIVATIONS:
             raise BundleError(
                 f"{self.where}: {name}={value!r:.{MOST_SHOWN}} is not supported; supported: {', '.join(ACTIVATIONS)}"
             )

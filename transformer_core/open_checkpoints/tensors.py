@@ -4,7 +4,7 @@ Nothing is unpickled, and no file outside the folder is opened, whatever the ind
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Tensors:
-    """All tensors of a checkpoint by the name that `rename` made; what falls together under one name is equal."""
+    """All tensors of a checkpoint, each by the name that a renaming gave it."""
 
     where: str
     places: dict[str, Place]
@@ -49,8 +49,8 @@ class Tensors:
         for path in paths:
             for name, shape in _header(path, f"{folder.name}/{path.name}").items():
                 ours, place = rename(name), Place(path, name, shape)
-                if ours in places and not _equal(places[ours], place):
-                    raise BundleError(f"{folder.name}: {places[ours].name} and {name} must be equal to be supported")
+                if ours in places:
+                    raise BundleError(f"{folder.name} holds {ours} twice, as {places[ours].name} and as {name}")
                 places[ours] = place
         return cls(folder.name, places)
 
@@ -73,6 +73,16 @@ class Tensors:
         if not tensor.is_floating_point() or not bool(tensor.float().isfinite().all()):
             raise BundleError(f"{self.where}: {place.name} must hold finite floating-point numbers")
         return tensor.float()
+
+    def without_doubles(self, aliases: Mapping[str, str]) -> "Tensors":
+        """Give a tensor that goes by another name its own; where both are there, leave out the other if it is equal."""
+        kept = dict(self.places)
+        for alias, name in aliases.items():
+            if alias in kept and name not in kept:
+                kept[name] = kept.pop(alias)
+            elif alias in kept and _equal(kept[alias], kept[name]):
+                del kept[alias]
+        return Tensors(self.where, kept)
 
     def same(self, one: str, other: str) -> bool:
         """Tell whether two tensors are equal, number by number."""

@@ -64,12 +64,11 @@ def check_against_reference(bundle: Bundle, text: str = SAMPLE) -> Trust:
     output = bundle.model(*inputs, probe=probe)
     sums = [tensor.double().sum(-1) for name, tensor in probe.trace.items() if name.endswith("weights")]
     row_sums = max((float((total - 1).abs().max()) for total in sums), default=None)
-    ours = [*_scores(bundle, output), *_stream(bundle, probe.trace)]
     with tempfile.TemporaryDirectory() as scratch:
         theirs = _reference(bundle, inputs, Path(scratch))
     if theirs is None:
         return Trust(row_sums, None, None)
-    pairs = zip(ours, theirs, strict=True)
+    pairs = zip([*_scores(bundle, output), *_stream(bundle, probe.trace)], theirs, strict=True)
     difference = max(float((one.float().cpu() - other.float()).abs().max()) for one, other in pairs)
     return Trust(row_sums, difference, f"{LIBRARY} {importlib.import_module(LIBRARY).__version__}")
 
@@ -84,7 +83,7 @@ def _scores(bundle: Bundle, output: Any) -> list[Tensor]:
 
 
 def _stream(bundle: Bundle, trace: Trace) -> list[Tensor]:
-    """Return what leaves the embedding and each layer, of the encoder first; the last layer's normalised if pre-norm."""
+    """Return what leaves the embedding and each layer, the encoder's first; the last of a pre-norm stack normalised."""
     config, found = bundle.config, []
     stacks = ("encoder", "decoder") if isinstance(bundle.model, Translation) else ("encoder",)
     for stack in ("decoder",) if bundle.kind == "gpt" else stacks:

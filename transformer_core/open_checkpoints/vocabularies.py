@@ -1,6 +1,7 @@
 """Vocabularies: a checkpoint's tokenizer.json, or the older files that hold the same where that is all there is.
 
-Devlin et al. 2019 (vocab.txt); Radford et al. 2019 (vocab.json and merges.txt). Read next: reading.py.
+Devlin et al. 2019 (vocab.txt); Radford et al. 2019 (vocab.json and merges.txt); Kudo 2018 (source.spm).
+Read next: pieces.py.
 """
 
 import io
@@ -14,11 +15,13 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 
 from transformer_core.bundle_files import LARGEST_TEXT_FILE, TOKENIZER, BundleError, check_size
 from transformer_core.open_checkpoints.family import Family
+from transformer_core.open_checkpoints.pieces import pipeline_of, read_pieces
 from transformer_core.open_checkpoints.settings import own_path, read_json
 from transformer_core.text import Tokenizer
 from transformer_core.text.loading import failing_clearly
 
 WORDS, NUMBERED, MERGES, MANNERS = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
+PIECES = "source.spm"
 
 
 def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
@@ -30,16 +33,16 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
     try:
         if os.path.lexists(folder / TOKENIZER):
             return Tokenizer.from_json(_text(folder / TOKENIZER))
-        if all(os.path.lexists(folder / name) for name in family.vocabulary) and family.model_type != "marian":
+        if all(os.path.lexists(folder / name) for name in family.vocabulary):
             with failing_clearly("the vocabulary makes no tokenizer"):
-                pipeline = (_word_pieces if WORDS in family.vocabulary else _byte_pairs)(folder, family)
+                pipeline = READERS[family.vocabulary](folder, family)
             return Tokenizer.from_json(pipeline.to_str())
     except BundleError:
         raise
     except ValueError as error:
         raise BundleError(f"{folder.name}: {error!s:.300}") from error
-    older = "" if family.model_type == "marian" else f" or {' and '.join(family.vocabulary)}"
-    raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER}{older}")
+    older = " and ".join(family.vocabulary)
+    raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER} or {older}")
 
 
 def _text(path: Path) -> str:
@@ -63,6 +66,11 @@ class _Manners:
         value = self.values.get(name)
         value = value.get("content") if isinstance(value, dict) else value
         return value if isinstance(value, str) and value else default
+
+    def takes_blank(self, token: str) -> bool:
+        """Tell whether the blank before a special token is its own, as RoBERTa's mask has it where it says so."""
+        specs = (value for value in self.values.values() if isinstance(value, dict))
+        return any(spec.get("content") == token and spec.get("lstrip") is True for spec in specs)
 
     def flag(self, name: str, default: bool | None) -> bool | None:
         value = self.values.get(name)
@@ -158,12 +166,21 @@ def _byte_pairs(folder: Path, family: Family) -> tokenizers.Tokenizer:
         return pipeline
     named = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "cls": "<s>", "sep": "</s>"}
     tokens = {name: manners.token(f"{name}_token", default) for name, default in named.items()}
-    mask = AddedToken(manners.token("mask_token", "<mask>"), lstrip=True, special=True)
-    special = [AddedToken(token, special=True) for token in dict.fromkeys(tokens.values())]
-    _add(pipeline, manners, [*special, mask])
+    special = dict.fromkeys([*tokens.values(), manners.token("mask_token", "<mask>")])
+    _add(pipeline, manners, [AddedToken(token, special=True, lstrip=manners.takes_blank(token)) for token in special])
     cls, sep = (_needed(pipeline, tokens[name], f"{folder.name}/{NUMBERED}") for name in ("cls", "sep"))
     pipeline.post_processor = processors.RobertaProcessing(sep, cls, trim_offsets=True, add_prefix_space=spaced)
     return pipeline
+
+
+def _sentence_pieces(folder: Path, family: Family) -> tokenizers.Tokenizer:
+    place = own_path(folder / PIECES)
+    check_size(place, LARGEST_TEXT_FILE)
+    pieces = read_pieces(place.read_bytes(), f"{folder.name}/{PIECES}")
+    return pipeline_of(pieces, _numbered(folder), f"{folder.name}/{NUMBERED}")
+
+
+READERS = {(WORDS,): _word_pieces, (NUMBERED, MERGES): _byte_pairs, (PIECES, NUMBERED): _sentence_pieces}
 
 
 def vocabulary_file(tokenizer: Tokenizer) -> str:

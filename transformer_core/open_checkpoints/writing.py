@@ -94,13 +94,15 @@ def _check(bundle: Bundle, family: Family) -> None:
 
 
 def _assembled(bundle: Bundle, origins: Origins) -> dict[str, Tensor]:
-    """Return their tensors, each put together again of the parts that are ours."""
+    """Return their tensors, each put together again of the parts that are ours, and under its other name too."""
     parts: dict[str, list[Tensor]] = {}
     for name, parameter in bundle.model.named_parameters():
         origin = origins[name]
         parts.setdefault(origin.name, [torch.empty(0)] * origin.parts)[origin.part] = parameter.detach().cpu().float()
     turned = {origin.name: origin.transposed for origin in origins.values()}
-    return {name: _turned(torch.cat(found), turned[name]) for name, found in parts.items()}
+    whole = {name: _turned(torch.cat(found), turned[name]) for name, found in parts.items()}
+    doubles = {alias: whole[name].clone() for alias, name in BERT.aliases.items() if name in whole}
+    return whole | doubles
 
 
 def _turned(tensor: Tensor, transposed: bool) -> Tensor:

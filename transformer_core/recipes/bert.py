@@ -60,6 +60,7 @@ FULL = Settings(
         dropout=0.1,
         positions="learned",
         n_segments=2,
+        embedding_norm=True,
     ),
     training=TrainConfig(learning_rate=1.5e-3, warm_up=0.05, weight_decay=0.05, batch_size=128, epochs=3),
     pairs_a_picture=1,

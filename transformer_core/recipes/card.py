@@ -6,6 +6,8 @@ Form: Mitchell et al. 2019 (model cards). Read next: translation.py.
 from collections.abc import Mapping
 
 from transformer_core.checkpoints import Bundle
+from transformer_core.config import ModelConfig
+from transformer_core.models.recurrent import RecurrentConfig
 from transformer_core.recipes.command import Trained
 from transformer_core.training.config import TrainConfig
 
@@ -29,11 +31,24 @@ def training_facts(
         f"{config.schedule} schedule, weight decay {config.weight_decay:g}, dropout {model.dropout:g}{smoothing}, "
         f"{config.precision}, seed {config.seed}",
         "cost": f"{trained.cpu_minutes:.0f} minutes of processor time ({trained.device})",
-        "model": f"{model.n_layers} layers, {model.n_heads} heads of width {model.d_head}, d_model {model.d_model}, "
-        f"d_ff {model.d_ff}, {model.positions} positions, {model.norm_order}-norm",
+        "model": shape_of(model),
         "text": f"{bundle.tokenizer.kind}, {bundle.tokenizer.vocab_size:,} entries; at most {model.max_len} are read",
         "size": f"{bundle.n_parameters:,} parameters, {megabytes:.1f} MB in float16",
     }
+
+
+def shape_of(model: ModelConfig | RecurrentConfig) -> str:
+    """Return the sizes and choices that tell a model from others of its kind, in words."""
+    if isinstance(model, RecurrentConfig):
+        ways = "bidirectional encoder" if model.bidirectional else "encoder"
+        return (
+            f"{model.unit} {ways} and decoder, d_hidden {model.d_hidden}, d_model {model.d_model}, "
+            f"attention: {model.attention or 'none'}"
+        )
+    return (
+        f"{model.n_layers} layers, {model.n_heads} heads of width {model.d_head}, d_model {model.d_model}, "
+        f"d_ff {model.d_ff}, {model.positions} positions, {model.norm_order}-norm"
+    )
 
 
 def write_card(title: str, introduction: str, facts: Mapping[str, str], sections: Mapping[str, str]) -> str:

@@ -55,6 +55,7 @@ FULL = Settings(
         dropout=0.1,
         positions="learned",
         activation="gelu_tanh",
+        embedding_norm=True,
     ),
     training=TrainConfig(learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=32, epochs=3),
 )

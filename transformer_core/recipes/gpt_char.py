@@ -15,13 +15,11 @@ from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.evaluate_words import measure_text, read_text
 from transformer_core.models import Gpt
-from transformer_core.recipes.gpt_char_card import Measured, write_card
-from transformer_core.recipes.progress import CpuClock, take_steps
+from transformer_core.recipes.command import command_of, recipe_parser, run_command, train
+from transformer_core.recipes.gpt_char_card import Measured, gpt_char_card
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.loop import Run
 from transformer_core.training.precision import has_bfloat16
 from transformer_core.training.runs.spec import DataSpec, RunSpec
-from transformer_core.training.state import forget_run, load_run
 from transformer_core.training.tasks.characters import HELD_OUT_SHARE, character_task
 
 DATA_FILES = ("shakespeare.txt.gz", "shakespeare.txt")
@@ -66,7 +64,7 @@ def divided(text: str) -> Parts:
     return Parts(text[:cut], text[cut:])
 
 
-def run_recipe(chosen: argparse.Namespace) -> Measured:
+def run_recipe(chosen: argparse.Namespace) -> str:
     """Do what the command line asks for; the bundle is on disk afterwards.
 
     Raises:
@@ -81,21 +79,15 @@ def run_recipe(chosen: argparse.Namespace) -> Measured:
     precision = "bfloat16" if has_bfloat16(device) else "float32"
     spec = replace(spec, training=replace(spec.training, seed=chosen.seed, precision=precision))
     task = character_task(spec, text, device)
-    torch.manual_seed(chosen.seed)
-    run = Run(
-        Gpt(task.config).to(device),
+    model, trained = train(
+        lambda: Gpt(task.config),
         task.objective,
         task.batches,
         steps_per_epoch=task.steps_per_epoch,
         config=spec.training,
+        device=device,
+        chosen=chosen,
     )
-    if not chosen.resume:
-        forget_run(chosen.work)
-    chosen.work.mkdir(parents=True, exist_ok=True)
-    clock = CpuClock(chosen.work / "clock.json", resume=chosen.resume)
-    load_run(run, chosen.work)
-    take_steps(run, chosen.work, clock)
-    model = run.model.to("cpu").eval().requires_grad_(False)
     bundle = Bundle(chosen.out.name, model, task.tokenizer)
     full = measure_text(bundle, parts.held_out)
     save(bundle, chosen.out, dtype=torch.float16)
@@ -104,39 +96,24 @@ def run_recipe(chosen: argparse.Namespace) -> Measured:
         held_out=measure_text(on_disk, parts.held_out),
         full_loss_nats=full["loss_nats"],
         learned=len(parts.learned),
-        steps=run.total_steps,
-        cpu_minutes=clock.seconds / 60,
-        device=device.type,
+        trained=trained,
         megabytes=(chosen.out / WEIGHTS).stat().st_size / 1e6,
     )
-    command = f"python -m transformer_core.recipes.gpt_char --data DIR{' --quick' if chosen.quick else ''}"
-    card = write_card(on_disk, measured, spec=spec, command=f"{command} --seed {chosen.seed}", data_file=file.name)
+    command = command_of("gpt_char", chosen)
+    card = gpt_char_card(on_disk, measured, spec=spec, command=command, data_file=file.name)
     save(replace(on_disk, card=card), chosen.out, dtype=torch.float16)
-    return measured
+    return (
+        f"{measured.held_out['loss_nats']:.4f} nats a character on {measured.held_out['tokens']:,} set aside, "
+        f"{trained.cpu_minutes:.1f} minutes of processor time"
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
-    parser = argparse.ArgumentParser(prog="gpt_char", description="Train the GPT of characters and write its bundle.")
-    parser.add_argument("--data", type=Path, required=True, help=f"folder that holds one of {', '.join(DATA_FILES)}")
-    parser.add_argument("--out", type=Path, default=Path("assets/checkpoints/gpt-char"), help="folder of the bundle")
-    parser.add_argument("--work", type=Path, default=Path(".runs/gpt_char"), help="folder of what --resume needs")
+    needs = f"one of {', '.join(DATA_FILES)}"
+    parser = recipe_parser("gpt_char", makes="the GPT of characters", data=needs, out="gpt-char")
     parser.add_argument("--held-out", type=Path, help="write the part that is set aside to this .txt")
-    parser.add_argument("--device", help="cpu, cuda or mps; by default the quickest at hand")
-    parser.add_argument("--seed", type=int, default=0, help="of everything random")
-    parser.add_argument("--resume", action="store_true", help="go on where an interrupted run of the same command was")
-    parser.add_argument("--quick", action="store_true", help="a tiny model for seconds, to try the recipe out")
-    chosen = parser.parse_args(arguments)
-    try:
-        measured = run_recipe(chosen)
-    except (ValueError, OSError) as error:
-        print(f"gpt_char: {error}", file=sys.stderr)
-        return 2
-    print(
-        f"{chosen.out}: {measured.held_out['loss_nats']:.4f} nats a character on {measured.held_out['tokens']:,} set "
-        f"aside, {measured.cpu_minutes:.1f} minutes of processor time"
-    )
-    return 0
+    return run_command(parser, run_recipe, arguments)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import torch
 from transformer_core.checkpoints import Bundle
 from transformer_core.generation import sample
 from transformer_core.models import Gpt
+from transformer_core.recipes.card import list_of, training_facts, write_card
+from transformer_core.recipes.command import Trained
 from transformer_core.training.runs.spec import RunSpec
 
 BEGINNINGS = ("ROMEO:\n", "First Citizen:\n", "To be", "My lord, ", "O ", "The king ", "KING ", "What ", "I ", "\n")
@@ -25,18 +27,14 @@ class Measured:
         held_out: what measure_text says of the bundle as it lies on disk in float16.
         full_loss_nats: of the same weights before they were rounded to float16.
         learned: characters that were trained on.
-        steps: of training.
-        cpu_minutes: processor time of the whole recipe, all cores together.
-        device: "cpu" or "cuda".
+        trained: what training cost.
         megabytes: of the weights on disk, in units of 1,000,000 bytes.
     """
 
     held_out: dict[str, Any]
     full_loss_nats: float
     learned: int
-    steps: int
-    cpu_minutes: float
-    device: str
+    trained: Trained
     megabytes: float
 
 
@@ -49,7 +47,7 @@ def written_on(bundle: Bundle, beginning: str, *, most: int, seed: int) -> str:
     return beginning + bundle.tokenizer.decode([step.token_id for step in steps])
 
 
-def write_card(bundle: Bundle, measured: Measured, *, spec: RunSpec, command: str, data_file: str) -> str:
+def gpt_char_card(bundle: Bundle, measured: Measured, *, spec: RunSpec, command: str, data_file: str) -> str:
     """Return the card's Markdown.
 
     Args:
@@ -59,49 +57,37 @@ def write_card(bundle: Bundle, measured: Measured, *, spec: RunSpec, command: st
         command: that trained it.
         data_file: name of the text's file.
     """
-    config, training, held_out = bundle.config, spec.training, measured.held_out
-    samples = "\n\n".join(
-        f"```text\n{written_on(bundle, beginning, most=CHARACTERS_WRITTEN, seed=number)}\n```"
-        for number, beginning in enumerate(BEGINNINGS)
-    )
-    return f"""# {bundle.name}: which character comes next?
-
-A small masked decoder that was trained from scratch on one text, to be looked into.
-
-| | |
-|---|---|
-| data | Tiny Shakespeare (`{data_file}`): the first {measured.learned:,} characters trained on, the last \
-{held_out["tokens"] + 1:,} set aside |
-| licence | the text is in the public domain; so are these weights |
-| recipe | `{command}` |
-| training | {measured.steps:,} steps of {training.batch_size} windows of {config.max_len} characters, \
-{training.optimizer}, learning rate {training.learning_rate:g}, {training.schedule} schedule, weight decay \
-{training.weight_decay:g}, dropout {config.dropout:g}, seed {training.seed} |
-| cost | {measured.cpu_minutes:.0f} minutes of processor time ({measured.device}) |
-| model | {config.n_layers} layers, {config.n_heads} heads of width {config.d_head}, d_model {config.d_model}, \
-d_ff {config.d_ff}, {config.positions} positions, {config.norm_order}-norm, tied output |
-| text | characters, {bundle.tokenizer.vocab_size} entries; at most {config.max_len} are read |
-| size | {bundle.n_parameters:,} parameters, {measured.megabytes:.1f} MB in float16 |
-
-## Measured quality
-
-On the part set aside: {held_out["loss_nats"]:.4f} nats a character, {held_out["nats_a_byte"]:.4f} a byte, perplexity \
-{held_out["perplexity"]:.3f}, {held_out["accuracy"]:.1%} of the characters foreseen.
+    held_out = measured.held_out
+    batch = f"{spec.training.batch_size} windows of {bundle.config.max_len} characters"
+    data = f"the first {measured.learned:,} characters trained on, the last {held_out['tokens'] + 1:,} set aside"
+    quality = f"""On the part set aside: {held_out["loss_nats"]:.4f} nats a character, {held_out["nats_a_byte"]:.4f} a \
+byte, perplexity {held_out["perplexity"]:.3f}, {held_out["accuracy"]:.1%} of the characters foreseen.
 Before the weights were rounded to float16: {measured.full_loss_nats:.4f} nats.
 
 To measure it again, let the recipe write that part with `--held-out FILE.txt`, and then
 
-    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} FILE.txt
-
-## Ten beginnings, written on
-
-Drawn at temperature 1 with the seeds 0 to 9, as they came.
-
-{samples}
-
-## What it cannot do
-
-- It knows one author's English in verse, and nothing of the world.
-- It reads {config.max_len} characters: what was said before that is lost to it.
-- Words are put together from characters, so some of them do not exist; sense rarely lasts for a line.
-"""
+    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} FILE.txt"""
+    samples = "\n\n".join(
+        f"```text\n{written_on(bundle, beginning, most=CHARACTERS_WRITTEN, seed=number)}\n```"
+        for number, beginning in enumerate(BEGINNINGS)
+    )
+    limits = [
+        "It knows one author's English in verse, and nothing of the world.",
+        f"It reads {bundle.config.max_len} characters: what was said before that is lost to it.",
+        "Words are put together from characters, so some of them do not exist; sense rarely lasts for a line.",
+    ]
+    return write_card(
+        f"{bundle.name}: which character comes next?",
+        "A small masked decoder that was trained from scratch on one text, to be looked into.",
+        {
+            "data": f"Tiny Shakespeare (`{data_file}`): {data}",
+            "licence": "the text is in the public domain; so are these weights",
+            "recipe": f"`{command}`",
+            **training_facts(bundle, measured.trained, spec.training, batch=batch, megabytes=measured.megabytes),
+        },
+        {
+            "Measured quality": quality,
+            "Ten beginnings, written on": f"Drawn at temperature 1 with the seeds 0 to 9, as they came.\n\n{samples}",
+            "What it cannot do": list_of(limits),
+        },
+    )

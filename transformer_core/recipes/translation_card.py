@@ -53,6 +53,7 @@ EVERYDAY = (
     "There are many people in the park.",
     "The minister announced new taxes on imported steel.",
 )
+INTRODUCTION = "The encoder and decoder of the paper, small, trained from scratch, to be looked into."
 NOT_FOR = {
     "en-fr": [
         "It has seen nothing but captions of photographs: of other sentences it makes captions.",
@@ -68,7 +69,15 @@ NOT_FOR = {
 
 
 def translation_card(
-    bundle: Bundle, facts: dict[str, str], measured: dict[str, Any], *, pair: str, full_bleu: float, test: str
+    bundle: Bundle,
+    facts: dict[str, str],
+    measured: dict[str, Any],
+    *,
+    pair: str,
+    full_bleu: float,
+    test: str,
+    introduction: str = INTRODUCTION,
+    limits: tuple[str, ...] = (),
 ) -> str:
     """Return the card's Markdown.
 
@@ -79,6 +88,8 @@ def translation_card(
         pair: "en-fr" or "en-zh".
         full_bleu: of the same weights before they were rounded to float16.
         test: what it was measured on, in words.
+        introduction: what the model is, in a sentence.
+        limits: what it cannot do besides what no model of this pair can.
     """
     target = {"en-fr": "French", "en-zh": "Chinese"}[pair]
     sentences = CAPTIONS if pair == "en-fr" else EVERYDAY
@@ -93,11 +104,11 @@ To measure it again, let the recipe write the test sentences with `--held-out FI
     python -m transformer_core.evaluate assets/checkpoints/{bundle.name} {source_file} {target_file}"""
     return write_card(
         f"{bundle.name}: from English to {target}",
-        "The encoder and decoder of the paper, small, trained from scratch, to be looked into.",
+        introduction,
         facts,
         {
             "Measured quality": quality,
             f"{len(lines)} sentences of our own, as they come out": list_of(lines),
-            "What it cannot do": list_of(NOT_FOR[pair]),
+            "What it cannot do": list_of([*NOT_FOR[pair], *limits]),
         },
     )

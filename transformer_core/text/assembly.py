@@ -79,7 +79,8 @@ def assemble(
     Returns:
         The encoding. Special tokens of the template are always in it.
     """
-    ids, tokens = raw.ids, raw.tokens
+    ids = raw.ids
+    tokens = [lexicon.tokens[id_] or token for id_, token in zip(ids, raw.tokens, strict=True)]
     added = [mark == 1 for mark in raw.special_tokens_mask]
     offsets = [(0, 0) if extra else span for extra, span in zip(added, raw.offsets, strict=True)]
     segments = [0] * len(ids) if pair is None else _segments(raw)

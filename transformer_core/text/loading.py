@@ -14,7 +14,7 @@ from transformer_core.text.lexicon import Spelling
 
 MAX_BYTES = 32 * 2**20
 MAX_ID = 2**20 - 1  # four times the largest vocabulary in common use; an embedding needs a row for every id below it
-KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "WordLevel": "word"}
+KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "WordLevel": "word", "Unigram": "unigram"}
 
 
 class TokenizerError(ValueError):

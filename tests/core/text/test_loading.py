@@ -92,10 +92,13 @@ def test_a_panic_in_the_package_is_a_clear_error(saved: str) -> None:
         Tokenizer.from_json(changed(saved, post_processor={**template, "special_tokens": {}}))
 
 
-def test_unigram_is_refused_by_name(saved: str) -> None:
-    model = {"type": "Unigram", "unk_id": 0, "vocab": [["[UNK]", 0.0], ["a", -1.0]], "byte_fallback": False}
-    with pytest.raises(TokenizerError, match=re.escape("model type 'Unigram' is not supported")):
-        Tokenizer.from_json(changed(saved, model=model))
+def test_unigram_is_read(saved: str) -> None:
+    model = {"type": "Unigram", "unk_id": 1, "vocab": [["[PAD]", 0.0], ["[UNK]", 0.0], ["a", -1.0]]}
+    kept = {"normalizer": None, "pre_tokenizer": None, "post_processor": None, "decoder": None}
+    tokenizer = Tokenizer.from_json(changed(saved, model=model | {"byte_fallback": False}, added_tokens=[], **kept))
+    encoding = tokenizer.encode("aéa")
+    assert (tokenizer.kind, encoding.ids, encoding.labels) == ("unigram", (2, 1, 2), ("a", "é", "a"))
+    assert (encoding.tokens, encoding.unknown) == (("a", "[UNK]", "a"), (False, True, False))
 
 
 def test_files_are_checked_before_they_are_read(tmp_path: Path) -> None:

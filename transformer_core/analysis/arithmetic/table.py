@@ -160,19 +160,26 @@ def explain_cell(run: Pass, name: str, index: Index) -> CellArithmetic:
 
 
 def tensor_of(
-    *, bundle: Bundle, text: str, n_tokens: int, name: str, target_ids: tuple[int, ...] | None = None
+    *,
+    bundle: Bundle,
+    text: str,
+    n_tokens: int,
+    name: str,
+    pair: str | None = None,
+    target_ids: tuple[int, ...] | None = None,
 ) -> Recomputed:
     """Read a text and return one recorded tensor with its check.
 
     Args:
         n_tokens: at most so many tokens of the text are read.
         name: such as ``encoder.layer0.self_attention.query``.
+        pair: a second text, for a model that reads two at once.
         target_ids: as of read_through.
 
     Raises:
         ValueError: as read_through, or there is no such tensor.
     """
-    run = read_through(bundle, bundle.tokenizer.encode(text, max_len=n_tokens), target_ids=target_ids)
+    run = read_through(bundle, bundle.tokenizer.encode(text, pair, max_len=n_tokens), target_ids=target_ids)
     if name not in run.trace:
         raise ValueError(f"name={name!r} is not recorded; recorded: {', '.join(run.trace)}")
     return recompute(run, name)

@@ -69,6 +69,11 @@ class ThreeWays:
     exchanges: int
 
 
+def choosable_places(encoding: Encoding) -> list[int]:
+    """Return the places that training may choose: of the text's own tokens, those that the vocabulary knows."""
+    return [place for place in own_places(encoding) if not encoding.unknown[place]]
+
+
 def _special_first(tokenizer: Tokenizer) -> Tensor:
     """Return the ids of a vocabulary, the special ones first, where mask_words expects them; -1 where there is none.
 
@@ -116,9 +121,9 @@ def masking_recipe(
     if not 1 <= copies <= MOST_COPIES:
         raise ValueError(f"copies={copies} must be from 1 to {MOST_COPIES}")
     encoding, tokenizer = encode_masks(bundle, text, n_tokens), bundle.tokenizer
-    mask_id, own = mask_of(tokenizer), [place for place in own_places(encoding) if not encoding.unknown[place]]
+    mask_id, own = mask_of(tokenizer), choosable_places(encoding)
     if not own:
-        raise ValueError(f"text={text[:60]!r} has no token that can be hidden")
+        raise ValueError(f"text={text[:60]!r} has no token that can be chosen")
     read, chosen = _corrupted(encoding, tokenizer, copies, probability, seed)
     ids = torch.tensor(encoding.ids)
     changed = torch.where(read == mask_id, 1, torch.where(read == ids, 3, 2))

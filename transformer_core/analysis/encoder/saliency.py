@@ -73,7 +73,7 @@ def gradients(bundle: Bundle, token_ids: Tensor, embedded: Tensor, winner: int, 
     """
     with torch.inference_mode(False), torch.enable_grad():
         leaf = embedded.detach().clone().requires_grad_(True)
-        found = margins(bundle, token_ids, leaf, winner, rival)
+        found = margins(bundle, token_ids.clone(), leaf, winner, rival)
         (slopes,) = torch.autograd.grad(found.sum(), leaf)
     return found.detach(), slopes
 

@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer_core.analysis.outcome import conclude, one_text, outcome_of
 from transformer_core.analysis.positions.parts import first_attention, input_embedding
 from transformer_core.checkpoints import Bundle
 from transformer_core.layers.positions import sinusoidal_table
-from transformer_core.probe import Edit, capture
+from transformer_core.probe import Edit
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,7 @@ class Sums:
     Shapes:
         token_norms, position_norms: (pos,)
         cosine_token, cosine_position: (2, pos), of the sum to either summand; row 0 unscaled, row 1 scaled
-        probabilities: (2, class), the verdict with the embeddings unscaled, and scaled
+        probabilities: (2, outcome), see outcome.py, what the model concludes with the embeddings unscaled, and scaled
 
     Args:
         factor: sqrt(d_model).
@@ -33,7 +34,7 @@ class Sums:
         added_in_model: whether this model adds position vectors; else the paper's stand in for them.
         token_norms: of the rows of the embedding matrix, before the factor.
         vocabulary_norm: mean norm over the whole matrix, before the factor.
-        probabilities: None for other models than classifiers.
+        probabilities: None where the model concludes nothing from the text.
     """
 
     factor: float
@@ -112,21 +113,22 @@ def token_and_position(*, bundle: Bundle, text: str, n_tokens: int) -> Sums:
         vocabulary_norm=float(input_embedding(bundle).token.weight.float().norm(dim=-1).mean()),
         cosine_token=F.cosine_similarity(total, both, dim=-1).numpy(),
         cosine_position=F.cosine_similarity(total, position.expand_as(total), dim=-1).numpy(),
-        probabilities=_verdicts(bundle, text, n_tokens, factor) if bundle.kind == "classifier" else None,
+        probabilities=_verdicts(bundle, text, n_tokens, factor),
     )
 
 
-def _verdicts(bundle: Bundle, text: str, n_tokens: int, factor: float) -> np.ndarray:
-    ids = torch.tensor([bundle.tokenizer.encode(text, max_len=n_tokens).ids])
-    ids = ids.to(next(bundle.model.parameters()).device)
+def _verdicts(bundle: Bundle, text: str, n_tokens: int, factor: float) -> np.ndarray | None:
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    outcome = outcome_of(bundle, encoding)
+    if outcome is None:
+        return None
+    ids = one_text(bundle, encoding)
     changed: Mapping[str, Edit] = (
         {"*embedding.scaled_embedding": lambda x: x / factor}
         if bundle.config.scale_embeddings
         else {"*embedding.token_embedding": lambda x: x * factor}
     )
-    usual, other = (
-        capture(bundle.model, ids, sites=(), edits=edits)[0][0].softmax(-1).cpu().numpy() for edits in ({}, changed)
-    )
+    usual, other = (conclude(bundle, ids, outcome, edits=edits)[0][0].cpu().numpy() for edits in ({}, changed))
     return np.stack([other, usual] if bundle.config.scale_embeddings else [usual, other])
 
 

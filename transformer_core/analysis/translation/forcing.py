@@ -18,7 +18,8 @@ class Forced:
     """How likely a target is, word by word.
 
     Shapes:
-        probabilities, log_probs, ranks, favourite_probabilities: (step,); cross_weights: (layer, head, step, source_pos)
+        probabilities, log_probs, ranks, favourite_probabilities: (step,)
+        cross_weights: (layer, head, step, source_pos)
 
     Args:
         token_ids: the start, the target's words, the end.

@@ -69,9 +69,7 @@ def trained_letters(rule: Rule, *, epochs: int, seed: int) -> Letters:
 @functools.lru_cache(maxsize=32)
 def _train(rule: Rule, epochs: int, seed: int) -> Letters:
     training = replace(SPEC.training, epochs=epochs, seed=seed)
-    task = sequence_task(
-        replace(SPEC, data=replace(SPEC.data, source=rule), training=training), torch.device("cpu")
-    )
+    task = sequence_task(replace(SPEC, data=replace(SPEC.data, source=rule), training=training), torch.device("cpu"))
     with torch.random.fork_rng(devices=[]), alone_on_one_thread():
         torch.manual_seed(seed)
         model = Translation(task.config)

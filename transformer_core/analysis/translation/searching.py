@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.translation.letters import EXCLUDED, LENGTH, SYMBOLS, Letters, letters_of, trained_letters
+from transformer_core.analysis.translation.letters import (
+    EXCLUDED,
+    LENGTH,
+    SYMBOLS,
+    Letters,
+    letters_of,
+    trained_letters,
+)
 from transformer_core.generation import Hypothesis, beam_search, best_of, exhaustive_search, ranked
 from transformer_core.generation.exhaustive import count_hypotheses
 from transformer_core.training.corpora.sequences import Rule

@@ -34,7 +34,7 @@ class Attended:
         mask: (query_pos, key_pos), True = may attend; weights, filled: (query_pos, key_pos)
 
     Args:
-        filled: what the same scores give where hidden ones become -1e9, as is often printed, in place of minus infinity.
+        filled: what the same scores give where hidden ones become -1e9, as is often printed.
         on_hidden, filled_on_hidden: the greatest weight on a key that is hidden, in `weights` and in `filled`.
         empty_rows: queries with nothing to attend to.
     """

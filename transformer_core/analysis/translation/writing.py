@@ -1,6 +1,7 @@
 """A translation written greedily: what could have come at each step, and where every head of the decoder looked.
 
-Vaswani et al. 2017, sections 3.1 and 3.2.3; greedy decoding: Sutskever et al. 2014, section 3.2. Read next: aligning.py.
+Vaswani et al. 2017, sections 3.1 and 3.2.3; greedy decoding: Sutskever et al. 2014, section 3.2.
+Read next: aligning.py.
 """
 
 from dataclasses import dataclass
@@ -102,9 +103,7 @@ def written_greedily(*, bundle: Bundle, text: str, n_tokens: int, top: int = 8) 
         ValueError: as reader_of.
     """
     reader, tokenizer = reader_of(bundle, text, n_tokens), bundle.tokenizer
-    steps = list(
-        greedy(reader.model, reader.source_ids, bos_id=reader.bos_id, eos_id=reader.eos_id, most=reader.most)
-    )
+    steps = list(greedy(reader.model, reader.source_ids, bos_id=reader.bos_id, eos_id=reader.eos_id, most=reader.most))
     written = tuple(step.token_id for step in steps)
     chances = torch.stack([step.logits for step in steps]).float().softmax(-1)  # (step, vocab)
     likeliest, likeliest_ids = chances.topk(min(top, chances.shape[1]))  # (step, rank)

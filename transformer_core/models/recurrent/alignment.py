@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformer_core.layers.linear import Linear
 from transformer_core.layers.masks import additive_mask
 from transformer_core.layers.scoring import AdditiveScores, dot_product_scores, masked_softmax
+from transformer_core.models.recurrent.cells import widened
 from transformer_core.models.recurrent.config import RecurrentConfig
 from transformer_core.models.recurrent.recording import Steps
 
@@ -56,8 +57,8 @@ class Alignment(nn.Module):
         Shapes:
             annotations: (batch, source_pos, d_memory); real: (batch, source_pos)
         """
-        mask = None if real is None else additive_mask(real[:, None, None])
-        return Source(self.key_proj(annotations).float()[:, None], annotations, mask)
+        mask = None if real is None else additive_mask(real[:, None, None], annotations.dtype)
+        return Source(widened(self.key_proj(annotations))[:, None], annotations, mask)
 
     def step(self, hidden: Tensor, source: Source, steps: Steps) -> Tensor:
         """Return the context of one target position.
@@ -66,9 +67,9 @@ class Alignment(nn.Module):
             hidden: (batch, d_hidden), the decoder's state before it
             returns: (batch, d_memory)
         """
-        query = self.query_proj(hidden).float()[:, None, None]  # (batch, 1, 1, d_hidden)
+        query = widened(self.query_proj(hidden))[:, None, None]  # (batch, 1, 1, d_hidden)
         score = dot_product_scores if self.additive_scores is None else self.additive_scores
-        scores = steps.tap("scores", score(query, source.keys).float()[:, :, 0])  # (batch, 1, source_pos)
+        scores = steps.tap("scores", widened(score(query, source.keys))[:, :, 0])  # (batch, 1, source_pos)
         masked_scores = scores if source.mask is None else scores + source.mask[:, :, 0]
         masked_scores = steps.tap("masked_scores", masked_scores)
         weights = steps.tap("weights", masked_softmax(masked_scores, some_hidden=False))  # (batch, 1, source_pos)

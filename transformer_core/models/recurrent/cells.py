@@ -13,6 +13,11 @@ from transformer_core.models.recurrent.recording import Steps
 State = tuple[Tensor, ...]
 
 
+def widened(x: Tensor) -> Tensor:
+    """Return x in float32 at least: what runs on from step to step stays exact where matrix products are in 16 bits."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 class Cell(nn.Module):
     """What the three have in common: one map of the input, one of the hidden state, as many rows as they have parts.
 
@@ -38,7 +43,7 @@ class Cell(nn.Module):
         Shapes:
             inputs: (batch, ...); returns: n_states tensors of (batch, d_hidden), the hidden state first
         """
-        return (inputs.new_zeros(inputs.shape[0], self.d_hidden, dtype=torch.float32),) * self.n_states
+        return (widened(inputs.new_zeros(inputs.shape[0], self.d_hidden)),) * self.n_states
 
     def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
         """Return the state after one position.

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.linear import Linear
 from transformer_core.models.recurrent.alignment import Alignment, Source
-from transformer_core.models.recurrent.cells import CELLS, State
+from transformer_core.models.recurrent.cells import CELLS, State, widened
 from transformer_core.models.recurrent.config import RecurrentConfig
 from transformer_core.models.recurrent.recording import Steps
 from transformer_core.probe import SILENT, Probe
@@ -37,9 +37,7 @@ class Place:
     def rows(self, rows: Tensor) -> "Place":
         """Return the places of some rows of the batch, in their order, each as often as it is named."""
         source = None if self.source is None else self.source.rows(rows)
-        return replace(
-            self, state=tuple(part[rows] for part in self.state), summary=self.summary[rows], source=source
-        )
+        return replace(self, state=tuple(part[rows] for part in self.state), summary=self.summary[rows], source=source)
 
 
 class RecurrentDecoder(nn.Module):
@@ -68,7 +66,7 @@ class RecurrentDecoder(nn.Module):
         Shapes:
             annotations: (batch, source_pos, d_memory); summary: (batch, d_memory); real: (batch, source_pos)
         """
-        start = probe.tap("start", torch.tanh(self.start_proj(summary)).float())  # (batch, d_hidden)
+        start = probe.tap("start", torch.tanh(widened(self.start_proj(summary))))  # (batch, d_hidden)
         state = (start, *self.cell.beginning(summary)[1:])
         source = None if self.alignment is None else self.alignment.read(annotations, real)
         return Place(state, summary, source)
@@ -80,7 +78,7 @@ class RecurrentDecoder(nn.Module):
             embedded: (batch, target_pos, d_model)
             returns: the readout (batch, target_pos, d_model), and the place after the last word
         """
-        inputs = self.cell.input_proj(embedded).float().unbind(1)  # target_pos times (batch, parts * d_hidden)
+        inputs = widened(self.cell.input_proj(embedded)).unbind(1)  # target_pos times (batch, parts * d_hidden)
         steps, aligning = Steps(probe), Steps(probe.at("alignment"), axis=2)
         state, contexts, hidden = place.state, [], []
         for word in inputs:

@@ -6,7 +6,7 @@ Both directions: Schuster and Paliwal 1997. Read next: alignment.py.
 import torch
 from torch import Tensor, nn
 
-from transformer_core.models.recurrent.cells import CELLS, Cell, GruCell, LstmCell, State, TanhCell
+from transformer_core.models.recurrent.cells import CELLS, Cell, GruCell, LstmCell, State, TanhCell, widened
 from transformer_core.models.recurrent.recording import Steps
 from transformer_core.probe import SILENT, Probe
 
@@ -38,7 +38,7 @@ class Recurrent(nn.Module):
         Args:
             backward: read from the last position to the first.
         """
-        inputs = self.cell.input_proj(x).float().unbind(1)  # pos times (batch, parts * d_hidden)
+        inputs = widened(self.cell.input_proj(x)).unbind(1)  # pos times (batch, parts * d_hidden)
         state = self.cell.beginning(x) if state is None else state
         steps, hidden = Steps(probe), []
         for position in reversed(range(len(inputs))) if backward else range(len(inputs)):

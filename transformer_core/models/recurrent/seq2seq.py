@@ -3,6 +3,8 @@
 Cho et al. 2014 and Sutskever et al. 2014 (without attention); Bahdanau et al. 2015 (with it). Read next: ../encoder.py.
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -20,7 +22,9 @@ from transformer_core.probe import SILENT, Probe
 class Seq2Seq(nn.Module):
     """The encoder-decoder before the Transformer: recurrent on both sides, one embedding for both.
 
-    Departure: source and target share one vocabulary and one matrix, as the Transformer's do here.
+    Departure: source and target share one vocabulary and one matrix, as the Transformer's do here, and embeddings are
+    multiplied by sqrt(d_model), as the Transformer's are (Vaswani et al. 2017, section 3.4): without it they start so
+    small that training hardly moves.
     """
 
     def __init__(self, config: RecurrentConfig) -> None:
@@ -34,7 +38,9 @@ class Seq2Seq(nn.Module):
         self.decoder = RecurrentDecoder(config)
         self.output = WordScores(self.embedding, tied=config.tied_output, bias=False)
         self.dropout = Dropout(config.dropout)
+        self.scale = math.sqrt(config.d_model)
         initialize(self)
+        nn.init.normal_(self.embedding.weight, std=1 / self.scale)
         for module in self.modules():
             if isinstance(module, Cell):
                 initialize_cell(module)
@@ -93,7 +99,8 @@ class Seq2Seq(nn.Module):
         check_ids(name, ids, self.config.vocab_size)
         if ids.shape[1] > self.config.max_len:
             raise ValueError(f"{name} has {ids.shape[1]} positions; max_len={self.config.max_len} is the most")
-        return self.dropout(probe.tap("token_embedding", self.embedding(ids)))
+        embedded = probe.tap("token_embedding", self.embedding(ids))
+        return self.dropout(probe.tap("scaled_embedding", embedded * self.scale))
 
 
 @torch.no_grad()

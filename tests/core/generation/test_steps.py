@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from tests.core.helpers import made
-from transformer_core.generation import greedy, sample
+from tests.core.helpers import close, made
+from tests.core.models.test_properties import POSITIONS
+from transformer_core.generation import Written, greedy, greedy_words, sample
 from transformer_core.models import Gpt, Translation
 
 
@@ -48,3 +49,33 @@ def test_what_cannot_be_sampled_is_refused() -> None:
         next(sample(model, torch.tensor([[3]]), most=1, temperature=0))
     with pytest.raises(ValueError, match="at least one token"):
         next(sample(model, torch.zeros(1, 0, dtype=torch.long), most=1))
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_cache_changes_nothing_not_even_past_the_window(positions, causal):
+    model, beginning = made(Gpt, positions=positions, causal=causal), torch.tensor([[3, 4, 5]])
+
+    def drawn(cached: bool) -> list[Written]:
+        return list(sample(model, beginning, most=16, generator=torch.Generator().manual_seed(0), cached=cached))
+
+    greedily = [list(greedy_words(model, beginning, most=16, cached=cached)) for cached in (True, False)]
+    for kept, whole in (greedily, (drawn(True), drawn(False))):
+        assert [step.token_id for step in kept] == [step.token_id for step in whole]
+        close(torch.stack([step.logits for step in kept]), torch.stack([step.logits for step in whole]))
+
+
+def test_what_is_excluded_is_never_written_and_nothing_is_unasked():
+    model, beginning = made(Gpt), torch.tensor([[3, 4]])
+    likeliest = next(greedy_words(model, beginning, most=1)).token_id
+    assert next(greedy_words(model, beginning, most=1, exclude=(likeliest,))).token_id != likeliest
+    drawn = {step.token_id for step in sample(model, beginning, most=60, temperature=1e4)}
+    assert drawn == set(range(13))
+    drawn = {step.token_id for step in sample(model, beginning, most=60, temperature=1e4, exclude=(0, 1))}
+    assert drawn == set(range(2, 13))
+
+
+def test_top_k_of_one_is_greedy():
+    model, beginning = made(Gpt), torch.tensor([[3, 4]])
+    greedily = [step.token_id for step in greedy_words(model, beginning, most=9)]
+    assert [step.token_id for step in sample(model, beginning, most=9, top_k=1)] == greedily

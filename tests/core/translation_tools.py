@@ -1,0 +1,18 @@
+"""A translator of letters, trained within a second, as a bundle.
+
+Read next: test_translation_steps.py.
+"""
+
+from functools import lru_cache
+
+from transformer_core.analysis.translation.letters import trained_letters
+from transformer_core.checkpoints import Bundle
+
+SOURCE = "a b c a b"
+
+
+@lru_cache(maxsize=1)
+def letters_bundle() -> Bundle:
+    """Return a translator that reverses letters, not well."""
+    letters = trained_letters("reverse", epochs=4, seed=0)
+    return Bundle("letters", letters.model, letters.tokenizer)

@@ -1,0 +1,4 @@
+"""Before Transformers: what gates keep, what a decoder looks at, how far a gradient reaches, what a step costs.
+
+Read next: gates.py.
+"""

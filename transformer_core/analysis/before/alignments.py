@@ -1,0 +1,144 @@
+"""Where a decoder looks for each word, the recurrent one and the Transformer side by side.
+
+Bahdanau et al. 2015, section 5.2.1 and figure 3; Vaswani et al. 2017, section 3.2.3. Read next: reach.py.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from transformer_core.checkpoints import Bundle
+from transformer_core.generation import greedy
+from transformer_core.models import Translation
+from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.probe import capture
+
+MOST_WORDS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class WordAlignment:
+    """How a model looked at the source while it wrote.
+
+    Shapes:
+        weights: (layer, target_pos, source_pos), the mean over heads; each row sums to 1
+        probabilities: (target_pos,), of each word given those before it
+
+    Args:
+        source: tokens that were read, special ones included.
+        target: tokens that were written, the end token included; row i of the weights is of the pass that chose it.
+        target_ids: the same as ids.
+        translation: as text.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    target_ids: tuple[int, ...]
+    translation: str
+    weights: np.ndarray
+    probabilities: np.ndarray
+
+
+def word_alignment(
+    *, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS, target: str | None = None
+) -> WordAlignment:
+    """Translate a sentence greedily and return where each word of it looked.
+
+    Args:
+        bundle: a seq2seq with attention, which has one layer and one head, or a translation.
+        n_tokens: how many tokens of the text are read at most.
+        most: tokens that are written at most.
+        target: a translation to read in place of the model's own.
+
+    Raises:
+        ValueError: the bundle is of another kind or has no attention, or its tokenizer has no [BOS] and [EOS].
+    """
+    model, tokenizer = bundle.model, bundle.tokenizer
+    if not isinstance(model, Seq2Seq | Translation):
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq or a translation")
+    if isinstance(model, Seq2Seq) and model.config.attention is None:
+        raise ValueError(f"bundle={bundle.name!r} has attention=None, so that it looks nowhere; it must have attention")
+    bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
+    if bos_id is None or eos_id is None:
+        raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] and [EOS]; it must have both")
+    encoding = tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
+    source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
+    if target is None:
+        steps = greedy(model, source_ids, bos_id=bos_id, eos_id=eos_id, most=most)  # type: ignore[arg-type]
+        written = [step.token_id for step in steps]
+    else:
+        special = (bos_id, eos_id)
+        written = [id_ for id_ in tokenizer.encode(target, max_len=most).ids if id_ not in special]
+        written = [*written, eos_id]
+    return _looked_at(bundle, source_ids, encoding.labels, bos_id, written)
+
+
+def _looked_at(
+    bundle: Bundle, source_ids: torch.Tensor, source: tuple[str, ...], bos_id: int, written: list[int]
+) -> WordAlignment:
+    read = torch.tensor([[bos_id, *written[:-1]]], device=source_ids.device)  # (1, target_pos)
+    sites = "decoder.alignment.weights" if bundle.kind == "seq2seq" else "decoder.layer*.cross_attention.weights"
+    logits, trace = capture(bundle.model, source_ids, read, sites=(sites,))
+    weights = np.stack([tensor[0].mean(0).double().cpu().numpy() for _, tensor in trace.items()])
+    chosen = logits[0].double().softmax(-1).cpu()[range(len(written)), written]  # (target_pos,)
+    tokenizer = bundle.tokenizer
+    return WordAlignment(
+        source=source,
+        target=tokenizer.labels_of(written),
+        target_ids=tuple(written),
+        translation=tokenizer.decode(written),
+        weights=weights,
+        probabilities=chosen.numpy(),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BothAlignments:
+    """The same words, written by two models, and how alike they look at the source.
+
+    Shapes:
+        difference: (layer of other, target_pos), the share of weight that would have to move from one row to make it
+            the other's, in [0, 1]
+        agree: (layer of other,), the share of target words for which both look most at the same source token
+
+    Args:
+        bundle, other: their alignments, of the same target.
+        own: the translation that `bundle` writes by itself; others: the one that `other` writes.
+    """
+
+    bundle: WordAlignment
+    other: WordAlignment
+    own: str
+    others: str
+    difference: np.ndarray
+    agree: np.ndarray
+
+
+def both_alignments(
+    *, bundle: Bundle, other: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS, target: str | None = None
+) -> BothAlignments:
+    """Let two models look at the same source for the same words.
+
+    Args:
+        bundle: a seq2seq with attention.
+        other: a translation, with the same tokenizer.
+        n_tokens, most: as in word_alignment.
+        target: the words; by default those that `bundle` writes.
+
+    Raises:
+        ValueError: as word_alignment, or the two cut the sentence differently.
+    """
+    own = word_alignment(bundle=bundle, text=text, n_tokens=n_tokens, most=most)
+    others = word_alignment(bundle=other, text=text, n_tokens=n_tokens, most=most)
+    words = own.translation if target is None else target
+    ours, theirs = (
+        word_alignment(bundle=model, text=text, n_tokens=n_tokens, most=most, target=words) for model in (bundle, other)
+    )
+    if (ours.source, ours.target) != (theirs.source, theirs.target):
+        raise ValueError(
+            f"bundle={bundle.name!r} and other={other.name!r} cut the sentence differently; they must share a tokenizer"
+        )
+    difference = np.abs(theirs.weights - ours.weights).sum(-1) / 2  # (layer, target_pos)
+    agree = (theirs.weights.argmax(-1) == ours.weights.argmax(-1)).mean(-1)  # (layer,)
+    return BothAlignments(ours, theirs, own.translation, others.translation, difference, agree)

@@ -1,0 +1,155 @@
+"""How far back does a gradient reach? Through every step of a recurrent network, or straight to the word by attention.
+
+Bengio et al. 1994 and Pascanu et al. 2013 (what the steps multiply together); Vaswani et al. 2017, section 4 and
+table 1 (the length of the path). Read next: step_times.py.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.before.gates import DIRECTIONS
+from transformer_core.checkpoints import Bundle
+from transformer_core.layers.attention import MultiHeadAttention
+from transformer_core.layers.initialization import initialize
+from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.models.recurrent.cells import CELLS
+from transformer_core.models.recurrent.layers import Recurrent
+from transformer_core.models.recurrent.seq2seq import initialize_cell
+
+SYSTEMS = ("plain", "gru", "lstm", "attention")
+LONGEST, WIDEST = 256, 64
+SEQUENCES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class GradientReach:
+    """How much the last output still hangs on an input, by how many positions lie between.
+
+    Shapes:
+        distances: (distance,), from 0, the last position itself
+        norms: (system, distance), Frobenius norm of d output_T / d input_(T - distance), the root of the mean of its
+            square over sequences
+        relative: the same, divided by that at distance 0
+
+    Args:
+        systems: "plain", "gru", "lstm" (the cells, the matrices between states orthogonal times `gain`) and
+            "attention" (one layer of self-attention, four heads).
+        half: the first distance at which a system has less than half of its norm at distance 0; -1 where none has.
+    """
+
+    systems: tuple[str, ...]
+    distances: np.ndarray
+    norms: np.ndarray
+    relative: np.ndarray
+    half: tuple[int, ...]
+
+
+def gradient_reach(
+    *, length: int, d_model: int, seed: int, gain: float = 1.0, forget_bias: float = 0.0
+) -> GradientReach:
+    """Measure the gradient of four untrained layers on sequences of random vectors.
+
+    Args:
+        length: positions, 2 to 256.
+        d_model: width of inputs and outputs, 4 to 64, a multiple of 4.
+        seed: of weights and inputs, both random: inputs have mean 0 and deviation 1.
+        gain: multiplies the orthogonal matrices between states.
+        forget_bias: of the LSTM's forget gate; Jozefowicz et al. 2015 advise 1.
+
+    Raises:
+        ValueError: a size outside its range.
+    """
+    if not 2 <= length <= LONGEST:
+        raise ValueError(f"length={length} must be from 2 to {LONGEST}")
+    if not 4 <= d_model <= WIDEST or d_model % 4:
+        raise ValueError(f"d_model={d_model} must be a multiple of 4 from 4 to {WIDEST}")
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(SEQUENCES, length, d_model, generator=generator)  # (batch, pos, d_model)
+    norms = []
+    for system in SYSTEMS:
+        inputs = x.clone().requires_grad_(True)
+        output = _last_output(system, inputs, gain, forget_bias, generator)
+        norms.append(jacobian_norms(output, inputs).square().mean(0).sqrt().flip(0).numpy())
+    return _reach(SYSTEMS, np.stack(norms))
+
+
+def _last_output(system: str, x: Tensor, gain: float, forget_bias: float, generator: torch.Generator) -> Tensor:
+    d_model = x.shape[-1]
+    if system == "attention":
+        attention = MultiHeadAttention(d_model, 4)
+        initialize(attention, generator)
+        return attention(x)[:, -1]
+    layer = Recurrent(CELLS["tanh" if system == "plain" else system](d_model, d_model))
+    initialize_cell(layer.cell, generator)
+    with torch.no_grad():
+        layer.cell.hidden_proj.weight.mul_(gain)
+        if system == "lstm":
+            layer.cell.input_proj.bias[d_model : 2 * d_model] = forget_bias
+    return layer(x)[0][:, -1]
+
+
+def jacobian_norms(output: Tensor, x: Tensor) -> Tensor:
+    """Return the Frobenius norm of d output / d x_t, exactly, from one backward pass a unit of the output.
+
+    Shapes:
+        output: (batch, unit); x: (batch, pos, d_model); returns: (batch, pos)
+    """
+    units = torch.eye(output.shape[1])[:, None].expand(-1, output.shape[0], -1)  # (unit, batch, unit)
+    (slopes,) = torch.autograd.grad(output, x, units, is_grads_batched=True)  # (unit, batch, pos, d_model)
+    return slopes.square().sum((0, -1)).sqrt()
+
+
+def _reach(systems: tuple[str, ...], norms: np.ndarray) -> GradientReach:
+    relative = norms / norms[:, :1]
+    half = tuple(int(row.argmax()) if row.any() else -1 for row in relative < 0.5)
+    return GradientReach(systems, np.arange(norms.shape[1]), norms, relative, half)
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceReach:
+    """How much the last state of a trained encoder hangs on each token of a sentence.
+
+    Shapes:
+        norms: (pos,), Frobenius norm of d last state / d embedding of the token, in the sentence's order
+
+    Args:
+        tokens: of the sentence, special ones included.
+        last: the position that the direction reads last.
+    """
+
+    tokens: tuple[str, ...]
+    norms: np.ndarray
+    last: int
+
+
+def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceReach:
+    """Measure the gradient from the last state of a trained recurrent encoder to each of its inputs.
+
+    Args:
+        bundle: a seq2seq.
+        n_tokens: how many tokens of the text are read at most.
+        direction: "forward", or "backward" where the encoder reads both ways.
+
+    Raises:
+        ValueError: the bundle is of another kind, or there is no such direction.
+    """
+    model = bundle.model
+    if not isinstance(model, Seq2Seq):
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq")
+    there = DIRECTIONS if model.config.bidirectional else DIRECTIONS[:1]
+    if direction not in there:
+        raise ValueError(f"direction={direction!r} must be one of {', '.join(there)}")
+    encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
+    backward = direction == "backward"
+    layer = model.encoder
+    if not isinstance(layer, Recurrent):
+        layer = layer.backward_layer if backward else layer.forward_layer
+    with torch.inference_mode(False), torch.enable_grad():
+        ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
+        embedded = model.embedding(ids).detach().clone().requires_grad_(True)  # (1, pos, d_model)
+        _, state = layer(embedded, backward=backward)
+        norms = jacobian_norms(state[0].cpu(), embedded)[0].cpu().numpy()
+    return SentenceReach(encoding.labels, norms, 0 if backward else len(encoding) - 1)

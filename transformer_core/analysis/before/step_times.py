@@ -1,0 +1,102 @@
+"""What does one more word cost as the sequence grows? Measured live, recurrent against attention.
+
+Vaswani et al. 2017, section 4 and table 1. Read next: ../encoder/__init__.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from transformer_core.analysis.slopes import log_log_slope
+from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
+from transformer_core.layers.attention import MultiHeadAttention
+from transformer_core.layers.cache import KeptPair
+from transformer_core.layers.initialization import initialize
+from transformer_core.models.recurrent.layers import Gru, Lstm, Recurrent
+from transformer_core.models.recurrent.seq2seq import initialize_cell
+
+SYSTEMS = ("gru", "lstm", "attention")
+LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+WIDTHS = (32, 64, 128, 256, 512)
+HEADS = 4
+LATE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class StepTimes:
+    """Median times of one layer on one thread, in seconds, by the length of the sequence.
+
+    Shapes:
+        lengths: (length,)
+        step: (system, length), one more position when there are `lengths` before it: a recurrent layer goes on from its
+            state, attention from the keys and values that it kept
+        reading: (system, length), a whole sequence at once, as an encoder reads it or as in training, forward only
+        kept_numbers: (system, length), how many numbers have to be kept for the next step
+
+    Args:
+        systems: "gru", "lstm", "attention" (self-attention with four heads and its four projections).
+        step_slopes, reading_slopes: of log time against log length over the four longest, one a system.
+    """
+
+    systems: tuple[str, ...]
+    lengths: np.ndarray
+    step: np.ndarray
+    reading: np.ndarray
+    kept_numbers: np.ndarray
+    step_slopes: tuple[float, ...]
+    reading_slopes: tuple[float, ...]
+
+
+@torch.inference_mode()
+def step_times(*, d_model: int, seed: int, measurement: int) -> StepTimes:
+    """Time one layer of each system as the sequence grows to 1,024 positions.
+
+    Args:
+        d_model: width of inputs and states, one of 32, 64, 128, 256, 512.
+        seed: of inputs and weights, which are random: times do not depend on them.
+        measurement: any number; another one measures anew.
+
+    Raises:
+        ValueError: d_model is none of these.
+    """
+    if d_model not in WIDTHS:
+        raise ValueError(f"d_model={d_model} must be one of {', '.join(map(str, WIDTHS))}")
+    generator = torch.Generator().manual_seed(seed)
+    layers = _layers(d_model, generator)
+    step, reading = np.empty((2, len(SYSTEMS), len(LENGTHS)))
+    for column, length in enumerate(LENGTHS):
+        x = torch.randn(1, length, d_model, generator=generator)  # (batch, pos, d_model)
+        for row, name in enumerate(SYSTEMS):
+            with alone_on_one_thread():
+                reading[row, column] = median_seconds(lambda layer=layers[name], x=x: layer(x), repeats=5)
+                step[row, column] = median_seconds(_one_more(layers[name], x), repeats=51)
+    lengths = np.array(LENGTHS)
+    kept = np.stack([np.full_like(lengths, d_model), np.full_like(lengths, 2 * d_model), 2 * d_model * lengths])
+    slopes = [tuple(log_log_slope(lengths[-LATE:], row[-LATE:]) for row in times) for times in (step, reading)]
+    return StepTimes(SYSTEMS, lengths, step, reading, kept, *slopes)
+
+
+def _layers(d_model: int, generator: torch.Generator) -> dict[str, nn.Module]:
+    layers = {
+        "gru": Gru(d_model, d_model),
+        "lstm": Lstm(d_model, d_model),
+        "attention": MultiHeadAttention(d_model, HEADS),
+    }
+    for layer in layers.values():
+        initialize(layer, generator)
+        if isinstance(layer, Recurrent):
+            initialize_cell(layer.cell, generator)
+    return {name: layer.eval() for name, layer in layers.items()}
+
+
+def _one_more(layer: nn.Module, x: torch.Tensor) -> Callable[[], object]:
+    """Return what reads one more position after all of x."""
+    if isinstance(layer, Recurrent):
+        _, state = layer(x)
+        return lambda: layer(x[:, :1], state)
+    kept = KeptPair(grows=True)
+    layer(x, causal=True, cache=kept)
+    return lambda: layer(x[:, :1], cache=kept.picked(None))
