@@ -40,18 +40,17 @@ def stage_lines(
     names, spread = list(series), spread or {}
     half = [spread.get(name, np.zeros(len(stages))) for name in names]
     values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
-    reach = np.concatenate(half)
+    reach, ends = np.concatenate(half), domain or (-np.inf, np.inf)
     data = records(
         stage=list(stages) * len(names),
         value=values,
-        low=values - reach,
-        high=values + reach,
+        low=np.clip(values - reach, *ends),
+        high=np.clip(values + reach, *ends),
         series=np.repeat(names, len(stages)).tolist(),
     )
     scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
-    legend = alt.Legend(
-        title=None, orient="top", labelLimit=420, columns=2 if len(names) <= 2 else 3, symbolDash=[1, 0]
-    )
+    columns = 2 if len(names) <= 2 else 3
+    legend = alt.Legend(title=None, orient="top", labelLimit=420, columns=columns, symbolDash=[1, 0], symbolOpacity=1)
     look = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
     base = alt.Chart(data).encode(
         x=alt.X("stage:N", scale=alt.Scale(domain=list(stages)), title=words["stage"], axis=alt.Axis(labelAngle=0)),

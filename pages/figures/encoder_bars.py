@@ -68,7 +68,9 @@ def running_line(running: np.ndarray, needed: int, words: Mapping[str, str]) -> 
     zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y="zero:Q")
     mark = alt.Chart(records(needed=[needed], value=[float(running[needed])], word=[words["settled_at"]]))
     point = mark.mark_point(filled=True, size=110, color=HUES["key"]).encode(x="needed:Q", y="value:Q")
-    name = mark.mark_text(align="left", dx=9, dy=-9, color=HUES["key"]).encode(x="needed:Q", y="value:Q", text="word:N")
+    name = mark.mark_text(align="left", dx=9, dy=-12, color=HUES["key"]).encode(
+        x="needed:Q", y="value:Q", text="word:N"
+    )
     return alt.layer(zero, line, point, name).properties(width="container", height=HEIGHT)
 
 
@@ -151,13 +153,13 @@ def reliability(found: Mapping[str, np.ndarray], here: float, words: Mapping[str
     )
     upper = alt.layer(perfect, rule, bars, points, name).properties(width="container", height=HEIGHT)
     axis = alt.X("start:Q", title=words["confidence"], scale=across, axis=alt.Axis(format="%"))
-    counts = base.encode(x=axis, x2="end:Q", y=alt.Y("count:Q", title=words["count"], axis=alt.Axis(minExtent=44)))
-    drawn = counts.mark_bar(color=HUES["residual"], stroke="white", strokeWidth=1).encode(
-        tooltip=[alt.Tooltip("count:Q", title=words["count"])]
+    up = alt.Y("count:Q", title=words["count"], axis=alt.Axis(minExtent=44, tickCount=3))
+    counts = base.mark_bar(color=HUES["residual"], stroke="white", strokeWidth=1).encode(
+        x=axis, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
     )
     middle = base.transform_calculate(middle="(datum.start + datum.end) / 2")
     numbers = middle.mark_text(dy=-7, color=HUES["residual"]).encode(
         x=alt.X("middle:Q", scale=across), y="count:Q", text="count:Q"
     )
-    lower = alt.layer(drawn, numbers).properties(width="container", height=90)
+    lower = alt.layer(counts, numbers).properties(width="container", height=90)
     return alt.vconcat(upper, lower, spacing=6)

@@ -14,6 +14,7 @@ from pages.figures.gpt_text import DARK, PLACE, WHITE, shortened
 
 LIGHT = ("#eef7f8", "#9ad0d6", "#2f98a4", "#0d5560")
 CELL, ROOM = 34, 150
+WIDTH = 1040  # of the board on a usual screen, in pixels
 
 
 def lens_board(
@@ -90,7 +91,7 @@ def lens_board(
     ring = base.transform_filter(alt.datum.place == chosen).mark_rect(
         cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=2.5
     )
-    text = base.mark_text(font="monospace", fontSize=12, limit=86, cursor="pointer").encode(
+    text = base.mark_text(font="monospace", fontSize=12, limit=WIDTH // n_places - 4, cursor="pointer").encode(
         text="choice:N", color=alt.condition("datum.chance > 0.55", alt.value(WHITE), alt.value(DARK))
     )
     return alt.layer(cells, same, ring, text).properties(width="container", height=ROOM + CELL * n_stages)
@@ -105,35 +106,41 @@ def _stage_axis() -> alt.Axis:
     return alt.Axis(ticks=False, labelLimit=120)
 
 
-def answer_curves(chance: np.ndarray, rank: np.ndarray, words: Mapping[str, str]) -> Chart:
-    """Draw the answer's probability and its rank from stage to stage, one beside the other.
+def chance_by_stage(chance: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw the answer's probability from stage to stage.
 
     Shapes:
-        chance, rank: (stage,)
+        chance: (stage,)
 
     Args:
-        words: answer_probability, answer_rank, embedding, layer.
+        words: answer_probability, embedding, layer.
     """
-    stages = stage_names(len(chance), words)
-    data = records(stage=stages, chance=chance.astype(float), rank=rank)
+    across = alt.X(
+        "value:Q", title=words["answer_probability"], scale=alt.Scale(domain=[0, 1.12]), axis=alt.Axis(format="~%")
+    )
+    return _by_stage(chance.astype(float), across, CHANCE, ".2%", words)
+
+
+def rank_by_stage(rank: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw the answer's rank among all tokens from stage to stage, on an axis of logarithms.
+
+    Shapes:
+        rank: (stage,), from 1
+
+    Args:
+        words: answer_rank, embedding, layer.
+    """
+    scale = alt.Scale(type="symlog", domain=[0, 1.5 * float(rank.max())])
+    bare = alt.Axis(labels=False, ticks=False, grid=False)
+    across = alt.X("value:Q", title=words["answer_rank"], scale=scale, axis=bare)
+    return _by_stage(rank, across, REST, ",d", words)
+
+
+def _by_stage(values: np.ndarray, across: alt.X, hue: str, form: str, words: Mapping[str, str]) -> Chart:
+    stages = stage_names(len(values), words)
     up = alt.Y("stage:N", sort=None, scale=alt.Scale(domain=stages[::-1]), title=None, axis=_stage_axis())
-    base = alt.Chart(data).encode(y=up)
-    bars = base.mark_bar(color=CHANCE, cornerRadiusEnd=2).encode(
-        x=alt.X(
-            "chance:Q", title=words["answer_probability"], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~%")
-        ),
-        tooltip=["stage:N", alt.Tooltip("chance:Q", format=".3%", title=words["answer_probability"])],
-    )
-    ranks = base.mark_bar(color=REST, cornerRadiusEnd=2).encode(
-        x=alt.X(
-            "rank:Q",
-            title=words["answer_rank"],
-            scale=alt.Scale(type="symlog", domainMin=0),
-            axis=alt.Axis(labels=False, ticks=False, grid=False),
-        ),
-        tooltip=["stage:N", alt.Tooltip("rank:Q", format=",d", title=words["answer_rank"])],
-    )
-    numbers = base.mark_text(align="left", dx=4, color=REST).encode(x="rank:Q", text=alt.Text("rank:Q", format=",d"))
-    height = 26 * len(stages)
-    parts = (bars, alt.layer(ranks, numbers))
-    return alt.vconcat(*(part.properties(width="container", height=height) for part in parts))
+    tooltip = ["stage:N", alt.Tooltip("value:Q", format=form)]
+    base = alt.Chart(records(stage=stages, value=values)).encode(x=across, y=up, tooltip=tooltip)
+    bars = base.mark_bar(color=hue, cornerRadiusEnd=2)
+    numbers = base.mark_text(align="left", dx=4, color=REST).encode(text=alt.Text("value:Q", format=form))
+    return alt.layer(bars, numbers).properties(width="container", height=70 + 26 * len(stages))

@@ -45,6 +45,7 @@ def fill_part(view: View) -> View:
                 _one(view, read, answer, row, first)
         if len(read.places) > MOST_SHOWN:
             st.caption(t("bert.more_masks", shown=MOST_SHOWN, count=len(read.places)))
+    st.caption(section("bert", "fill_try"))
     _hardest(view)
     return masked_view(view, read)
 
@@ -112,7 +113,6 @@ def _truth(found: Filled, row: int) -> None:
     right = found.true_ranks[row] == 1
     values: dict[str, Any] = {"guess": plain(found.labels[row][0]), "vocabulary": f"{found.vocabulary:,}"}
     st.markdown(t("bert.told_right" if right else "bert.told_wrong", word=plain(found.true_labels[row]), **values))
-    st.caption(section("bert", "fill_try"))
 
 
 def _hardest(view: View) -> None:

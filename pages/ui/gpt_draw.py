@@ -96,9 +96,8 @@ def _cold(view: View, place: int) -> None:
         return
     with box:
         options = {name: t(f"gpt.cold_{name}") for name in ("rises", "little", "half", "most")}
-        guess = predict(
-            section("gpt", "try_cold").format(place=place), options, about=f"cold {view.bundle.name} {place}"
-        )
+        question = section("gpt", "try_cold").format(place=place)
+        guess = predict(question, options, about=f"cold {view.bundle.name} {place} {view.encoding.text}")
         if guess is None:
             return
         rules = Drawing(COLD, None, None)

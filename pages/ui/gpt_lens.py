@@ -5,7 +5,7 @@ Read next: gpt_mask.py.
 
 import streamlit as st
 
-from pages.figures.gpt_lens import answer_curves, lens_board
+from pages.figures.gpt_lens import chance_by_stage, lens_board, rank_by_stage
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
@@ -15,23 +15,24 @@ from pages.ui.language import plain, section, t
 from pages.ui.url import slide
 from transformer_core.analysis.gpt.lens import Lens, logit_lens
 
-SHOWN = 24
+MOST_LETTERS, MOST_WORDS = 24, 14  # places that fit side by side where tokens are letters, and where they are words
 FEW, MANY = 0.25, 0.75
 
 
 def lens_part(view: View) -> None:
     """Show the board, the chosen place's answer by layers, and the question how early answers are settled."""
     size = len(view.encoding)
+    shown = MOST_LETTERS if all(len(label) == 1 for label in view.encoding.labels) else MOST_WORDS
     left, right = st.columns(2, gap="large")
     with left:
         place = choose_place(view)
     with right:
         first = 1
-        if size > SHOWN:
-            last = size - SHOWN + 1
+        if size > shown:
+            last = size - shown + 1
             first = int(slide(t("gpt.first_place"), 1, last, name="gpt_first", default=last))
     with st.spinner(t("gpt.reading")):
-        answer = ask_once(logit_lens, **view.asked, first=first, count=SHOWN)
+        answer = ask_once(logit_lens, **view.asked, first=first, count=shown)
     found = answer.value
     board = lens_board(
         found.choices,
@@ -80,14 +81,14 @@ def _place(view: View, answer: Answer[Lens], column: int) -> None:
         + " "
         + (t("gpt.lens_came", token=plain(came)) if came else t("gpt.lens_open"))
     )
-    chance, rank = found.answer_probability[:, column], found.answer_rank[:, column]
-    show_chart(
-        answer_curves(chance, rank, _words()),
-        answer,
-        key="gpt_lens_place",
-        stem="gpt_lens_place",
-        label=t("gpt.lens_place_label", layers=view.bundle.config.n_layers),
-    )
+    charts = {
+        "chance": chance_by_stage(found.answer_probability[:, column], _words()),
+        "rank": rank_by_stage(found.answer_rank[:, column], _words()),
+    }
+    label = t("gpt.lens_place_label", layers=view.bundle.config.n_layers)
+    for side, (name, chart) in zip(st.columns(2, gap="large"), charts.items(), strict=True):
+        with side:
+            show_chart(chart, answer, key=f"gpt_lens_{name}", stem=f"gpt_lens_{name}", label=label)
 
 
 def _early(view: View, found: Lens) -> None:

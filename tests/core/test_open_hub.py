@@ -43,9 +43,13 @@ def cached(home: Path, name: str, revision: str = "0" * 40) -> Path:
 def test_a_cached_name_is_read_with_no_network(tmp_path: Path) -> None:
     snapshot = cached(tmp_path, "someone/tiny-bert")
     written("BertModel", snapshot)
+    blobs = snapshot.parents[1] / "blobs"
     for path in list(snapshot.iterdir()):
-        path.rename(snapshot.parents[1] / "blobs" / path.name)
+        path.rename(blobs / path.name)
         path.symlink_to(Path("..") / ".." / "blobs" / path.name)
+    (snapshot / "1_Pooling").mkdir()
+    (blobs / "abc").write_text('{"pooling_mode_mean_tokens": true}')
+    (snapshot / "1_Pooling" / "config.json").symlink_to(Path("..") / ".." / ".." / "blobs" / "abc")
     done = run(READ, "hf:someone/tiny-bert", HF_HOME=str(tmp_path), HF_HUB_OFFLINE="1")
     assert done.stdout.startswith("someone/tiny-bert encoder "), done.stderr[-800:]
     other = run(READ, "hf:someone/other", HF_HOME=str(tmp_path), HF_HUB_OFFLINE="1")

@@ -117,7 +117,7 @@ def test_a_vocabulary_that_does_not_fit_is_told() -> None:
     pieces = read_pieces(model_file(), "x/source.spm")
     with pytest.raises(BundleError, match=r"must number its entries 0, 1, \.\.\. without a gap$"):
         pipeline_of(pieces, VOCABULARY | {"far": 99}, "x/vocab.json")
-    with pytest.raises(BundleError, match="lacks <pad>, <unk>$"):
+    with pytest.raises(BundleError, match=r"lacks <pad>, <unk>$"):
         pipeline_of(pieces, {"</s>": 0}, "x/vocab.json")
 
 

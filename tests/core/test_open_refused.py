@@ -61,6 +61,27 @@ def test_settings_are_refused_by_name(changes: dict, message: str, copy: Path) -
     refused(copy, message)
 
 
+POOLINGS = {
+    "mean": ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "include_prompt": True}, "mean"),
+    "cls": ({"pooling_mode_cls_token": True, "word_embedding_dimension": 16}, "cls"),
+    "mean by name": ({"pooling_mode": "mean"}, "mean"),
+}
+
+
+@pytest.mark.parametrize(("values", "pooling"), POOLINGS.values(), ids=POOLINGS)
+def test_a_sentence_embedding_model_says_how_it_pools(values: dict, pooling: str, copy: Path) -> None:
+    (copy / "1_Pooling").mkdir()
+    (copy / "1_Pooling" / "config.json").write_text(json.dumps(values))
+    bundle = load(copy)
+    assert bundle.config.pooling == pooling
+    assert ("first token" in bundle.card) == (pooling == "cls")
+    for other in ({"pooling_mode_max_tokens": True}, {}, values | {"pooling_mode_weightedmean_tokens": True}):
+        if "pooling_mode" in other:
+            continue
+        (copy / "1_Pooling" / "config.json").write_text(json.dumps(other))
+        refused(copy, "1_Pooling/config.json asks for ", "supported: mean_tokens, cls_token")
+
+
 def test_what_is_refused_by_its_family_has_no_kind(copy: Path) -> None:
     assert kind_of_folder(copy) == "encoder"
     change_settings(copy, architectures=None)

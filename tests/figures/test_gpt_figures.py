@@ -6,7 +6,7 @@ import pytest
 from pages.figures.charts import rows_of, to_svg
 from pages.figures.gpt import distinct, expected_bars, redrawn_bars
 from pages.figures.gpt_drawing import cache_curves, draws_bars
-from pages.figures.gpt_lens import answer_curves, lens_board
+from pages.figures.gpt_lens import chance_by_stage, lens_board, rank_by_stage
 from pages.figures.gpt_mask import surprise_pairs
 from pages.figures.gpt_text import LINE, laid_out, text_strip, width_of
 
@@ -74,8 +74,8 @@ def test_the_board_of_the_lens_has_a_cell_a_stage_and_place() -> None:
 
 
 def test_curves_hold_their_numbers() -> None:
-    ranks = rows_of(answer_curves(np.array([0.1, 0.9]), np.array([7, 1]), WORDS))
-    assert [row["rank"] for row in ranks] == [7, 1]
+    assert [row["value"] for row in rows_of(rank_by_stage(np.array([7, 1]), WORDS))] == [7, 1]
+    assert [row["value"] for row in rows_of(chance_by_stage(np.array([0.1, 0.9]), WORDS))] == [0.1, 0.9]
     pairs = rows_of(surprise_pairs(["a", "b"], np.array([np.nan, 1.0]), np.array([np.nan, 2.0]), WORDS))
     assert [row["bits"] for row in pairs] == [None, 1.0, None, 2.0]
     times = rows_of(cache_curves(np.array([8, 16]), np.array([0.002, 0.004]), np.array([0.001, 0.001]), WORDS))

@@ -10,6 +10,7 @@ from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS
 from tests.e2e.paths import ROOT
+from tests.pages.made_runs import SPECS, made_run
 from tests.pages.running import ENTRY, told
 from transformer_core.checkpoints import MODELS, Bundle, save
 from transformer_core.config import ModelConfig
@@ -165,3 +166,12 @@ def test_the_text_follows_and_an_untouched_one_does_not() -> None:
     app.text_input[0].set_value("my own words").run()
     app.switch_page(str(ROOT / "pages" / "tokens.py")).run()
     assert app.text_input[0].value == "my own words"
+
+
+def test_a_finished_run_of_a_gpt_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path / "runs"))
+    store = made_run(tmp_path / "runs", SPECS["gpt"])
+    app = opened("attention", model=f"run:{store.id}", text="a dull film")
+    assert not app.exception
+    assert app.selectbox[0].value == f"run:{store.id}"
+    assert words("en")["outcome.asks_next"] in told(app)

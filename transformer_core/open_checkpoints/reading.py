@@ -97,11 +97,15 @@ def _pooling(folder: Path) -> str:
     path = folder / POOLING / CONFIG
     if not os.path.lexists(path):
         return "mean"
-    modes = {name for name, on in read_json(path).items() if name.startswith("pooling_mode_") and on is True}
-    known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
-    if len(modes) != 1 or not modes <= known.keys():
-        raise BundleError(f"{POOLING}/{CONFIG}: {', '.join(sorted(modes)) or 'no pooling'} is not supported; {known}")
-    return known[modes.pop()]
+    values = read_json(path)
+    named = values.get("pooling_mode")
+    modes = [named] if isinstance(named, str) else [name for name, on in values.items() if on is True]
+    modes = [mode.removeprefix("pooling_mode_") for mode in modes if mode != "include_prompt"]
+    known = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
+    if len(modes) != 1 or modes[0] not in known:
+        found = ", ".join(modes) or "nothing"
+        raise BundleError(f"{folder.name}/{POOLING}/{CONFIG} asks for {found:.100}; supported: mean_tokens, cls_token")
+    return known[modes[0]]
 
 
 def _check_names(tensors: Tensors, family: Family, origins: Origins) -> list[str]:

@@ -40,10 +40,11 @@ MOST_SHOWN = 60
 
 def own_path(path: Path) -> Path:
     """Return where a file lies; a link is followed only from a snapshot of the hub's cache to that cache's blobs."""
-    if path.is_symlink() and path.parent.parent.name == "snapshots":
+    if path.is_symlink():
         target = path.resolve()
-        if target.parent == path.parent.parent.parent.resolve() / "blobs":
-            return target
+        for folder in path.parents[1:3]:
+            if folder.name == "snapshots" and target.parent == folder.parent.resolve() / "blobs":
+                return target
     return path
 
 

@@ -112,7 +112,12 @@ def _reference(bundle: Bundle, inputs: list[Tensor], scratch: Path) -> list[Tens
     if name == "GPT2Model":
         name = "GPT2LMHeadModel"
     theirs = getattr(importlib.import_module(LIBRARY), name).from_pretrained(
-        folder, local_files_only=True, use_safetensors=True, trust_remote_code=False, attn_implementation="eager"
+        folder,
+        local_files_only=True,
+        use_safetensors=True,
+        trust_remote_code=False,
+        attn_implementation="eager",
+        dtype=torch.float32,
     )
     arguments = {"input_ids": inputs[0].cpu()}
     if len(inputs) > 1:

@@ -53,9 +53,10 @@ def test_what_cannot_be_laid_side_by_side_is_refused(bundle_of, transformer) -> 
     message = "bundle='old' has attention=None, so that it looks nowhere; it must have attention"
     with pytest.raises(ValueError, match=exactly(message)):
         word_alignment(bundle=bundle_of(attention=None), text="a", n_tokens=12)
-    few = Tokenizer.train("word", ["a cat"], min_frequency=1, template="bos_eos")
-    with pytest.raises(ValueError, match=r"bundle='old' and other='few' cut the sentence differently"):
-        both_alignments(bundle=bundle_of(), other=Bundle("few", transformer.model, few), text="a cat", n_tokens=12)
-    bare = Tokenizer.from_json(few.to_json().replace("[BOS]", "[START]"))
+    text = transformer.tokenizer.to_json()
+    other = Bundle("other", transformer.model, Tokenizer.from_json(text.replace('"cat"', '"dog"')))
+    with pytest.raises(ValueError, match=r"bundle='old' and other='other' cut the sentence differently"):
+        both_alignments(bundle=bundle_of(), other=other, text="a", n_tokens=12, target="cat")
+    bare = Tokenizer.from_json(text.replace("[BOS]", "[START]"))
     with pytest.raises(ValueError, match=r"bundle='bare' has a tokenizer without \[BOS\] and \[EOS\]"):
         word_alignment(bundle=Bundle("bare", transformer.model, bare), text="a cat", n_tokens=12)

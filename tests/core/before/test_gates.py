@@ -55,7 +55,8 @@ def test_the_gradient_of_the_end_is_that_of_small_changes(bundle_of, direction: 
     bundle = bundle_of()
     found = sentence_reach(bundle=bundle, text=SENTENCE, n_tokens=12, direction=direction)
     layer = bundle.model.encoder.get_submodule(f"{direction}_layer").double()
-    embedded = bundle.model.embedding(torch.tensor([bundle.tokenizer.encode(SENTENCE).ids])).double()
+    ids = torch.tensor([bundle.tokenizer.encode(SENTENCE).ids])
+    embedded = (bundle.model.embedding(ids) * bundle.model.scale).double()
 
     def end(x: torch.Tensor) -> torch.Tensor:
         return layer(x, backward=direction == "backward")[1][0][0]

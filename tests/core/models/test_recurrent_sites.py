@@ -51,7 +51,7 @@ def test_a_grus_tensors_are_its_formulas() -> None:
     real = inputs(Seq2Seq)[0] != 0
     hidden = trace[f"{scope}.hidden"]
     before = torch.cat((torch.zeros(3, 1, 10), hidden[:, :-1]), 1)
-    from_input = cell.input_proj(trace["encoder.token_embedding"]).chunk(3, -1)
+    from_input = cell.input_proj(trace["encoder.scaled_embedding"]).chunk(3, -1)
     from_hidden = cell.hidden_proj(before).chunk(3, -1)
     reset, update = (torch.sigmoid(from_input[part] + from_hidden[part]) for part in (0, 1))
     candidate = torch.tanh(from_input[2] + reset * from_hidden[2])
@@ -68,7 +68,7 @@ def test_an_lstms_tensors_are_its_formulas() -> None:
     full = 0  # the first row has no padding
     hidden, memory = (trace[f"{scope}.{leaf}"][full].flip(0) for leaf in ("hidden", "cell"))
     before, kept = (torch.cat((torch.zeros(1, 10), tensor[:-1])) for tensor in (hidden, memory))
-    parts = cell.input_proj(trace["encoder.token_embedding"][full].flip(0)) + cell.hidden_proj(before)
+    parts = cell.input_proj(trace["encoder.scaled_embedding"][full].flip(0)) + cell.hidden_proj(before)
     into, forget, candidate, out = parts.chunk(4, -1)
     into, forget, out = (torch.sigmoid(part) for part in (into, forget, out))
     for leaf, expected in (("input_gate", into), ("forget_gate", forget), ("output_gate", out)):
@@ -83,7 +83,7 @@ def test_the_decoders_ends_are_their_formulas(variant: str) -> None:
     model, trace = recorded(variant)
     decoder = model.decoder
     close(trace["decoder.start"], torch.tanh(decoder.start_proj(trace["encoder.summary"])))
-    parts = (trace["decoder.hidden"], trace["decoder.context"], trace["decoder.token_embedding"])
+    parts = (trace["decoder.hidden"], trace["decoder.context"], trace["decoder.scaled_embedding"])
     close(trace["decoder.readout"], torch.tanh(decoder.readout_proj(torch.cat(parts, -1))))
     close(trace["logits"], trace["decoder.readout"] @ model.embedding.weight.T)
     if model.config.attention is not None:

@@ -113,7 +113,7 @@ class SentenceReach:
     """How much the last state of a trained encoder hangs on each token of a sentence.
 
     Shapes:
-        norms: (pos,), Frobenius norm of d last state / d embedding of the token, in the sentence's order
+        norms: (pos,), Frobenius norm of d last state / d scaled embedding of the token, in the sentence's order
 
     Args:
         tokens: of the sentence, special ones included.
@@ -149,7 +149,7 @@ def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str =
         layer = layer.backward_layer if backward else layer.forward_layer
     with torch.inference_mode(False), torch.enable_grad():
         ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
-        embedded = model.embedding(ids).detach().clone().requires_grad_(True)  # (1, pos, d_model)
+        embedded = (model.embedding(ids) * model.scale).detach().requires_grad_(True)  # (1, pos, d_model)
         _, state = layer(embedded, backward=backward)
         norms = jacobian_norms(state[0].cpu(), embedded)[0].cpu().numpy()
     return SentenceReach(encoding.labels, norms, 0 if backward else len(encoding) - 1)
