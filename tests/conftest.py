@@ -1,5 +1,7 @@
 """What every test shares: examples that do not change from run to run, one thread, no GPU test without a GPU."""
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from hypothesis import settings
@@ -7,6 +9,14 @@ from hypothesis import settings
 settings.register_profile("vitrine", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("vitrine")
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_opened_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let no test see the models that somebody opened here, nor put any among them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VITRINE_OPENED", str(tmp_path_factory.mktemp("opened")))
+        yield
 
 
 def pytest_runtest_setup() -> None:

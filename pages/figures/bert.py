@@ -102,7 +102,7 @@ def each_chart(
     legend = alt.Legend(orient="top", labelLimit=400)
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=alt.Color("kind:N", scale=hue, title=None, legend=legend))
     text = base.mark_text(dy=-8, fontSize=12, color=REST).encode(text="said:N")
-    return alt.layer(bars, text).properties(width="container", height=280)
+    return alt.layer(bars, text).properties(width="container", height=340)
 
 
 def board_chart(
@@ -193,7 +193,7 @@ def follow_chart(
     text = mark.mark_text(color=HUES["positions"], baseline="top", fontSize=12, **side).encode(
         x=across, y=alt.value(4), text="label:N"
     )
-    return alt.layer(rule, lines, text).properties(width="container", height=300)
+    return alt.layer(rule, lines, text).properties(width="container", height=340)
 
 
 def _hues(count: int) -> list[str]:

@@ -83,7 +83,7 @@ def moves_chart(
     )
     flags = base.mark_text(dy=-8, color=HUES["key"], fontSize=12, fontWeight=600).encode(text="mark:N")
     zero = alt.Chart(records(move=[0.0])).mark_rule(color=REST).encode(y="move:Q")
-    return alt.layer(bars, zero, flags).properties(width="container", height=260)
+    return alt.layer(bars, zero, flags).properties(width="container", height=330)
 
 
 def rows_figure(rows: np.ndarray, words: Words, ui: Words, *, version: str) -> MatrixFigure:
@@ -148,4 +148,4 @@ def lengths_chart(
         legend=alt.Legend(orient="top"),
     )
     points = base.mark_point(filled=True, size=70).encode(shape=shape)
-    return alt.layer(base.mark_line(strokeWidth=1.5), points).properties(width="container", height=260)
+    return alt.layer(base.mark_line(strokeWidth=1.5), points).properties(width="container", height=330)

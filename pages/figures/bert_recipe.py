@@ -83,5 +83,5 @@ def ways_chart(
             color=alt.Color("way:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
             tooltip=["token:N", "way:N", alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"])],
         )
-        .properties(width="container", height=280)
+        .properties(width="container", height=340)
     )

@@ -13,7 +13,7 @@ from pages.figures.gpt import CHANCE, REST
 from pages.figures.gpt_text import DARK, PLACE, WHITE, shortened
 
 LIGHT = ("#eef7f8", "#9ad0d6", "#2f98a4", "#0d5560")
-CELL, ROOM = 34, 150
+CELL, ROOM = 34, 185
 WIDTH = 1040  # of the board on a usual screen, in pixels
 
 
@@ -115,9 +115,8 @@ def chance_by_stage(chance: np.ndarray, words: Mapping[str, str]) -> Chart:
     Args:
         words: answer_probability, embedding, layer.
     """
-    across = alt.X(
-        "value:Q", title=words["answer_probability"], scale=alt.Scale(domain=[0, 1.12]), axis=alt.Axis(format="~%")
-    )
+    axis = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1])
+    across = alt.X("value:Q", title=words["answer_probability"], scale=alt.Scale(domain=[0, 1.12]), axis=axis)
     return _by_stage(chance.astype(float), across, CHANCE, ".2%", words)
 
 

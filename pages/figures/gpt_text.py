@@ -15,7 +15,7 @@ LINE = 92
 MOST_LETTERS = 18
 SURPRISE = ("#fdf0f5", "#f3b6cf", "#d8578f", "#8c1450")
 NEUTRAL, DARK, WHITE = "#dedbe3", "#1d1a26", "#ffffff"
-ROW_HEIGHT, ROOM = 34, 70
+ROW_HEIGHT, ROOM = 34, 108
 PLACE = "place"  # names the selection: how many tokens have been read before the token that was clicked
 MOST_BITS = 12.0
 

@@ -27,14 +27,15 @@ def toy_ids(
     """
     high = float(max(source.max(), target.max(), 1))
     sides = zip(("batch", "pos"), source.shape, strict=True)
-    axes = [Axis(said[name], tuple(map(str, range(size)))) for name, size in sides]
+    down, across = (Axis(said[name], tuple(map(str, range(size)))) for name, size in sides)
     panels = (
         Panel("source", said["source"], source.astype(float), Scale("count", 0.0, high), role="key"),
         Panel("target", said["target"], target.astype(float), Scale("count", 0.0, high), role="query"),
     )
     return MatrixFigure(
         panels,
-        *axes,
+        down,
+        across,
         ui,
         detail="exact",
         columns=1,

@@ -4,7 +4,7 @@ Arrays come from transformer_core.analysis.translation.beams. Read next: transla
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import altair as alt
 import numpy as np
@@ -23,20 +23,26 @@ BEST = HUES["positions"]
 class Tree(Protocol):
     """What is drawn, node by node; see BeamTree."""
 
-    depths: np.ndarray
-    parents: np.ndarray
-    ranks: np.ndarray
-    words: tuple[str, ...]
-    texts: tuple[str, ...]
-    log_probs: np.ndarray
-    steps: np.ndarray
-    scores: np.ndarray
-    on_best: np.ndarray
-
     @property
-    def fates(self) -> Sequence[str]:
-        """One of FATES a node."""
-        ...
+    def depths(self) -> np.ndarray: ...
+    @property
+    def parents(self) -> np.ndarray: ...
+    @property
+    def ranks(self) -> np.ndarray: ...
+    @property
+    def words(self) -> Sequence[str]: ...
+    @property
+    def texts(self) -> Sequence[str]: ...
+    @property
+    def log_probs(self) -> np.ndarray: ...
+    @property
+    def steps(self) -> np.ndarray: ...
+    @property
+    def scores(self) -> np.ndarray: ...
+    @property
+    def fates(self) -> Sequence[str]: ...
+    @property
+    def on_best(self) -> np.ndarray: ...
 
 
 def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, whole: bool) -> Chart:
@@ -104,7 +110,7 @@ def _edges(
 def _nodes(
     tree: Tree, shown: np.ndarray, best: np.ndarray, said: Mapping[str, str], x: alt.X, y: alt.Y
 ) -> list[alt.Chart]:
-    def part(fate: str, on_best: bool) -> alt.LayerChart:
+    def part(fate: str, on_best: bool) -> Any:
         nodes = np.array([n for n in shown if tree.fates[n] == fate and bool(best[n]) == on_best], dtype=int)
         dropped = fate == "dropped"
         ink = HUES["residual"] if dropped else "#ffffff"
@@ -115,7 +121,7 @@ def _nodes(
             right=tree.ranks[nodes] + HALF_WIDTH,
             top=tree.depths[nodes] - HALF_HEIGHT,
             bottom=tree.depths[nodes] + HALF_HEIGHT,
-            word=[MARKS[fate] + clipped(tree.words[node]) for node in nodes],
+            word=[MARKS[fate] + clipped(tree.words[int(node)]) for node in nodes],
             text=[tree.texts[node] for node in nodes],
             under=[f"{tree.steps[node]:.2f}" for node in nodes],
             step=tree.steps[nodes],
@@ -140,4 +146,4 @@ def _nodes(
         under = base.mark_text(fontSize=11, dy=9, color=ink)
         return alt.layer(box, word.encode(x, y, text="word:N"), under.encode(x, y, text="under:N"))
 
-    return [part(fate, on_best) for fate in FATES for on_best in (False, True)]  # type: ignore[misc]
+    return [part(fate, on_best) for fate in FATES for on_best in (False, True)]

@@ -20,7 +20,7 @@ from transformer_core.analysis.encoder.saliency import Baseline
 
 INTEGRATED = MEASURES.index("integrated")
 ATTENTION = tuple(MEASURES.index(name) for name in ("rollout", "last"))
-DEFAULT_STEPS, MOST_STEPS = 32, 128
+DEFAULT_STEPS, MOST_STEPS = 16, 128
 MOST_OFFERED = 60
 SHOW = -1
 FORMULAS = {

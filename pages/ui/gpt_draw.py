@@ -86,7 +86,7 @@ def _many(view: View, place: int, drawing: Drawing) -> None:
     label = t("gpt.draws_label", draws=f"{DRAWS:,}")
     show_chart(chart, answer, key="gpt_draws", stem=f"gpt_draws_seed{seed}", label=label)
     st.caption(
-        t("gpt.draws_measured", within=found.within, count=len(found.counts), distance=f"{found.distance:.2%}"),
+        t("gpt.draws_measured", within=found.within, count=found.possible, distance=f"{found.distance:.2%}"),
     )
 
 

@@ -54,11 +54,12 @@ def write_part(view: View) -> None:
         step = _scrub(len(found.steps))
         with strip:
             _strip(answer, step)
-        bars, other = st.columns([3, 2], gap="large")
+        _put(found.steps[step - 1], step, choices)
+        bars, numbers = st.columns([3, 2], gap="large")
         with bars:
             _step(answer, found.steps[step - 1], step)
-        with other:
-            _other(found.steps[step - 1], step, choices)
+        with numbers:
+            _numbers(found.steps[step - 1])
     circle_box(view)
     cache_box(view)
 
@@ -152,12 +153,17 @@ def _step(answer: Answer[WrittenOn], step: Step, number: int) -> None:
     show_chart(chart, answer, key="gpt_step_bars", stem=f"gpt_step{number}", label=t("gpt.redrawn_label"))
 
 
-def _other(step: Step, number: int, choices: Choices) -> None:
+def _numbers(step: Step) -> None:
     entropy, rank = st.columns(2)
     entropy.metric(t("gpt.entropy"), t("gpt.in_bits", bits=f"{step.entropy:.2f}"))
     rank.metric(t("gpt.rank"), f"{step.rank:,}")
     told = t("gpt.step_person" if step.by_person else "gpt.step_model", chance=f"{step.probability:.2%}")
     st.markdown(told)
+    st.caption(section("gpt", "put"))
+
+
+def _put(step: Step, number: int, choices: Choices) -> None:
+    """Let a person put another token at this step."""
     named = dict(zip(step.top_ids, zip(step.top_labels, step.top_probabilities, strict=True), strict=True))
     key = f"gpt_put {number} {step.token_id}"
 
@@ -174,4 +180,3 @@ def _other(step: Step, number: int, choices: Choices) -> None:
         key=key,
         on_change=chosen,
     )
-    st.caption(section("gpt", "put"))

@@ -15,6 +15,8 @@ from pathlib import Path
 from pages.ui.language import ASSETS, t
 from pages.ui.runs import find_run, shelf
 from transformer_core.checkpoints import Bundle, BundleError, load
+from transformer_core.open_checkpoints import HUB, kind_of_folder
+from transformer_core.opened.shelf import OpenedModels, default_root
 from transformer_core.training.runs.errors import RunError
 
 CHECKPOINTS = ASSETS / "checkpoints"
@@ -31,23 +33,30 @@ def name_of_moment(run: str, frame: int | None = None) -> str:
 
 
 def model_folders() -> dict[str, Path]:
-    """Return every folder that holds a model, by name: the shipped ones, then those in VITRINE_MODELS."""
+    """Return every folder that holds a model, by name: the shipped ones, those in VITRINE_MODELS, the opened ones."""
+    own = _own_folders()
+    return own | {name: model.folder for name, model in opened_models().all().items() if name not in own}
+
+
+def _own_folders() -> dict[str, Path]:
     more = os.environ.get(MORE_MODELS)
     places = [CHECKPOINTS, Path(more).resolve()] if more else [CHECKPOINTS]
     return {path.parent.name: path.parent for place in places for path in sorted(place.glob("*/config.json"))}
 
 
 def shipped_names() -> list[str]:
-    """Return the names of the models that lie in folders, in the order they are shown."""
-    return list(model_folders())
+    """Return the names of the models that came with the server, in the order they are shown."""
+    return list(_own_folders())
+
+
+def opened_models() -> OpenedModels:
+    """Return the shelf of the models that people opened on this server."""
+    return OpenedModels(default_root())
 
 
 @lru_cache(maxsize=64)
 def _kind_of(folder: Path) -> str | None:
-    try:
-        return json.loads((folder / "config.json").read_text(encoding="utf-8")).get("kind")
-    except (OSError, ValueError, AttributeError):
-        return None  # it stays among the models, for opening it tells what is wrong
+    return kind_of_folder(folder)  # None stays among the models, for opening it tells what is wrong
 
 
 def kind_of(name: str) -> str | None:
@@ -100,7 +109,7 @@ def open_bundle(name: str) -> Bundle:
         folder = model_folders().get(name)
         if folder is None:
             raise BundleError(t("model.gone", name=name))
-        return load(folder)
+        return replace(load(folder), name=name)
     store = find_run(found[1])
     if store is None:
         raise BundleError(t("model.run_gone", run=found[1]))
@@ -116,11 +125,19 @@ def code_that_opens(name: str) -> tuple[str, str]:
     """Return what Python must import to open a model in the project's folder, and the expression that opens it."""
     found = OF_RUN.fullmatch(name)
     if found is None:
-        folder = model_folders()[name]
+        folder, opened = model_folders()[name], opened_models().all().get(name)
+        if opened is not None and opened.origin == "hub":
+            return "from transformer_core import load", f"load({HUB + opened.asked!r})"
         path = folder.relative_to(ASSETS.parent) if folder.is_relative_to(ASSETS.parent) else folder
-        return "from transformer_core import load", f'load("{path.as_posix()}")'
+        return "from transformer_core import load", f"load({json.dumps(path.as_posix(), ensure_ascii=False)})"
     imports = (
         "from transformer_core.training.runs.folder import default_root\n"
         "from transformer_core.training.runs.store import RunStore"
     )
     return imports, f'RunStore(default_root() / "{found[1]}").model({found[2] or ""})'
+
+
+def forget_models() -> None:
+    """Let go of every model that was opened and of what kind it is, since a name may now mean another one."""
+    open_bundle.cache_clear()
+    _kind_of.cache_clear()

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 
 import torch
 
-from pages.ui.models import open_bundle, shipped_names
+from pages.ui.models import READERS, open_bundle, shipped_names
 from pages.ui.runs import launcher
 from transformer_core.analysis.reading import read
 from transformer_core.checkpoints import BundleError
@@ -30,7 +30,7 @@ def _warm_up() -> None:
     for name in shipped_names():
         with suppress(BundleError):  # the page says what is wrong with it
             bundle = open_bundle(name)
-            if bundle.kind == "classifier":
+            if bundle.kind in READERS:
                 read(bundle, bundle.tokenizer.encode("warm"))
     gc.collect()
     gc.freeze()

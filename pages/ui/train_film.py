@@ -10,7 +10,7 @@ import streamlit as st
 from pages.ui.film import FilmAsk, Method, show_film
 from pages.ui.language import section, t
 from pages.ui.model_choice import prefer_model
-from pages.ui.models import name_of_moment
+from pages.ui.models import READERS, name_of_moment
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live
 from pages.ui.train_base import begin_with
@@ -41,8 +41,8 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
         begin_with(asked.run, asked.frame)
         open_page("train")
     store = next(store for store in stores if store.id == asked.run)
-    if store.spec.data.kind != "classifier":
-        st.toast(t("train.only_classifiers"), icon=":material/info:")
+    if store.spec.data.kind not in READERS:
+        st.toast(t("train.not_read"), icon=":material/info:")
         return
     prefer_model(name_of_moment(asked.run, asked.frame))
     open_page("attention")

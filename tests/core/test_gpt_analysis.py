@@ -116,6 +116,10 @@ def test_draws_follow_the_chances_and_repeat_with_their_seed() -> None:
     assert many.counts.sum() == 50_000
     np.testing.assert_allclose(many.counts / 50_000, many.chances, atol=0.01)
     assert many.distance < 0.02
+    assert many.possible == 7
+    few = drawn(**ASKED, place=N, temperature=1.0, top_k=2, top_p=None, top=6, seed=3, draws=100)
+    assert few.possible == 2
+    assert not few.counts[2:].any()
     again = drawn(**ASKED, place=N, **FREE, top=6, seed=3, draws=50_000)
     np.testing.assert_array_equal(many.counts, again.counts)
 

@@ -88,7 +88,7 @@ def test_what_is_asked_for(hub: SimpleNamespace) -> None:
         ["allow_patterns", "name"],
     ]
     patterns = {pattern for one in hub.asked for pattern in one["allow_patterns"]}
-    assert {pattern.rpartition(".")[2] for pattern in patterns} == {"json", "safetensors", "txt"}
+    assert {pattern.rpartition(".")[2] for pattern in patterns} == {"json", "safetensors", "spm", "txt"}
 
 
 def test_a_name_that_is_not_supported_costs_no_download(hub: SimpleNamespace) -> None:

@@ -108,7 +108,7 @@ def test_bombs_are_refused_before_they_are_unpacked(exported, tmp_path, monkeypa
     monkeypatch.setattr(arrival, "MOST_UNPACKED", 1 << 20)
     refused(tmp_path, zipped(files | {"rows.csv": b" " * (2 << 20)}), "the zip unpacks to .* at most 1,048,576")
     monkeypatch.setattr(arrival, "MOST_ENTRIES", 3)
-    refused(tmp_path, zipped(files), "the zip has 15 files; a run has at most 3")
+    refused(tmp_path, zipped(files), "the zip has 15 files; at most 3 are taken in")
     monkeypatch.setattr(arrival, "MOST_PACKED", 100)
     refused(tmp_path, zipped(files), "at most 100 are taken in")
 

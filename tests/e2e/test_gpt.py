@@ -54,7 +54,7 @@ def test_a_token_is_written_and_another_put_in_its_place(page: Page, address: st
     page.wait_for_url(re.compile("gpt_steps=5"), timeout=SLOW)
     step = free.steps[4]
     other = next(place for place, id_ in enumerate(step.top_ids) if id_ != step.token_id)
-    page.get_by_role("button", name=re.compile(re.escape(step.top_labels[other]))).first.click()
+    page.get_by_role("radio", name=re.compile(rf"^{re.escape(step.top_labels[other])} \d")).click()
     page.wait_for_url(re.compile(f"gpt_choices=4.{step.top_ids[other]}"), timeout=SLOW)
     put = written_on(**asked(), **RULES, choices=((4, step.top_ids[other]),), steps=5)
     expect(shown).to_contain_text(put.written.strip().split("\n")[-1], timeout=SLOW)

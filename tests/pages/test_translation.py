@@ -136,7 +136,7 @@ def test_other_letters_get_words(letters: str) -> None:
 
 def test_a_target_of_ones_own_is_scored_after_a_prediction(bundle: Bundle) -> None:
     app = answered(translation(translation_part="forced", translation_target="a a b"), "show")
-    found = forced_target(**asked(bundle) | {"n_tokens": 16}, target="a a b")
+    found = forced_target(bundle=bundle, text=SOURCE, n_tokens=16, target="a a b")
     assert not app.exception
     assert [metric.value for metric in app.metric][:2] == [f"{found.log_prob:.3f}", f"{found.per_word:.3f}"]
     assert f"{found.probabilities.min():.3%}" in told(app)

@@ -30,7 +30,7 @@ def _fit(input: Tensor, weight: Tensor) -> bool:
         input.is_cpu
         and weight.is_cpu
         and input.dtype == weight.dtype == torch.float32
-        and input.numel() > 0
+        and input.numel() > input.shape[-1]  # of one row alone, F.linear is quicker: 7 against 19 microseconds
         and not weight.is_inference()
         and not torch.is_autocast_enabled("cpu")
     )

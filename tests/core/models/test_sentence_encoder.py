@@ -21,6 +21,7 @@ def test_a_sentence_is_its_first_vector_or_the_mean_of_the_real_ones(pooling: st
     assert reading_part(model) is model.encoder
 
 
+@torch.no_grad()
 @pytest.mark.parametrize(("pooler", "function"), [("tanh", torch.tanh), ("relu", torch.relu)])
 def test_a_pooler_stands_between_the_vector_and_the_classes(pooler: str, function) -> None:
     model, ids = made(Classifier, pooler=pooler), padded_ids(3, 5)

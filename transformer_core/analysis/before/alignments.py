@@ -23,6 +23,7 @@ class WordAlignment:
 
     Shapes:
         weights: (layer, target_pos, source_pos), the mean over heads; each row sums to 1
+        by_head: (layer, head, target_pos, source_pos)
         probabilities: (target_pos,), of each word given those before it
 
     Args:
@@ -37,6 +38,7 @@ class WordAlignment:
     target_ids: tuple[int, ...]
     translation: str
     weights: np.ndarray
+    by_head: np.ndarray
     probabilities: np.ndarray
 
 
@@ -80,7 +82,7 @@ def _looked_at(
     read = torch.tensor([[bos_id, *written[:-1]]], device=source_ids.device)  # (1, target_pos)
     sites = "decoder.alignment.weights" if bundle.kind == "seq2seq" else "decoder.layer*.cross_attention.weights"
     logits, trace = capture(bundle.model, source_ids, read, sites=(sites,))
-    weights = np.stack([tensor[0].mean(0).double().cpu().numpy() for _, tensor in trace.items()])
+    by_head = np.stack([tensor[0].double().cpu().numpy() for _, tensor in trace.items()])
     chosen = logits[0].double().softmax(-1).cpu()[range(len(written)), written]  # (target_pos,)
     tokenizer = bundle.tokenizer
     return WordAlignment(
@@ -88,7 +90,8 @@ def _looked_at(
         target=tokenizer.labels_of(written),
         target_ids=tuple(written),
         translation=tokenizer.decode(written),
-        weights=weights,
+        weights=by_head.mean(1),
+        by_head=by_head,
         probabilities=chosen.numpy(),
     )
 
@@ -115,6 +118,16 @@ class BothAlignments:
     agree: np.ndarray
 
 
+def compared(weights: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far apart rows of weights are, and for which share of them the greatest weight is at the same place.
+
+    Shapes:
+        weights, others: (..., target_pos, source_pos); returns: (..., target_pos) and (...,), both in [0, 1]
+    """
+    same = others.argmax(-1) == weights.argmax(-1)  # (..., target_pos)
+    return np.abs(others - weights).sum(-1) / 2, same.mean(-1)
+
+
 def both_alignments(
     *, bundle: Bundle, other: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS, target: str | None = None
 ) -> BothAlignments:
@@ -139,6 +152,5 @@ def both_alignments(
         raise ValueError(
             f"bundle={bundle.name!r} and other={other.name!r} cut the sentence differently; they must share a tokenizer"
         )
-    difference = np.abs(theirs.weights - ours.weights).sum(-1) / 2  # (layer, target_pos)
-    agree = (theirs.weights.argmax(-1) == ours.weights.argmax(-1)).mean(-1)  # (layer,)
+    difference, agree = compared(ours.weights, theirs.weights)
     return BothAlignments(ours, theirs, own.translation, others.translation, difference, agree)

@@ -118,11 +118,13 @@ class SentenceReach:
     Args:
         tokens: of the sentence, special ones included.
         last: the position that the direction reads last.
+        half: how many positions before it the norm is first less than half of that at `last`; -1 where nowhere.
     """
 
     tokens: tuple[str, ...]
     norms: np.ndarray
     last: int
+    half: int
 
 
 def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceReach:
@@ -152,4 +154,5 @@ def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str =
         embedded = (model.embedding(ids) * model.scale).detach().requires_grad_(True)  # (1, pos, d_model)
         _, state = layer(embedded, backward=backward)
         norms = jacobian_norms(state[0].cpu(), embedded)[0].cpu().numpy()
-    return SentenceReach(encoding.labels, norms, 0 if backward else len(encoding) - 1)
+    half = _reach(("encoder",), (norms if backward else norms[::-1])[None]).half[0]
+    return SentenceReach(encoding.labels, norms, 0 if backward else len(encoding) - 1, half)

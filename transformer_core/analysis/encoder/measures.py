@@ -14,8 +14,7 @@ from transformer_core.analysis.attention.ranking import FEWEST, rank_correlation
 from transformer_core.analysis.encoder.saliency import Baseline, Saliency, saliency
 from transformer_core.checkpoints import Bundle
 
-MEASURES = ("gradient", "product", "integrated", "occlusion", "rollout", "last")
-SIGNED = ("product", "integrated", "occlusion")
+MEASURES: tuple[str, ...] = ("gradient", "product", "integrated", "occlusion", "rollout", "last")
 
 
 @dataclass(frozen=True, eq=False)

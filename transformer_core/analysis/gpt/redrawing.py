@@ -56,7 +56,7 @@ class Draws:
         labels: of the tokens, without the last.
         spread: the standard deviation that a count of so many draws has.
         first: the label of what the first draw gave.
-        within: how many of these counts lie within two deviations.
+        possible, within: how many of these counts can be above 0, and how many of them lie within two deviations.
         distance: half the sum of |share - chance| over all tokens.
         draws: how many.
     """
@@ -66,6 +66,7 @@ class Draws:
     counts: np.ndarray
     spread: np.ndarray
     first: str
+    possible: int
     within: int
     distance: float
     draws: int
@@ -144,11 +145,11 @@ def drawn(
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.multinomial(odds, draws, replacement=True, generator=generator)  # (draw,)
     counts = torch.bincount(tokens, minlength=len(odds)).double()  # (vocab,)
-    best = odds.topk(min(top, MOST_SHOWN, len(odds))).indices
+    best = logits.topk(min(top, MOST_SHOWN, len(odds))).indices
 
     def with_rest(values: torch.Tensor) -> np.ndarray:
-        shown = values[best].double()
-        return torch.cat((shown, values.double().sum()[None] - shown.sum())).numpy().clip(0.0)
+        others = values.double().index_fill(0, best, 0.0).sum()
+        return torch.cat((values[best].double(), others[None])).numpy()
 
     share, count = with_rest(odds), with_rest(counts)
     spread = np.sqrt(draws * share * (1 - share).clip(0.0))
@@ -159,7 +160,8 @@ def drawn(
         counts=count,
         spread=spread,
         first=name[-1],
-        within=int((np.abs(count - draws * share) <= 2 * spread + 1e-9).sum()),
+        possible=int((share > 0).sum()),
+        within=int((np.abs(count - draws * share) <= 2 * spread)[share > 0].sum()),
         distance=float((counts / draws - odds.double()).abs().sum() / 2),
         draws=draws,
     )

@@ -6,12 +6,11 @@ Read next: arrived_rows.py.
 
 import re
 import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from transformer_core import archives
+from transformer_core.archives import MB, ArchiveError, extract, opened
 from transformer_core.checkpoints import MODELS, load, load_weights
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
@@ -34,10 +33,8 @@ from transformer_core.training.runs.folder import (
 )
 from transformer_core.training.runs.spec import RunSpec
 
-MB = 1 << 20
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES = 500 * MB, 1_024 * MB, 256
 WEIGHTS, FOREIGN = 400 * MB, "foreign.sqlite"
-LINK = 0o120000
 SIZES = {
     re.escape(ABOUT): MB,
     re.escape(SPEC): MB,
@@ -63,17 +60,11 @@ def unpack(file: Path | IO[bytes], folder: Path) -> tuple[RunSpec, str]:
     Raises:
         RunError: what is wrong with the zip.
     """
-    with _opened(file) as archive:
-        entries = _entries(archive)
-        spec = _spec(archive, entries)
-        for name, entry in entries.items():
-            limit = _limit(name, spec)
-            if entry.file_size > limit:
-                raise RunError(f"{name:.100} has {entry.file_size:,} bytes; at most {limit:,} are taken in")
-            if name not in NOT_TAKEN:
-                _extract(archive, entry, folder / name)
-        _extract(archive, entries[DATABASE], folder / FOREIGN)
-        about = archive.read(entries[ABOUT]).decode("utf-8", "replace") if ABOUT in entries else ""
+    try:
+        with opened(file, most_bytes=MOST_PACKED) as archive:
+            spec, about = _lay_out(archive, folder)
+    except ArchiveError as error:
+        raise RunError(str(error)) from None
     facts = take_rows(folder / FOREIGN, folder, spec)
     (folder / FOREIGN).unlink()
     _check_models(folder, facts)
@@ -81,35 +72,27 @@ def unpack(file: Path | IO[bytes], folder: Path) -> tuple[RunSpec, str]:
     return spec, named[1] if named and ID.fullmatch(named[1]) else new_id()
 
 
-@contextmanager
-def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
-    size = file.stat().st_size if isinstance(file, Path) else file.seek(0, 2)
-    if size > MOST_PACKED:
-        raise RunError(f"the zip has {size:,} bytes; at most {MOST_PACKED:,} are taken in")
-    try:
-        with zipfile.ZipFile(file) as archive:
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise RunError(f"this is no zip that can be read: {error!s:.200}") from None
-
-
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    if len(entries) > MOST_ENTRIES:
-        raise RunError(f"the zip has {len(entries)} files; a run has at most {MOST_ENTRIES}")
-    if (total := sum(entry.file_size for entry in entries)) > MOST_UNPACKED:
-        raise RunError(f"the zip unpacks to {total:,} bytes; at most {MOST_UNPACKED:,} are taken in")
-    found: dict[str, zipfile.ZipInfo] = {}
-    for entry in entries:
-        if entry.filename in found:
-            raise RunError(f"the zip has {entry.filename!r:.100} twice")
-        if (entry.external_attr >> 16) & 0o170000 == LINK:
-            raise RunError(f"{entry.filename!r:.100} is a link; a run's files are files")
-        found[entry.filename] = entry
+    found = archives.entries(archive, most=MOST_ENTRIES, most_bytes=MOST_UNPACKED)
     for name in (SPEC, DATABASE):
         if name not in found:
             raise RunError(f"the zip has no {name}: it is not an exported run")
     return found
+
+
+def _lay_out(archive: zipfile.ZipFile, folder: Path) -> tuple[RunSpec, str]:
+    """Unpack what a run has; return its spec and what run.json says."""
+    entries = _entries(archive)
+    spec = _spec(archive, entries)
+    for name, entry in entries.items():
+        limit = _limit(name, spec)
+        if entry.file_size > limit:
+            raise RunError(f"{name:.100} has {entry.file_size:,} bytes; at most {limit:,} are taken in")
+        if name not in NOT_TAKEN:
+            extract(archive, entry, folder / name)
+    extract(archive, entries[DATABASE], folder / FOREIGN)
+    about = archive.read(entries[ABOUT]).decode("utf-8", "replace") if ABOUT in entries else ""
+    return spec, about
 
 
 def _spec(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> RunSpec:
@@ -129,17 +112,6 @@ def _limit(name: str, spec: RunSpec) -> int:
         if re.fullmatch(pattern, name):
             return limit
     raise RunError(f"the zip has {name!r:.100}, which no run has")
-
-
-def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path) -> None:
-    to.parent.mkdir(exist_ok=True)
-    left = entry.file_size
-    with archive.open(entry) as source, to.open("wb") as target:
-        while block := source.read(min(MB, left + 1)):
-            left -= len(block)
-            if left < 0:
-                raise RunError(f"{entry.filename!r:.100} is larger than it says")
-            target.write(block)
 
 
 def _check_models(folder: Path, facts: dict) -> None:

@@ -1,0 +1,34 @@
+"""Before Transformers: what gates keep, what one vector holds, where a decoder looks, how far slopes reach, and time.
+
+Read next: ui/before.py.
+"""
+
+import streamlit as st
+
+from pages.ui.before_gates import gates_part
+from pages.ui.before_look import look_part
+from pages.ui.before_reach import reach_part
+from pages.ui.before_time import time_part
+from pages.ui.before_vector import vector_part
+from pages.ui.header import View, header
+from pages.ui.language import section, t
+from pages.ui.url import choose
+
+EXAMPLE = "A man in a red shirt is riding a horse."
+PARTS = {"gates": gates_part, "vector": vector_part, "look": look_part, "reach": reach_part, "time": time_part}
+
+
+@st.fragment
+def explore(view: View) -> None:
+    """Show the chosen part; a click in it runs nothing else on the page."""
+    parts = {name: t(f"before.part_{name}") for name in PARTS}
+    part = choose(t("before.part"), parts, name="before_part", default="gates", collapsed=True)
+    st.markdown(section("before", f"look_{part}"))
+    PARTS[part](view)
+
+
+view = header(kinds=("seq2seq",), default="seq2seq-en-fr", example=EXAMPLE)
+st.header(t("before.heading"), anchor=False)
+explore(view)
+with st.expander(t("story.why"), icon=":material/school:"):
+    st.markdown(section("before", "why"))

@@ -1,0 +1,49 @@
+"""My model: open a checkpoint, see what it is, check it against its reference, and take it to every page.
+
+Read next: ui/my_model_open.py.
+"""
+
+import streamlit as st
+
+from pages.ui.language import plain, section, t
+from pages.ui.model_choice import choose_model
+from pages.ui.models import open_bundle
+from pages.ui.my_model_open import show_opening
+from pages.ui.my_model_parts import show_parts
+from pages.ui.my_model_show import show_card, show_identity, show_pages, show_removal
+from pages.ui.my_model_trust import show_trust
+from pages.ui.train_header import heading
+from transformer_core.checkpoints import MODELS, Bundle, BundleError
+
+
+def show_model(bundle: Bundle) -> None:
+    """Show what a model is, the pages that show it, and whether to trust it."""
+    show_identity(bundle)
+    show_pages(bundle)
+    with st.container(border=True):
+        st.markdown(f"**{t('my_model.trust')}**")
+        show_trust(bundle)
+    show_card(bundle)
+
+
+heading(t("my_model.heading"))
+st.markdown(section("my_model", "look"))
+opening, shown = st.columns([1, 1.9], gap="large")
+with opening:
+    show_opening()
+with shown:
+    name = choose_model(tuple(MODELS), None)
+    bundle = None
+    if name is not None:
+        try:
+            bundle = open_bundle(name)
+        except BundleError as error:
+            st.error(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/error:")
+    if bundle is not None:
+        show_model(bundle)
+    if name is not None:
+        show_removal(name)
+if bundle is not None:
+    show_parts(bundle)
+with st.expander(t("story.why"), icon=":material/school:"):
+    st.markdown(section("my_model", "why"))

@@ -1,0 +1,52 @@
+"""A person brings a zip, sees what is in it and whether it is right, and looks at it on another page."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.core.open_tools import written
+from tests.e2e.acting import visit
+from transformer_core.checkpoints import Bundle, load
+
+
+@pytest.fixture(scope="module")
+def zipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
+    """A tiny BERT in a zip, and what it is."""
+    folder = tmp_path_factory.mktemp("hf") / "tiny-bert"
+    written("BertForMaskedLM", folder)
+    (folder / "modeling_evil.py").write_text("raise SystemExit('executed')")
+    return Path(shutil.make_archive(str(folder), "zip", folder)), load(folder, device="cpu")
+
+
+def bring(page: Page, address: str, path: Path) -> None:
+    """Upload a zip and open it."""
+    visit(page, address, "my_model", my_model_from="zip")
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_role("button", name="Open it").click()
+
+
+def test_a_zip_is_brought_and_seen_on_another_page(page: Page, address: str, zipped: tuple[Path, Bundle]) -> None:
+    path, bundle = zipped
+    bring(page, address, path)
+    expect(page.get_by_text("is open, here and on the pages")).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("stMetricValue").first).to_have_text(f"{bundle.n_parameters:,}")
+    expect(page.get_by_text("modeling_evil.py")).to_be_visible()
+    expect(page.get_by_text("Agrees with its reference")).to_be_visible(timeout=120_000)
+    page.get_by_test_id("stPageLink").get_by_text("Attention", exact=True).click()
+    page.wait_for_url(re.compile(r"/attention\?.*model=tiny-bert"))
+    expect(page.locator(".vm").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("combobox").first).to_have_value("tiny-bert")
+    visit(page, address, "my_model", model="tiny-bert")
+    page.get_by_text("Yes, remove it").click()
+    page.get_by_role("button", name="Remove tiny-bert").click()
+    expect(page.get_by_role("button", name="Remove tiny-bert")).to_have_count(0, timeout=30_000)
+
+
+def test_a_zip_that_is_none_is_told(page: Page, address: str, tmp_path: Path) -> None:
+    path = tmp_path / "no.zip"
+    path.write_bytes(b"no zip")
+    bring(page, address, path)
+    expect(page.get_by_text("this is no zip that can be read")).to_be_visible(timeout=30_000)

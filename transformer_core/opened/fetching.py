@@ -1,0 +1,162 @@
+"""Fetching: a model from the hub, in a thread of its own, with a bound on how long anybody waits.
+
+Whether the hub answers is asked first; without it, what lies in the cache is opened, and anything else told at once.
+Read next: ../archives.py.
+"""
+
+import queue
+import shutil
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Collection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
+from transformer_core.open_checkpoints.hub import FILES, HUB, NAME, load_from_hub
+from transformer_core.opened.shelf import Opened, OpenedModels
+
+SECONDS_TO_ANSWER = 3.0
+MOST_SECONDS = 900.0
+MOST_BYTES = 1 << 30
+
+
+class NoHubError(BundleError):
+    """The hub does not answer from here, and the model is not in the cache."""
+
+
+def _address() -> tuple[str, int]:
+    """Return what a connection to the hub begins with: its own machine, or the proxy before it."""
+    from huggingface_hub import constants
+
+    own = urlsplit(constants.ENDPOINT)
+    proxy = urllib.request.getproxies().get(own.scheme)
+    if proxy and not urllib.request.proxy_bypass(own.hostname or ""):
+        own = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+    return own.hostname or "", own.port or (80 if own.scheme == "http" else 443)
+
+
+def hub_answers(seconds: float = SECONDS_TO_ANSWER) -> bool:
+    """Tell whether the hub can be reached, within `seconds` even where looking up its name hangs."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    answers: queue.Queue[bool] = queue.Queue()
+
+    def knock() -> None:
+        try:
+            socket.create_connection(_address(), timeout=seconds).close()
+            answers.put(True)
+        except (OSError, ValueError):
+            answers.put(False)
+
+    threading.Thread(target=knock, daemon=True).start()
+    try:
+        return answers.get(timeout=seconds)
+    except queue.Empty:
+        return False
+
+
+def _cache_of(name: str) -> Path:
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")
+
+
+def _cached(name: str) -> Path:
+    import huggingface_hub
+
+    try:
+        return Path(huggingface_hub.snapshot_download(name, allow_patterns=FILES, local_files_only=True))
+    except Exception:  # that package's errors have no common base but this
+        raise NoHubError(
+            f"{HUB}{name}: the hub does not answer from here, and this model is not in the cache"
+        ) from None
+
+
+def open_from_hub(shelf: OpenedModels, asked: str, name: str) -> Opened:
+    """Fetch a model, unless it is in the cache, and note it on the shelf; what was fetched in vain is deleted.
+
+    Raises:
+        NoHubError: there is no way to the hub.
+        BundleError: there is no such model, it is not supported, or it does not fit on the shelf.
+    """
+    if not NAME.fullmatch(asked) or ".." in asked:
+        raise BundleError(f"{asked!r:.100} must be NAME or OWNER/NAME, as the hub has it")
+    cache = _cache_of(asked)
+    there = cache.exists()
+    try:
+        if hub_answers():
+            bundle = load_from_hub(asked, device="cpu", max_bytes=MOST_BYTES)
+            folder = bundle.source or _cached(asked)
+        else:
+            folder = _cached(asked)
+            load(folder, device="cpu", max_bytes=MOST_BYTES)
+        return shelf.take_note(Opened(name, "hub", asked, folder, fetched=not there))
+    except BundleError:
+        if not there:
+            shutil.rmtree(cache, ignore_errors=True)
+        raise
+
+
+def forget_fetched(model: Opened) -> None:
+    """Delete from the cache what was fetched for the shelf alone."""
+    if model.origin == "hub" and model.fetched:
+        shutil.rmtree(_cache_of(model.asked), ignore_errors=True)
+
+
+class Fetching:
+    """One model at a time on its way from the hub."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._began: float | None = None
+        self.asked, self.name = "", ""
+        self.error: BundleError | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it has been on its way; None where nothing is."""
+        return None if self._began is None else time.monotonic() - self._began
+
+    def start(self, shelf: OpenedModels, asked: str, name: str, *, taken: Collection[str] = ()) -> None:
+        """Begin to fetch a model.
+
+        Args:
+            asked: its name on the hub.
+            name: to call it here.
+            taken: names that other models have.
+
+        Raises:
+            BundleError: another one is on its way, or this one could not be taken in.
+        """
+        with self._lock:
+            if self._began is not None and time.monotonic() - self._began < MOST_SECONDS:
+                raise BundleError(f"{self.asked} is on its way; one model at a time is fetched")
+            shelf.check_room(name, taken)
+            self._began, self.asked, self.name, self.error = time.monotonic(), asked, name, None
+            threading.Thread(target=self._work, args=(self._began, shelf, asked, name), daemon=True).start()
+
+    def _work(self, began: float, shelf: OpenedModels, asked: str, name: str) -> None:
+        error = None
+        try:
+            open_from_hub(shelf, asked, name)
+        except BundleError as caught:
+            error = caught
+        except Exception as caught:  # of a thread that nobody waits for
+            error = BundleError(f"{asked} cannot be opened: {type(caught).__name__}")
+        with self._lock:
+            if self._began == began:
+                self._began, self.error = None, error
+
+    def give_up_if_late(self) -> None:
+        """Stop waiting for what has taken too long; its thread may end later, unheard."""
+        with self._lock:
+            if self._began is not None and time.monotonic() - self._began > MOST_SECONDS:
+                self._began = None
+                self.error = BundleError(f"{self.asked} has taken more than {MOST_SECONDS:.0f} seconds")
