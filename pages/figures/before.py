@@ -13,6 +13,7 @@ from pages.figures.matrix_parts import Axis, Panel, Scale
 from pages.figures.translation import clipped
 
 UNIT = Scale("probability", 0.0, 1.0)
+KEEPING = ("update_gate", "forget_gate")  # what they let through is the old state
 
 
 def numbered(tokens: Sequence[str]) -> tuple[str, ...]:
@@ -32,7 +33,7 @@ def gates_figure(
     version: str,
     note: str = "",
 ) -> MatrixFigure:
-    """Draw every gate of one direction, a line a word and a column a unit.
+    """Draw every gate of one direction, a line a word and a column a unit; the one that keeps comes first.
 
     Shapes:
         gates: (gate, pos, unit); kept: (pos, unit)
@@ -43,7 +44,8 @@ def gates_figure(
         sort: columns in the order of what a unit keeps on average, the most forgetful first; else as they are.
     """
     order = np.argsort(kept.mean(0), kind="stable") if sort else np.arange(gates.shape[-1])
-    panels = tuple(Panel(name, said[name], values[:, order], UNIT) for name, values in zip(names, gates, strict=True))
+    keeps_first = sorted(zip(names, gates, strict=True), key=lambda pair: pair[0] not in KEEPING)
+    panels = tuple(Panel(name, said[name], values[:, order], UNIT) for name, values in keeps_first)
     return MatrixFigure(
         panels,
         Axis(said["word"], tokens),

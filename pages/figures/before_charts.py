@@ -27,7 +27,9 @@ def kept_bars(tokens: Sequence[str], kept: np.ndarray, said: Mapping[str, str]) 
     """
     names = numbered(tokens)
     data = records(word=list(names), kept=kept)
-    y = alt.Y("word:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=130, labelFontSize=13, ticks=False))
+    y = alt.Y("word:N", sort=list(names), title=None).axis(
+        labelLimit=130, labelFontSize=13, labelOverlap=False, ticks=False
+    )
     x = alt.X("kept:Q", title=said["kept"], scale=alt.Scale(domain=[0, 1.12]))
     x = x.axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
     tooltip = [

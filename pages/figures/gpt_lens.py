@@ -65,21 +65,12 @@ def lens_board(
     up = alt.Y(
         "stage:N", sort=None, scale=alt.Scale(domain=stages[::-1], paddingInner=0.08), title=None, axis=_stage_axis()
     )
-    tooltip = [
-        alt.Tooltip("stage:N", title=words["stage"]),
-        alt.Tooltip("column:N", title=words["place"]),
-        alt.Tooltip("choice:N", title=words["choice"]),
-        alt.Tooltip("own:Q", title=words["choice_probability"], format=".2%"),
-        alt.Tooltip("answer:N", title=words["answer"]),
-        alt.Tooltip("chance:Q", title=words["answer_probability"], format=".2%"),
-        alt.Tooltip("rank:Q", title=words["answer_rank"], format=",d"),
-    ]
     scale = alt.Scale(domain=[0, 1], range=list(LIGHT))
     legend = alt.Legend(
         orient="top", direction="horizontal", format="~%", gradientLength=220, gradientThickness=10, titleLimit=500
     )
     pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
-    base = alt.Chart(data).encode(x=across, y=up, tooltip=tooltip)
+    base = alt.Chart(data).encode(x=across, y=up, tooltip=_told(words))
     cells = (
         base.mark_rect(cornerRadius=3, cursor="pointer")
         .encode(color=alt.Color("chance:Q", scale=scale, title=words["answer_probability"], legend=legend))
@@ -95,6 +86,18 @@ def lens_board(
         text="choice:N", color=alt.condition("datum.chance > 0.55", alt.value(WHITE), alt.value(DARK))
     )
     return alt.layer(cells, same, ring, text).properties(width="container", height=ROOM + CELL * n_stages)
+
+
+def _told(words: Mapping[str, str]) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("stage:N", title=words["stage"]),
+        alt.Tooltip("column:N", title=words["place"]),
+        alt.Tooltip("choice:N", title=words["choice"]),
+        alt.Tooltip("own:Q", title=words["choice_probability"], format=".2%"),
+        alt.Tooltip("answer:N", title=words["answer"]),
+        alt.Tooltip("chance:Q", title=words["answer_probability"], format=".2%"),
+        alt.Tooltip("rank:Q", title=words["answer_rank"], format=",d"),
+    ]
 
 
 def stage_names(count: int, words: Mapping[str, str]) -> list[str]:

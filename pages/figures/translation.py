@@ -72,8 +72,8 @@ def lines_chart(
         .encode(
             x=x,
             y=y,
-            x2="x2:Q",
-            y2="y2:Q",
+            x2=alt.X2("x2:Q"),
+            y2=alt.Y2("y2:Q"),
             opacity=shown,
             strokeWidth=alt.StrokeWidth("weight:Q", scale=alt.Scale(domain=[0, 1], range=[0.6, 11]), legend=None),
             tooltip=[
@@ -108,10 +108,10 @@ def _source_side(
         alt.Tooltip("weight:Q", title=said["weight"], format=".4f"),
     ]
     base = alt.Chart(data).encode(y=y, tooltip=tooltip)
-    names = base.mark_text(align="right", fontSize=14, color=HUES["key"]).encode(x=x, text="source:N")
+    names = base.mark_text(align="right", fontSize=14, color=HUES["key"]).encode(x=x, text=alt.Text("source:N"))
     strong = alt.condition(f"datum.weight >= {top / 2}", alt.value(1.0), alt.value(0.55))
     numbers = base.mark_text(align="left", fontSize=12, color=HUES["weights"]).encode(
-        x=alt.X("far:Q", axis=None), text="number:N", opacity=strong
+        x=alt.X("far:Q", axis=None), text=alt.Text("number:N"), opacity=strong
     )
     return [names, numbers]
 
@@ -134,7 +134,7 @@ def _target_side(
         .encode(
             x=x,
             y=y,
-            text="word:N",
+            text=alt.Text("word:N"),
             size=alt.condition(chosen, alt.value(17), alt.value(14)),
             opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.75)),
             tooltip=[alt.Tooltip("step:Q", title="k"), alt.Tooltip("whole:N", title=said["target"])],

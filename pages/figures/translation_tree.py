@@ -4,7 +4,7 @@ Arrays come from transformer_core.analysis.translation.beams. Read next: transla
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import altair as alt
 import numpy as np
@@ -65,7 +65,9 @@ def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, w
     layers = [*_edges(tree, shown, at, best, said, x, y), *_nodes(tree, shown, best, said, x, y)]
     root = records(x=[middle], y=[0.0], word=[start])
     layers.append(
-        alt.Chart(root).mark_text(fontSize=14, fontWeight="bold", color=HUES["query"]).encode(x, y, text="word:N")
+        alt.Chart(root)
+        .mark_text(fontSize=14, fontWeight="bold", color=HUES["query"])
+        .encode(x, y, text=alt.Text("word:N"))
     )
     return alt.layer(*layers).properties(width="container", height=ROW * (depth + 1))
 
@@ -96,7 +98,7 @@ def _edges(
             alt.Tooltip("chance:Q", title=said["chance"], format=".3%"),
         ]
         mark = alt.Chart(data).mark_rule(strokeDash=dash, color=hue, strokeWidth=width, opacity=opacity)
-        return mark.encode(x=x, y=y, x2="x2:Q", y2="y2:Q", tooltip=tooltip)
+        return mark.encode(x=x, y=y, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), tooltip=tooltip)
 
     fates = np.array(tree.fates)[shown]
     lost, alive = shown[(fates == "dropped")], shown[(fates != "dropped") & ~best[shown]]
@@ -110,8 +112,7 @@ def _edges(
 def _nodes(
     tree: Tree, shown: np.ndarray, best: np.ndarray, said: Mapping[str, str], x: alt.X, y: alt.Y
 ) -> list[alt.Chart]:
-    def part(fate: str, on_best: bool) -> Any:
-        nodes = np.array([n for n in shown if tree.fates[n] == fate and bool(best[n]) == on_best], dtype=int)
+    def part(fate: str, on_best: bool, nodes: np.ndarray) -> list[alt.Chart]:
         dropped = fate == "dropped"
         ink = HUES["residual"] if dropped else "#ffffff"
         data = records(
@@ -141,9 +142,11 @@ def _nodes(
             strokeWidth=3 if on_best else 1,
             strokeDash=[3, 3] if dropped else [1, 0],
             cornerRadius=6,
-        ).encode(x=alt.X("left:Q", axis=None), x2="right:Q", y=alt.Y("top:Q", axis=None), y2="bottom:Q")
+        ).encode(x=alt.X("left:Q", axis=None), x2=alt.X2("right:Q"), y=alt.Y("top:Q", axis=None), y2=alt.Y2("bottom:Q"))
         word = base.mark_text(fontSize=13, dy=-6, color=ink, fontWeight="normal" if dropped else "bold")
         under = base.mark_text(fontSize=11, dy=9, color=ink)
-        return alt.layer(box, word.encode(x, y, text="word:N"), under.encode(x, y, text="under:N"))
+        return [box, word.encode(x, y, text=alt.Text("word:N")), under.encode(x, y, text=alt.Text("under:N"))]
 
-    return [part(fate, on_best) for fate in FATES for on_best in (False, True)]
+    fates = np.array(tree.fates)[shown]
+    kinds = [(fate, way, shown[(fates == fate) & (best[shown] == way)]) for fate in FATES for way in (False, True)]
+    return [chart for kind in kinds if len(kind[2]) for chart in part(*kind)]

@@ -101,3 +101,8 @@ def show_survivors(view: View, *, key: str) -> None:
     series = {t(f"before.{name}"): answer.value.share for name, answer in answers.items()}
     chart = word_bars(answers["forward"].value.tokens, series, {"word": t("before.word"), "up": t("before.share_axis")})
     show_chart(chart, answers["forward"], key=key, stem="before_share", label=t("before.share_title"))
+    found = [answer.value for answer in answers.values()]
+    best = [max(shares) for shares in zip(*(one.share.tolist() for one in found), strict=True)]
+    least = min(range(len(best)), key=best.__getitem__)
+    word = plain(shown_word(found[0].tokens[least]))
+    st.markdown(t("before.least_measured", place=least + 1, word=word, share=f"{best[least]:.2%}"))

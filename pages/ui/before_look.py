@@ -4,6 +4,7 @@ Read next: before_reach.py.
 """
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.before import Looks, looks_figure
 from pages.figures.before_charts import word_bars
@@ -30,21 +31,34 @@ from transformer_core.checkpoints import Bundle, BundleError
 USUAL_OTHER = "translation-en-fr"
 PROBE = "Two young women are playing in the blue water."
 MOST_TOKENS = 64
+Chosen = tuple[str, int, int]  # whose weights: of all heads, of a layer or of one head; the layer; the head
 
 
 def look_part(view: View) -> None:
     """Show both translations, both matrices and how alike they are, and the experiment."""
     if not has_attention(view):
         return
-    other = _choose_other()
+    told = st.container()
+    other_place, words_place, weights_place = st.columns([3, 5, 5])
+    with other_place:
+        other = _choose_other()
     if other is None:
-        _alone(view)
-    elif other.tokenizer.to_json() == view.bundle.tokenizer.to_json():
-        _same_tokens(view, other)
+        _alone(view, told)
     else:
-        st.caption(t("before.other_tokens", name=plain(other.name)))
-        _own_words(view, other)
+        with words_place:
+            shared = _choose_words(view, other) == "same"
+        with weights_place:
+            chosen = choose_weights(View(other, view.encoding))
+        (_same_words if shared else _own_words)(view, other, chosen, told)
     _word_experiment(view)
+
+
+def _choose_words(view: View, other: Bundle) -> str:
+    if other.tokenizer.to_json() != view.bundle.tokenizer.to_json():
+        st.caption(t("before.other_tokens", name=plain(other.name)))
+        return "own"
+    ways = {name: t(f"before.words_{name}") for name in ("same", "own")}
+    return choose(t("before.words"), ways, name="before_words", default="same")
 
 
 def _choose_other() -> Bundle | None:
@@ -82,49 +96,36 @@ def _recurrent(view: View, found: WordAlignment) -> Looks:
     return Looks("seq2seq", _title(view.bundle, t("before.one_head")), found.weights[0], found.target, found.source)
 
 
-def _alone(view: View) -> None:
+def _alone(view: View, told: DeltaGenerator) -> None:
     answer = ask_once(word_alignment, **view.asked)
-    _tell_translations(view, answer.value.translation)
+    with told:
+        _tell_translations(view, answer.value.translation)
     _show([_recurrent(view, answer.value)], answer, version=f"alone|{view.encoding.text}")
 
 
-def _same_tokens(view: View, other: Bundle) -> None:
-    ways = {name: t(f"before.words_{name}") for name in ("same", "own")}
-    way = choose(t("before.words"), ways, name="before_words", default="same")
-    if way == "own":
-        _own_words(view, other)
-        return
+def _same_words(view: View, other: Bundle, chosen: Chosen, told: DeltaGenerator) -> None:
     answer: Answer[BothAlignments] = ask_once(both_alignments, other=other, **view.asked)
     found = answer.value
-    _tell_translations(view, found.own, other, found.others)
-    over, layer, head = choose_weights(View(other, view.encoding))
+    with told:
+        _tell_translations(view, found.own, other, found.others)
+    over, layer, head = chosen
     weights = weights_over(found.other.by_head, over, layer, head)
-    right = Looks(
-        "translation", _title(other, over_word(over, layer, head)), weights, found.other.target, found.other.source
-    )
-    version = f"same|{over}{layer}.{head}|{view.encoding.text}"
-    _show([_recurrent(view, found.bundle), right], answer, version)
+    right = Looks("translation", _title(other, over_word(*chosen)), weights, found.other.target, found.other.source)
+    _show([_recurrent(view, found.bundle), right], answer, f"same|{over}{layer}.{head}|{view.encoding.text}")
     apart, agree = compared(found.bundle.weights[0], weights)
     by_layer = " · ".join(f"{layer}: {share:.0%}" for layer, share in enumerate(found.agree))
-    st.markdown(
-        t(
-            "before.agree_measured",
-            agree=f"{float(agree):.0%}",
-            count=len(found.bundle.target),
-            apart=f"{float(apart.mean()):.0%}",
-            layers=by_layer,
-        )
-    )
+    numbers = {"agree": f"{float(agree):.0%}", "apart": f"{float(apart.mean()):.0%}", "layers": by_layer}
+    st.markdown(t("before.agree_measured", count=len(found.bundle.target), **numbers))
 
 
-def _own_words(view: View, other: Bundle) -> None:
+def _own_words(view: View, other: Bundle, chosen: Chosen, told: DeltaGenerator) -> None:
     own = ask_once(word_alignment, **view.asked)
-    others = ask_once(word_alignment, **view.asked | {"bundle": other})
-    _tell_translations(view, own.value.translation, other, others.value.translation)
-    over, layer, head = choose_weights(View(other, view.encoding))
-    found = others.value
+    found = ask_once(word_alignment, **view.asked | {"bundle": other}).value
+    with told:
+        _tell_translations(view, own.value.translation, other, found.translation)
+    over, layer, head = chosen
     weights = weights_over(found.by_head, over, layer, head)
-    right = Looks("translation", _title(other, over_word(over, layer, head)), weights, found.target, found.source)
+    right = Looks("translation", _title(other, over_word(*chosen)), weights, found.target, found.source)
     _show([_recurrent(view, own.value), right], own, version=f"own|{over}{layer}.{head}|{view.encoding.text}")
 
 

@@ -88,7 +88,8 @@ def _from_hub() -> None:
     )
     asked = (asked or "").strip().removeprefix("hf:")
     name = _choose_name(name_from(asked), asked) if asked else ""
-    if st.button(t("my_model.open"), type="primary", icon=":material/cloud_download:", disabled=not asked):
+    cannot = not asked or fetching().seconds is not None
+    if st.button(t("my_model.open"), type="primary", icon=":material/cloud_download:", disabled=cannot):
         try:
             fetching().start(opened_models(), asked, name, taken=model_folders())
         except BundleError as error:
@@ -114,20 +115,19 @@ def _from_folder() -> None:
     path = (path or "").strip()
     if not path:
         return
-    place = Path(path).expanduser()
     try:
+        place = Path(path).expanduser().resolve()
         allowed = may_read(place)
     except (OSError, ValueError, RuntimeError):
-        allowed = False
+        place, allowed = Path(), False
     if not allowed:
         st.error(t("my_model.not_here"), icon=":material/block:")
         return
     name = _choose_name(name_from(path), path)
 
     def take() -> Opened:
-        folder = place.resolve()
-        load(folder, device="cpu")
-        return opened_models().take_note(Opened(name, "folder", path, folder), taken=model_folders())
+        load(place, device="cpu")
+        return opened_models().take_note(Opened(name, "folder", path, place), taken=model_folders())
 
     if st.button(t("my_model.open"), type="primary", icon=":material/folder_open:"):
         _open_now(take)
@@ -136,18 +136,18 @@ def _from_folder() -> None:
 WAYS = {"hub": _from_hub, "zip": _from_zip, "folder": _from_folder}
 
 
-def _await_hub() -> bool:
-    """Say what is on its way and turn to it once it is here; tell whether somebody waits for it."""
-    waited = st.session_state.get("my_model_asked")
-    on_its_way = fetching().seconds is not None
-    if waited is not None and (not on_its_way or (fetching().asked, fetching().name) != waited):
+def _await_hub() -> None:
+    """Say what is on its way, and turn to what this person asked for once it is here."""
+    waited, there = st.session_state.get("my_model_asked"), fetching()
+    on_its_way, own = there.seconds is not None, (there.asked, there.name) == waited
+    if waited is not None and not (on_its_way and own):
         del st.session_state.my_model_asked
-        if fetching().error is not None:
-            st.session_state.my_model_told = _words(fetching().error)
+        if own and there.error is not None:
+            st.session_state.my_model_told = _words(there.error)
         elif waited[1] in opened_models().all():
             _turn_to(waited[1])
     if not on_its_way:
-        return False
+        return
 
     def look() -> None:
         fetching().give_up_if_late()
@@ -160,12 +160,11 @@ def _await_hub() -> bool:
         )
 
     st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS, key="fetching")()
-    return True
 
 
 def show_opening() -> None:
     """Show the ways to open a model; before the list of models is shown, so that it can turn to a new one."""
-    busy = _await_hub()
+    _await_hub()
     told = st.session_state.pop("my_model_told", None)
     if told:
         st.error(told, icon=":material/error:")
@@ -173,8 +172,7 @@ def show_opening() -> None:
         st.success(t("my_model.opened", name=plain(name)), icon=":material/check_circle:")
     ways = {way: t(f"my_model.from_{way}") for way in WAYS}
     way = choose(t("my_model.from"), ways, name="my_model_from", default="hub")
-    if not (busy and way == "hub"):
-        WAYS[way]()
+    WAYS[way]()
     with st.expander(t("my_model.supported"), icon=":material/rule:"):
         st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
         st.caption(section("my_model", "supported"))

@@ -19,6 +19,7 @@ from transformer_core.open_checkpoints.trust import SAMPLE, Trust, check_against
 TOLERANCE = 1e-4
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_AT_ONCE = 1.5
+MOST_KEPT = 16
 _checks: dict[str, tuple[Bundle, Future[Answer[Trust]]]] = {}
 _lock = threading.Lock()
 
@@ -36,6 +37,8 @@ def _check(bundle: Bundle) -> Future[Answer[Trust]]:
             return check
         check = _worker().submit(ask_once, check_against_reference, bundle=bundle)
         _checks[bundle.name] = (bundle, check)
+        while len(_checks) > MOST_KEPT:
+            del _checks[next(iter(_checks))]
         return check
 
 

@@ -1,5 +1,7 @@
 """How a GPT writes on: step by step, with a person's tokens in it, in circles, and with a cache."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def test_writing_ends_with_the_end_token() -> None:
 
 
 def test_what_cannot_be_written_is_refused() -> None:
-    rules = {"how": "greedy", **FREE, "seed": 0}
+    rules: dict[str, Any] = {"how": "greedy", **FREE, "seed": 0}
     with pytest.raises(ValueError, match=f"steps={MOST_STEPS + 1} must be from 0 to {MOST_STEPS}"):
         written_on(**ASKED, **rules, choices=(), steps=MOST_STEPS + 1)
     with pytest.raises(ValueError, match="an id below"):

@@ -26,7 +26,8 @@ def test_units_stand_in_order_of_what_they_keep(sort: bool) -> None:
     order = [int(label) for label in figure.cols.labels]
     means = values[1].mean(0)[order]
     assert (np.diff(means) >= 0).all() if sort else order == [0, 1, 2, 3]
-    for panel, gate in zip(figure.panels, values, strict=True):
+    assert [panel.id for panel in figure.panels] == ["update_gate", "reset_gate"]
+    for panel, gate in zip(figure.panels, values[::-1], strict=True):
         np.testing.assert_array_equal(panel.values, gate[:, order])
     assert figure.rows.labels == TOKENS
     figure.to_bytes()

@@ -70,8 +70,7 @@ def test_the_scrubber_begins_where_the_model_was_least_sure_and_tells_each_step(
     assert app.query_params["translation_step"] in (["2"], "2")
 
 
-@pytest.mark.parametrize("over", ["all", "layer", "head"])
-@pytest.mark.parametrize("part", ["steps", "cross"])
+@pytest.mark.parametrize(("part", "over"), [("steps", "layer"), ("steps", "head"), ("cross", "head")])
 def test_weights_are_of_all_heads_of_a_layer_or_of_one(part: str, over: str) -> None:
     app = translation(translation_part=part, translation_over=over, head="1")
     assert not app.exception
@@ -127,7 +126,7 @@ def test_the_best_of_all_targets_is_told_whoever_finds_it() -> None:
     assert f"{found.best_scores[0]:.3f}" in told(app)
 
 
-@pytest.mark.parametrize("letters", ["", "x", "abcabcabc", "🙂", "<b>"])
+@pytest.mark.parametrize("letters", ["", "abcabcabc", "<b>🙂"])
 def test_other_letters_get_words(letters: str) -> None:
     app = translation(translation_part="search", translation_letters=letters)
     assert not app.exception
@@ -142,7 +141,7 @@ def test_a_target_of_ones_own_is_scored_after_a_prediction(bundle: Bundle) -> No
     assert f"{found.probabilities.min():.3%}" in told(app)
 
 
-@pytest.mark.parametrize("target", ["", "🙂 مرحبا 你好", "a " * 400, "[EOS] [PAD]", "<b>a</b>"])
+@pytest.mark.parametrize("target", ["", "🙂 مرحبا 你好", "a " * 400, "[EOS] <b>a</b>"])
 def test_any_target_is_read_or_refused_in_words(target: str) -> None:
     app = translation(translation_part="forced", translation_target=target)
     assert not app.exception
@@ -176,10 +175,10 @@ def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
     assert not translation(**query).exception
 
 
-@pytest.mark.parametrize("text", ["🙂", "电影很好看", "مرحبا بالعالم", "a", "a b c " * 60])
-@pytest.mark.parametrize("part", ["steps", "beam"])
-def test_any_text_is_read(text: str, part: str) -> None:
-    assert not translation(text=text, translation_part=part).exception
+@pytest.mark.parametrize("text", ["🙂 电影 مرحبا", "a", "a b c " * 60])
+def test_any_text_is_read(text: str) -> None:
+    assert not translation(text=text).exception
+    assert not translation(text=text, translation_part="beam").exception
 
 
 def test_a_tensor_of_both_sides_lies_under_the_glass() -> None:
