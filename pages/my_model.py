@@ -10,7 +10,7 @@ from pages.ui.model_choice import choose_model
 from pages.ui.models import open_bundle
 from pages.ui.my_model_open import show_opening
 from pages.ui.my_model_parts import show_parts
-from pages.ui.my_model_show import show_card, show_identity, show_pages, show_removal
+from pages.ui.my_model_show import show_card, show_identity, show_pages, show_removal, show_sizes
 from pages.ui.my_model_trust import show_trust
 from pages.ui.train_header import heading
 from transformer_core.checkpoints import MODELS, Bundle, BundleError
@@ -19,9 +19,12 @@ from transformer_core.checkpoints import MODELS, Bundle, BundleError
 def show_model(bundle: Bundle) -> None:
     """Show what a model is, the pages that show it, and whether to trust it."""
     show_identity(bundle)
-    show_pages(bundle)
     with st.container(border=True):
         st.markdown(f"**{t('my_model.trust')}**")
+        trust = st.container()
+    show_pages(bundle)
+    show_sizes(bundle)
+    with trust:
         show_trust(bundle)
     show_card(bundle)
 

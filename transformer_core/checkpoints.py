@@ -160,6 +160,7 @@ def _load(folder: Path, device: str | None, max_bytes: int) -> Bundle:
         raise BundleError(
             f"{folder.name}/{TOKENIZER} has {tokenizer.vocab_size} tokens; the model reads {model_config.vocab_size}"
         )
+    tokenizer = tokenizer.widened(model_config.vocab_size)
     if config["kind"] == "translation" and model_config.starts_with_pad:
         tokenizer.bos_id = model_config.pad_id
     model = model.to(best_device(device)).eval().requires_grad_(False)

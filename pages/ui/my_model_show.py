@@ -47,8 +47,7 @@ def _family(bundle: Bundle) -> str:
 
 
 def show_identity(bundle: Bundle) -> None:
-    """Show what the model is: as large numbers, and every size in a table."""
-    config = bundle.config
+    """Show how large the model is."""
     numbers = {
         "my_model.parameters": f"{bundle.n_parameters:,}",
         "my_model.vocabulary": f"{bundle.tokenizer.vocab_size:,}",
@@ -56,19 +55,24 @@ def show_identity(bundle: Bundle) -> None:
     }
     for place, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         place.metric(t(key), value)
+
+
+def show_sizes(bundle: Bundle) -> None:
+    """Show every choice and size in a table."""
+    config = bundle.config
     rows = {
         t("my_model.kind"): t(f"kind.{bundle.kind}"),
         t("my_model.family"): plain(_family(bundle)),
         t("my_model.tokenizer"): bundle.tokenizer.kind,
     }
     if bundle.labels:
-        rows[t("my_model.labels")] = plain(", ".join(bundle.labels)[:200])
+        rows[t("my_model.labels")] = plain(" ".join(", ".join(bundle.labels)[:200].split()))
     sizes = {name: getattr(config, name, None) for name in SIZES if name != "n_classes" or bundle.kind == "classifier"}
     rows |= {t(f"my_model.size_{name}"): plain(f"{value}") for name, value in sizes.items() if value is not None}
     lines = [f"| {name} | {value} |" for name, value in rows.items()]
-    half = (len(lines) + 1) // 2
+    head, half = f"| {t('my_model.choice')} | {t('my_model.value')} |", (len(lines) + 1) // 2
     for place, part in zip(st.columns(2), (lines[:half], lines[half:]), strict=True):
-        place.markdown("\n".join(("| | |", "|---|---|", *part)))
+        place.markdown("\n".join((head, "|---|---|", *part)))
 
 
 def show_pages(bundle: Bundle) -> None:

@@ -80,8 +80,9 @@ def _show(check: Future[Answer[Trust]], bundle: Bundle) -> None:
     _badge(found)
     _rows(found)
     _difference(found)
-    count = len(bundle.tokenizer.encode(SAMPLE))
-    st.caption(t("my_model.compared", text=plain(SAMPLE), count=count, tolerance=f"{TOLERANCE:g}"))
+    count = len(bundle.tokenizer.encode(SAMPLE, max_len=bundle.config.max_len - 1))
+    said = {"text": plain(SAMPLE), "count": count, "tolerance": f"{TOLERANCE:g}"}
+    st.caption(t("my_model.summed", **said) if found.difference is None else t("my_model.compared", **said))
     offer_files({"py": lambda: answer.script}, key="trust", stem="trust", note=t("my_model.trust_note"))
 
 

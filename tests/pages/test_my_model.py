@@ -111,13 +111,18 @@ def test_an_opened_model_is_on_every_page_of_its_kind(checkpoint, shelf) -> None
 
 @pytest.mark.parametrize(
     ("data", "words_of_it"),
-    [(b"", "no zip"), (b"PK\3\4" + bytes(50), "no zip"), (None, "no config.json")],
+    [
+        (b"", "no zip"),
+        (b"PK\3\4" + bytes(50), "no zip"),
+        (None, "no config.json"),
+        (b"PK\5\6" + bytes(18), "no config.json"),
+    ],
 )
 def test_a_zip_that_is_none_is_told_in_words(data, words_of_it, shelf) -> None:
     if data is None:
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("[Log in](https:__example.org)", "x")
+            archive.writestr("[Log in](x)", "x")
         data = file.getvalue()
     app = uploaded(data)
     assert words_of_it in app.error[0].value.replace("\\", "")
@@ -134,7 +139,8 @@ def test_a_taken_name_is_told_and_another_can_be_chosen(checkpoint, shelf) -> No
     assert app.selectbox[0].value == "我的模型"
 
 
-def test_a_folder_is_opened_where_it_lies(checkpoint, shelf) -> None:
+def test_a_folder_is_opened_where_it_lies(checkpoint, shelf, monkeypatch) -> None:
+    monkeypatch.setenv("VITRINE_DATA", str(checkpoint.parent))
     app = opened("my_model", my_model_from="folder")
     next(one for one in app.text_input if one.label == EN["my_model.path"]).set_value(str(checkpoint)).run()
     button(app, "my_model.open").click().run()
@@ -147,7 +153,8 @@ def test_a_folder_is_opened_where_it_lies(checkpoint, shelf) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "\x00", "a" * 3_000, "~nobody/x", "😀", "."])
-def test_a_folder_that_is_none_is_told(path, shelf) -> None:
+def test_a_folder_that_is_none_is_told(path, shelf, monkeypatch) -> None:
+    monkeypatch.setenv("VITRINE_DATA", "/")
     app = opened("my_model", my_model_from="folder")
     next(one for one in app.text_input if one.label == EN["my_model.path"]).set_value(path).run()
     assert not app.exception

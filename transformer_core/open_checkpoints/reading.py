@@ -61,6 +61,7 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
         raise BundleError(
             f"{folder.name}: the tokenizer has {tokenizer.vocab_size} tokens; the model reads {config.vocab_size}"
         )
+    tokenizer = tokenizer.widened(config.vocab_size)
     if config.starts_with_pad:
         tokenizer.bos_id = config.pad_id
     labels = settings.labels() or tuple(f"LABEL_{place}" for place in range(config.n_classes))

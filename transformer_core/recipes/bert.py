@@ -1,6 +1,6 @@
 """BERT: `python -m transformer_core.recipes.bert --data DIR` trains on captions and stories and writes its bundle.
 
-Devlin et al. 2019, section 3.1: hidden words and sentence pairs together. Read next: bert_card.py.
+Devlin et al. 2019, section 3.1: hidden words and sentence pairs together. Read next: bert_stages.py.
 """
 
 import argparse
@@ -8,11 +8,11 @@ import functools
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
+from torch import nn
 
 from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
 from transformer_core.config import ModelConfig
@@ -26,84 +26,20 @@ from transformer_core.evaluate_bert import (
 from transformer_core.evaluate_translation import read_lines
 from transformer_core.models import Bert
 from transformer_core.recipes.bert_card import bert_card
+from transformer_core.recipes.bert_stages import FULL, QUICK, PackedBatches, Settings
 from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_sentences, sentence_pairs
-from transformer_core.recipes.card import training_facts
-from transformer_core.recipes.command import Trained, command_of, recipe_parser, run_command, train
+from transformer_core.recipes.card import describe_training, model_facts
+from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, train
 from transformer_core.text import PAD_ID, Tokenizer
-from transformer_core.training.batching import UNPAIRED, PackedBatch, bucketed, padded
-from transformer_core.training.config import TrainConfig
+from transformer_core.training.batching import PackedBatch
 from transformer_core.training.objectives import masked_words_and_pairs
 from transformer_core.training.precision import has_bfloat16
 
 HIDDEN = 0.2  # departure: BERT hides 0.15; with more hidden words a step, a short training learns more
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the recipe fixes."""
-
-    vocab_size: int
-    model: ModelConfig
-    training: TrainConfig
-    pairs_a_picture: int
-
-
-FULL = Settings(
-    vocab_size=4_000,
-    model=ModelConfig(
-        vocab_size=16,
-        d_model=192,
-        n_heads=6,
-        d_ff=768,
-        n_layers=4,
-        max_len=96,
-        dropout=0.1,
-        positions="learned",
-        n_segments=2,
-        embedding_norm=True,
-    ),
-    training=TrainConfig(learning_rate=1.5e-3, warm_up=0.05, weight_decay=0.05, batch_size=128, epochs=3),
-    pairs_a_picture=1,
-)
-QUICK = Settings(
-    vocab_size=1_000,
-    model=replace(FULL.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1),
-    training=replace(FULL.training, epochs=1),
-    pairs_a_picture=1,
-)
 QUICK_GROUPS = 60
 CAPTIONS_TO_TEST, SET_ASIDE_SEED = "captions.val.en.gz", 0
-
-
-class PackedBatches:
-    """Every sentence alone once an epoch, and pairs that are drawn anew each epoch, bucketed by length."""
-
-    def __init__(self, sentences: Sentences, tokenizer: Tokenizer, settings: Settings, seed: int) -> None:
-        self._sentences, self._tokenizer, self._settings, self._seed = sentences, tokenizer, settings, seed
-        groups = (*sentences.pictures, *sentences.stories)
-        self._alone = self._rows([sentence for group in groups for sentence in group], None)
-        self._n_pairs = len(sentence_pairs(sentences, random.Random(seed), a_picture=settings.pairs_a_picture))
-
-    def __len__(self) -> int:
-        return -(-(len(self._alone) + self._n_pairs) // self._settings.training.batch_size)
-
-    def _rows(self, firsts: Sequence[str], seconds: Sequence[str] | None) -> list[tuple[Sequence[int], Sequence[int]]]:
-        encodings = self._tokenizer.encode_batch(firsts, seconds, max_len=self._settings.model.max_len)
-        return [(np.array(encoding.ids), np.array(encoding.segment_ids)) for encoding in encodings]
-
-    def epoch(self, number: int) -> Iterator[PackedBatch]:
-        """Yield the batches of an epoch; the same number gives the same batches."""
-        rng = random.Random(f"{self._seed} {number}")
-        pairs = sentence_pairs(self._sentences, rng, a_picture=self._settings.pairs_a_picture)
-        rows = self._alone + self._rows([first for first, _, _ in pairs], [second for _, second, _ in pairs])
-        classes = [UNPAIRED] * len(self._alone) + [int(not together) for _, _, together in pairs]
-        order = np.random.default_rng((self._seed, number))
-        for places in bucketed([len(ids) for ids, _ in rows], self._settings.training.batch_size, order):
-            yield PackedBatch(
-                padded([rows[place][0] for place in places], PAD_ID),
-                padded([rows[place][1] for place in places], 0),
-                torch.tensor([classes[place] for place in places]),
-            )
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
@@ -120,26 +56,40 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     tokenizer = Tokenizer.train("wordpiece", texts, vocab_size=settings.vocab_size, lowercase=True)
     device = torch.device(chosen.device or best_device())
     precision = "bfloat16" if has_bfloat16(device) else "float32"
-    config = replace(settings.training, seed=chosen.seed, precision=precision)
-    model_config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
-    packed = PackedBatches(learned, tokenizer, settings, chosen.seed)
-    model, trained = train(
-        lambda: Bert(model_config),
-        functools.partial(masked_words_and_pairs, probability=HIDDEN),
-        lambda number: (batch.to(device) for batch in packed.epoch(number)),
-        steps_per_epoch=len(packed),
-        config=config,
-        device=device,
-        chosen=chosen,
-    )
+    config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+    clock, trained = open_clock(chosen), []
+    model: nn.Module | None = None
+    for stage in settings.stages:
+        packed = PackedBatches(learned, tokenizer, stage, config.max_len, chosen.seed)
+        model, cost = train(
+            functools.partial(_fresh_or_trained, config, model),
+            functools.partial(masked_words_and_pairs, probability=HIDDEN),
+            functools.partial(_batches_on, packed, device),
+            steps_per_epoch=len(packed),
+            config=replace(stage.training, seed=chosen.seed, precision=precision),
+            device=device,
+            chosen=chosen,
+            clock=clock,
+            stage=stage.name,
+        )
+        trained.append(cost)
+    assert model is not None
     bundle = Bundle(chosen.out.name, model, tokenizer)
-    return write_bundle(bundle, trained, config, set_aside, n_learned=len(texts), chosen=chosen)
+    return write_bundle(bundle, trained, settings, set_aside, n_learned=len(texts), chosen=chosen)
+
+
+def _fresh_or_trained(config: ModelConfig, model: nn.Module | None) -> nn.Module:
+    return Bert(config) if model is None else model.requires_grad_()
+
+
+def _batches_on(packed: PackedBatches, device: torch.device, epoch: int) -> Iterator[PackedBatch]:
+    return (batch.to(device) for batch in packed.epoch(epoch))
 
 
 def write_bundle(
     bundle: Bundle,
-    trained: Trained,
-    config: TrainConfig,
+    trained: Sequence[Trained],
+    settings: Settings,
     set_aside: Sentences,
     *,
     n_learned: int,
@@ -161,14 +111,21 @@ def write_bundle(
         "data": f"captions of photographs (Multi30k, task 2) and TinyStories; {n_learned:,} sentences trained on",
         "licence": "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching",
         "recipe": f"`{command_of('bert', chosen)}`",
-        **training_facts(
-            on_disk, trained, config, batch=f"{config.batch_size} sentences or pairs", megabytes=megabytes
+        "training": "; then ".join(
+            describe_training(
+                cost,
+                stage.training,
+                batch=f"{stage.training.batch_size} sentences or pairs",
+                dropout=settings.model.dropout,
+            )
+            for cost, stage in zip(trained, settings.stages, strict=True)
         ),
+        **model_facts(on_disk, trained[-1], megabytes=megabytes),
     }
     save(replace(on_disk, card=bert_card(on_disk, facts, words, told, full=full)), chosen.out, dtype=torch.float16)
     return (
         f"hidden words top-1 {words['top1']:.1%}, top-5 {words['top5']:.1%}, pairs {told['accuracy']:.1%}, "
-        f"{trained.cpu_minutes:.1f} minutes of processor time"
+        f"{trained[-1].cpu_minutes:.1f} minutes of processor time"
     )
 
 

@@ -12,29 +12,39 @@ from transformer_core.recipes.command import Trained
 from transformer_core.training.config import TrainConfig
 
 
-def training_facts(
-    bundle: Bundle, trained: Trained, config: TrainConfig, *, batch: str, megabytes: float
-) -> dict[str, str]:
-    """Return the rows of a card's table that every recipe can fill in.
+def describe_training(trained: Trained, config: TrainConfig, *, batch: str, dropout: float) -> str:
+    """Return in words how a model was trained; `batch` says what a step sees."""
+    smoothing = f", label smoothing {config.label_smoothing:g}" if config.label_smoothing else ""
+    return (
+        f"{trained.steps:,} steps of {batch}, {config.optimizer}, learning rate {config.learning_rate:g}, "
+        f"{config.schedule} schedule, weight decay {config.weight_decay:g}, dropout {dropout:g}{smoothing}, "
+        f"{config.precision}, seed {config.seed}"
+    )
+
+
+def model_facts(bundle: Bundle, trained: Trained, *, megabytes: float) -> dict[str, str]:
+    """Return the rows of a card's table on what a model is and cost.
 
     Args:
         bundle: as it lies on disk.
-        trained: what training cost.
-        config: how it was trained.
-        batch: what a step sees, in words.
+        trained: what training cost, all stages together.
         megabytes: of the weights on disk, in units of 1,000,000 bytes.
     """
     model = bundle.config
-    smoothing = f", label smoothing {config.label_smoothing:g}" if config.label_smoothing else ""
     return {
-        "training": f"{trained.steps:,} steps of {batch}, {config.optimizer}, learning rate {config.learning_rate:g}, "
-        f"{config.schedule} schedule, weight decay {config.weight_decay:g}, dropout {model.dropout:g}{smoothing}, "
-        f"{config.precision}, seed {config.seed}",
         "cost": f"{trained.cpu_minutes:.0f} minutes of processor time ({trained.device})",
         "model": shape_of(model),
         "text": f"{bundle.tokenizer.kind}, {bundle.tokenizer.vocab_size:,} entries; at most {model.max_len} are read",
         "size": f"{bundle.n_parameters:,} parameters, {megabytes:.1f} MB in float16",
     }
+
+
+def training_facts(
+    bundle: Bundle, trained: Trained, config: TrainConfig, *, batch: str, megabytes: float
+) -> dict[str, str]:
+    """Return the rows of a card's table that every recipe of one stage can fill in; describe_training has `batch`."""
+    training = describe_training(trained, config, batch=batch, dropout=bundle.config.dropout)
+    return {"training": training, **model_facts(bundle, trained, megabytes=megabytes)}
 
 
 def shape_of(model: ModelConfig | RecurrentConfig) -> str:

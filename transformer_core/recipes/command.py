@@ -74,6 +74,12 @@ def command_of(name: str, chosen: argparse.Namespace) -> str:
     )
 
 
+def open_clock(chosen: argparse.Namespace) -> CpuClock:
+    """Return the clock of a recipe's processor time, going on from earlier sittings where they are taken up."""
+    chosen.work.mkdir(parents=True, exist_ok=True)
+    return CpuClock(chosen.work / "clock.json", resume=chosen.resume)
+
+
 def train(
     make_model: Callable[[], nn.Module],
     objective: Objective,
@@ -83,6 +89,8 @@ def train(
     config: TrainConfig,
     device: torch.device,
     chosen: argparse.Namespace,
+    clock: CpuClock | None = None,
+    stage: str = "",
 ) -> tuple[nn.Module, Trained]:
     """Train to the end, taking up what an interrupted sitting left; return the model, on the processor, and its cost.
 
@@ -91,17 +99,19 @@ def train(
         objective, batches, steps_per_epoch, config: as in Run.
         device: where to train.
         chosen: what the command line asked for.
+        clock: of the whole recipe, where it has several stages; by default a new one.
+        stage: name of a folder for this stage alone, where the recipe has several.
 
     Raises:
         ValueError: what an earlier sitting left does not fit.
     """
     torch.manual_seed(config.seed)
     run = Run(make_model().to(device), objective, batches, steps_per_epoch=steps_per_epoch, config=config)
+    work = chosen.work / stage
     if not chosen.resume:
-        forget_run(chosen.work)
-    chosen.work.mkdir(parents=True, exist_ok=True)
-    clock = CpuClock(chosen.work / "clock.json", resume=chosen.resume)
-    load_run(run, chosen.work)
-    take_steps(run, chosen.work, clock)
+        forget_run(work)
+    clock = clock or open_clock(chosen)
+    load_run(run, work)
+    take_steps(run, work, clock)
     model = run.model.to("cpu").eval().requires_grad_(False)
     return model, Trained(run.total_steps, clock.seconds / 60, device.type)

@@ -95,6 +95,12 @@ class Lexicon:
             labels += label_pieces([self.pieces[id_] for id_ in run]) if broken else [self.labels[id_] for id_ in run]
         return labels
 
+    def widened(self, size: int) -> "Lexicon":
+        """Return the same entries and, up to `size` in all, unused ones."""
+        more = max(0, size - len(self.tokens))
+        unused = (None,) * more, (b"",) * more, (UNUSED,) * more
+        return Lexicon(self.tokens + unused[0], self.pieces + unused[1], self.labels + unused[2], self.fragments)
+
 
 def build_lexicon(vocabulary: Mapping[str, int], literal: Collection[int], spelling: Spelling) -> Lexicon:
     """Spell and label every entry of a vocabulary.

@@ -3,6 +3,7 @@ Source: Sennrich et al. 2016 (BPE), Schuster and Nakajima 2012 (WordPiece); the 
 Read next: batch.py."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from pathlib import Path
 
 import tokenizers
@@ -94,6 +95,12 @@ class Tokenizer:
         """Highest id plus one: the number of rows that an embedding needs."""
         return len(self._lexicon.tokens)
 
+    def widened(self, size: int) -> "Tokenizer":
+        """Return the same tokenizer with unused entries up to `size`, for a model that reads more than it names."""
+        other = copy(self)
+        other._lexicon = self._lexicon.widened(size)
+        return other
+
     def encode(self, text: str, pair: str | None = None, *, max_len: int | None = None) -> Encoding:
         """Cut a text, or a pair of texts, into tokens.
 
@@ -101,9 +108,6 @@ class Tokenizer:
             text: The text.
             pair: A second text.
             max_len: Largest number of tokens, special tokens included; the longer text gives way first, from its end.
-
-        Returns:
-            The encoding.
 
         Raises:
             ValueError: A text is not valid Unicode, or max_len leaves no room for a token of each text.

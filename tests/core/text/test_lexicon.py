@@ -84,3 +84,12 @@ def test_gaps_and_literal_entries() -> None:
     assert lexicon.tokens == ("Ġa", None, None, "Ġb")
     assert lexicon.labels == ("␣a", "<unused>", "<unused>", "Ġb")
     assert lexicon.fragments == frozenset()
+
+
+def test_entries_beyond_the_vocabulary_are_unused(word_tokenizer) -> None:
+    wide = word_tokenizer.widened(word_tokenizer.vocab_size + 2)
+    assert wide.vocab_size == word_tokenizer.vocab_size + 2
+    assert wide.label_of(wide.vocab_size - 1) == "<unused>"
+    assert wide.encode("a glass box") == word_tokenizer.encode("a glass box")
+    assert wide.decode([*word_tokenizer.encode("a glass box").ids, wide.vocab_size - 1]) == "a glass box"
+    assert word_tokenizer.widened(1).vocab_size == word_tokenizer.vocab_size

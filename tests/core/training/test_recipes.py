@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_a_folder_without_the_data_is_told_in_one_line(tmp_path, capsys) -> None
 
 def test_half_of_the_pairs_belong_together_and_the_rest_are_of_other_groups() -> None:
     groups = tuple(tuple(f"{group} {number}" for number in range(5)) for group in range(200))
-    pairs = sentence_pairs(Sentences(groups, groups), bert.random.Random(0))
+    pairs = sentence_pairs(Sentences(groups, groups), random.Random(0))
     assert len(pairs) == 200 + 4 * 200
     assert all((first.split()[0] == second.split()[0]) == together for first, second, together in pairs)
     assert 0.45 < sum(together for _, _, together in pairs) / len(pairs) < 0.55
