@@ -11,7 +11,12 @@ import numpy as np
 from pages.figures.charts import DASHES, HUES, Chart, records
 
 Words = Mapping[str, str]
-HUES_OF_ACTIVATIONS = {"relu": HUES["query"], "gelu": HUES["key"], "gelu_tanh": HUES["value"], "silu": HUES["positions"]}
+HUES_OF_ACTIVATIONS = {
+    "relu": HUES["query"],
+    "gelu": HUES["key"],
+    "gelu_tanh": HUES["value"],
+    "silu": HUES["positions"],
+}
 ALL, TOKEN = HUES["residual"], HUES["weights"]
 EVERY = 8
 FRAME = (-0.6, 3.0)

@@ -14,11 +14,19 @@ from pages.ui.language import plain, t
 from pages.ui.translation import shown_word
 from pages.ui.url import choose
 from transformer_core.analysis.before.gates import DIRECTIONS
+from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
+
+
+def recurrent_config(view: View) -> RecurrentConfig:
+    """Return the configuration of the model, which is a recurrent one."""
+    model = view.bundle.model
+    assert isinstance(model, Seq2Seq)
+    return model.config
 
 
 def directions(view: View) -> tuple[str, ...]:
     """Return the directions in which the model's encoder reads."""
-    return DIRECTIONS if view.bundle.config.bidirectional else DIRECTIONS[:1]
+    return DIRECTIONS if recurrent_config(view).bidirectional else DIRECTIONS[:1]
 
 
 def choose_direction(view: View, *, name: str) -> str:
@@ -33,7 +41,7 @@ def choose_direction(view: View, *, name: str) -> str:
 
 def has_gates(view: View) -> bool:
     """Tell whether the model's encoder has gates; where not, say so."""
-    gated = view.bundle.config.unit != "tanh"
+    gated = recurrent_config(view).unit != "tanh"
     if not gated:
         st.info(t("before.no_gates", name=plain(view.bundle.name)), icon=":material/info:")
     return gated
@@ -41,7 +49,7 @@ def has_gates(view: View) -> bool:
 
 def has_attention(view: View) -> bool:
     """Tell whether the model's decoder looks at the source; where not, say so."""
-    looks = view.bundle.config.attention is not None
+    looks = recurrent_config(view).attention is not None
     if not looks:
         st.info(t("before.no_attention", name=plain(view.bundle.name)), icon=":material/info:")
     return looks

@@ -3,6 +3,7 @@
 Read first: before.py.
 """
 
+import numpy as np
 import streamlit as st
 
 from pages.figures.charts import HUES
@@ -20,6 +21,7 @@ from transformer_core.analysis.before.step_times import WIDTHS, StepTimes, step_
 COLOURS = (HUES["query"], HUES["value"], HUES["weights"])
 MEASUREMENT = "before_measurement"
 SEED = 0
+ROOM = 1.5  # an axis goes on beyond its curves by this factor, so that a round number lies on it
 ALIKE = 0.1  # exponents that differ by less are called alike
 
 
@@ -43,7 +45,7 @@ def time_part(view: View) -> None:
     with step_place:
         _chart(answer, "step", 1_000 * found.step, "before.milliseconds")
     with kept_place:
-        _chart(answer, "memory", found.kept_numbers, "before.numbers", format="~s")
+        _chart(answer, "memory", found.kept_numbers, "before.numbers", format=",")
     shortest, longest = found.lengths[0], found.lengths[-1]
     for name, row, slope in zip(found.systems, found.step, found.step_slopes, strict=True):
         told = t(
@@ -60,12 +62,14 @@ def time_part(view: View) -> None:
     _reading_experiment(answer, width)
 
 
-def _chart(answer: Answer[StepTimes], what: str, rows, up: str, format: str | None = None) -> None:
+def _chart(answer: Answer[StepTimes], what: str, rows: np.ndarray, up: str, format: str | None = None) -> None:
     found, title = answer.value, t(f"before.{what}_title")
     st.markdown(f"**{title}**")
     series = {t(f"before.{name}"): row for name, row in zip(found.systems, rows, strict=True)}
     across = Side(t("before.positions"), log=True)
-    chart = curves(found.lengths, series, across=across, up=Side(t(up), log=True, format=format), hues=COLOURS)
+    ends = (float(rows.min()) / ROOM, float(rows.max()) * ROOM)
+    side = Side(t(up), log=True, domain=ends, format=format)
+    chart = curves(found.lengths, series, across=across, up=side, hues=COLOURS)
     show_chart(chart, answer, key=f"before_{what}", stem=f"before_{what}", label=title)
 
 

@@ -6,7 +6,7 @@ Read next: before_look.py.
 import streamlit as st
 
 from pages.ui.asking import ask_once
-from pages.ui.before import has_attention, has_gates
+from pages.ui.before import has_attention, has_gates, recurrent_config
 from pages.ui.before_gates import show_survivors
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.header import View
@@ -18,7 +18,7 @@ MOST, HALF = 0.8, 0.4
 
 def vector_part(view: View) -> None:
     """Show what the ends of the encoder hold, how many numbers that is, and the experiment."""
-    config, count = view.bundle.config, len(view.encoding)
+    config, count = recurrent_config(view), len(view.encoding)
     for place, (name, number) in zip(
         st.columns(3),
         {"n_words": count, "numbers_one": config.d_memory, "numbers_all": config.d_memory * count}.items(),

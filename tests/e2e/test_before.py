@@ -5,25 +5,24 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from pages.ui.models import model_folders
 from tests.e2e.acting import visit, wait_painted
-from tests.e2e.paths import ROOT
 from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
 from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.reach import gradient_reach
 from transformer_core.checkpoints import Bundle, load
 
 TEXT = "A dog is running on the white beach."
-CHECKPOINTS = ROOT / "assets" / "checkpoints"
 NAMES = ("seq2seq-en-fr", "translation-en-fr")
 pytestmark = pytest.mark.skipif(
-    not all((CHECKPOINTS / name / "config.json").is_file() for name in NAMES), reason="both translators are not here"
+    not set(NAMES) <= model_folders().keys(), reason="the recurrent translator or the Transformer beside it is not here"
 )
 
 
 @pytest.fixture(scope="module")
 def bundles() -> tuple[Bundle, Bundle]:
     """The shipped recurrent translator, and the Transformer of the same tokens."""
-    old, new = (load(CHECKPOINTS / name, device="cpu") for name in NAMES)
+    old, new = (load(model_folders()[name], device="cpu") for name in NAMES)
     return old, new
 
 

@@ -8,7 +8,7 @@ from pages.figures.before_charts import kept_bars, word_bars
 from pages.figures.charts import rows_of
 from pages.figures.matrix import WORDS
 
-UI = dict.fromkeys(WORDS, "word")
+UI = dict.fromkeys(map(str, WORDS), "word")
 SAID = {name: name for name in ("word", "unit", "gate", "update_gate", "reset_gate", "kept", "up", "target", "source")}
 TOKENS = ("[BOS]", "␣a", "␣a")
 

@@ -192,8 +192,7 @@ def test_any_text_is_read(text: str, part: str) -> None:
     assert not before(text=text, before_part=part).exception
 
 
-def test_the_scripts_compute_the_same(bundle: Bundle) -> None:
+def test_the_script_computes_the_same(bundle: Bundle) -> None:
     both = ask(both_alignments, other=open_bundle("new"), **asked(bundle))
-    for answer in (both, ask(gradient_reach, length=8, d_model=8, seed=0), ask(one_vector, **asked(bundle))):
-        repeats(answer.script, answer.arrays)
+    repeats(both.script, both.arrays)
     assert np.isfinite(both.arrays["difference"]).all()

@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
-import torch
 
 from pages.ui.asking import ask
 from pages.ui.bert import percent
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
-from tests.core.helpers import lively
+from tests.pages.berts import MODEL, TEXTS, lay_berts
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import tensor_of
@@ -18,32 +17,15 @@ from transformer_core.analysis.bert.layers import by_layer, each_by_layer
 from transformer_core.analysis.bert.pairs import pair_verdict, words_of_pair
 from transformer_core.analysis.bert.recipe import masking_recipe, three_ways
 from transformer_core.analysis.bert.segments import segment_rows, without_segments
-from transformer_core.checkpoints import Bundle, save
-from transformer_core.config import ModelConfig
-from transformer_core.models import Bert
-from transformer_core.text import Tokenizer
 
-TEXTS = ["A man in a red shirt is riding a horse.", "Two dogs run on the beach.", "A cowboy is outside."] * 3
 TEXT, SECOND = TEXTS[0], TEXTS[1]
-MODEL, PARTS = "bert-pre", ("fill", "layers", "pair", "segments", "tied", "recipe")
-SHAPES = {
-    MODEL: {"n_segments": 2},
-    "bert-post": {"n_segments": 2, "norm_order": "post", "embedding_norm": True, "positions": "learned"},
-    "bert-bare": {"n_segments": 0, "pair_head": False, "tied_output": False},
-}
+PARTS = ("fill", "layers", "pair", "segments", "tied", "recipe")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of small untrained Berts."""
-    place = tmp_path_factory.mktemp("berts")
-    tokenizer = Tokenizer.train("wordpiece", TEXTS, vocab_size=120, lowercase=True, min_frequency=1)
-    sizes = {"d_model": 16, "n_heads": 2, "d_ff": 24, "n_layers": 2, "max_len": 48, "dropout": 0.0}
-    for name, shape in SHAPES.items():
-        torch.manual_seed(0)
-        model = lively(Bert(ModelConfig(vocab_size=tokenizer.vocab_size, **sizes, **shape)))
-        save(Bundle(name, model, tokenizer), place / name)
-    return place
+    return lay_berts(tmp_path_factory.mktemp("berts"))
 
 
 @pytest.fixture(autouse=True)
