@@ -51,7 +51,7 @@ def show_identity(bundle: Bundle) -> None:
     numbers = {
         "my_model.parameters": f"{bundle.n_parameters:,}",
         "my_model.vocabulary": f"{bundle.tokenizer.vocab_size:,}",
-        "my_model.bytes": f"{sum(p.numel() * p.element_size() for p in bundle.model.parameters()) / 2**20:,.1f} MB",
+        "my_model.bytes": f"{sum(p.numel() * p.element_size() for p in bundle.model.parameters()) / 2**20:,.2f} MB",
     }
     for place, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         place.metric(t(key), value)

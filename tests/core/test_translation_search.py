@@ -11,7 +11,7 @@ from transformer_core.analysis.translation.toy import LENGTH, TARGET, toy_batch,
 @pytest.mark.parametrize("rule", ["copy", "reverse"])
 def test_no_search_beats_the_best_of_all_targets(rule) -> None:
     found = letter_search(rule=rule, source="abcab", epochs=2, seed=0, length_penalty=0.6)
-    assert (found.scores <= found.best_scores[0] + 1e-9).all()
+    assert (found.scores <= found.best_scores[0] + 1e-5).all()  # scored in batches of other sizes
     assert (np.diff(found.best_scores) <= 0).all()
     assert found.n_targets == sum(3**length for length in range(7))
     assert found.answer == ("a b c a b" if rule == "copy" else "b a c b a")

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.core.open_tools import written
 from tests.e2e.acting import visit
+from tests.e2e.serving import settle
 from transformer_core.checkpoints import Bundle, load
 
 
@@ -23,7 +24,9 @@ def zipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
 
 def bring(page: Page, address: str, path: Path) -> None:
     """Upload a zip and open it."""
-    visit(page, address, "my_model", my_model_from="zip")
+    page.goto(f"{address}/my_model?my_model_from=zip")
+    page.get_by_role("combobox").first.wait_for(timeout=60_000)
+    settle(page)
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_role("button", name="Open it").click()
 

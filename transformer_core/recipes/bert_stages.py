@@ -24,12 +24,14 @@ class Stage:
 
     Args:
         name: of its folder.
+        hide: probability of hiding a token; BERT has 0.15, a short training learns more from more.
         alone: share of the sentences that are read alone, drawn anew each epoch.
         pairs_a_picture: pairs of captions a picture; a story gives as many as it has neighbours.
         training: how to train.
     """
 
     name: str
+    hide: float
     alone: float
     pairs_a_picture: int
     training: TrainConfig
@@ -60,12 +62,13 @@ FULL = Settings(
         embedding_norm=True,
     ),
     stages=(
-        Stage("words", alone=1.0, pairs_a_picture=1, training=WORDS),
+        Stage("words", hide=0.2, alone=1.0, pairs_a_picture=1, training=WORDS),
         Stage(
             "pairs",
+            hide=0.35,
             alone=0.3,
             pairs_a_picture=3,
-            training=replace(WORDS, learning_rate=8e-4, batch_size=96, epochs=1),
+            training=replace(WORDS, learning_rate=1e-3, batch_size=96, epochs=1),
         ),
     ),
 )
