@@ -1,6 +1,8 @@
 """Small random checkpoints that the `transformers` library writes itself, and what it makes of a padded batch."""
 
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +113,14 @@ def change_settings(folder: Path, **changes: Any) -> None:
     path = folder / "config.json"
     values = json.loads(path.read_text()) | changes
     path.write_text(json.dumps({name: value for name, value in values.items() if value is not None}))
+
+
+def packed(folder: Path, **more: bytes) -> bytes:
+    """Return a folder as a zip."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for path in folder.iterdir():
+            archive.write(path, path.name)
+        for name, content in more.items():
+            archive.writestr(name, content)
+    return file.getvalue()

@@ -15,7 +15,7 @@ from pages.ui.my_model_open import fetching
 from pages.ui.my_model_show import KINDS_OF_PAGE
 from pages.ui.my_model_trust import _checks, forget_checks
 from pages.ui.navigation import ICONS
-from tests.core.open_tools import written
+from tests.core.open_tools import packed, written
 from tests.e2e.paths import ROOT
 from tests.pages.running import told
 from tests.pages.scripts import repeats
@@ -43,17 +43,6 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenedModels:
     forget_models()
     forget_checks()
     return OpenedModels(tmp_path / "opened")
-
-
-def packed(folder: Path, **more: bytes) -> bytes:
-    """Return a folder as a zip."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for path in folder.iterdir():
-            archive.write(path, path.name)
-        for name, content in more.items():
-            archive.writestr(name, content)
-    return file.getvalue()
 
 
 def button(app: AppTest, key: str, language: str = "en", **values: str):

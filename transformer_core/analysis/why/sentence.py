@@ -80,6 +80,8 @@ def see(bundle: Bundle, text: str, n_tokens: int) -> Sight:
     Raises:
         ValueError: the bundle is of another kind, or scores by another rule than the dot product.
     """
+    if bundle.kind != "classifier":
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
     config = bundle.config
     if config.scoring != "dot_product":
         raise ValueError(f"bundle={bundle.name!r} scores by scoring={config.scoring!r}; it must be 'dot_product'")
