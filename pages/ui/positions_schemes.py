@@ -13,7 +13,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.models import model_folders, model_names, open_bundle
+from pages.ui.models import READERS, model_names, open_bundle
 from pages.ui.url import choose, choose_from_list, current, forget, slide
 from transformer_core.analysis.positions.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
@@ -24,8 +24,8 @@ MOST_PLACES = 64
 
 
 def models_at_hand() -> list[str]:
-    """Return the names of all models, of whatever kind: those in folders, then finished runs'."""
-    return list(dict.fromkeys([*model_folders(), *model_names(None)]))
+    """Return the names of all Transformers, of whatever kind: those in folders, then finished runs'."""
+    return list(model_names(None, (*READERS, "translation")))
 
 
 def model_with_learned_table(view: View) -> Bundle | None:
