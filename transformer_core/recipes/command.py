@@ -60,10 +60,11 @@ def run_command(
     """Run a recipe and return its exit code: 0 with one line of what came of it, or 2 with one of what was wrong."""
     chosen = parser.parse_args(arguments)
     try:
-        print(f"{chosen.out}: {recipe(chosen)}")
+        outcome = recipe(chosen)
     except (ValueError, OSError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
+    print(f"{chosen.out}: {outcome}")
     return 0
 
 
