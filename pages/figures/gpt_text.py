@@ -99,9 +99,11 @@ def text_strip(
         .add_params(pick)
     )
     ring = base.transform_filter(alt.datum.place == chosen).mark_rect(
-        cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=3
+        cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=3, aria=False
     )
-    rule = base.transform_filter(alt.datum.under).mark_rect(cornerRadius=3, filled=False, stroke=HUES["query"])
+    rule = base.transform_filter(alt.datum.under).mark_rect(
+        cornerRadius=3, filled=False, stroke=HUES["query"], aria=False
+    )
     text = base.mark_text(font="monospace", fontSize=13, cursor="pointer").encode(
         x="middle:Q",
         y=lines,

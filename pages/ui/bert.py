@@ -134,7 +134,7 @@ def show_sentence(read: Hidden) -> None:
 
 def _mask(place: int) -> str:
     style = "background:#8a55d0;color:#fff;border-radius:6px;padding:0.05em 0.45em;font-size:0.85em;font-weight:600"
-    return f'<span style="{style}">[MASK]<sub style="font-size:0.65em;opacity:0.85"> {place}</sub></span>'
+    return f'<span style="{style}">[MASK]<sub style="font-size:0.65em"> {place}</sub></span>'
 
 
 def masked_view(view: View, read: Hidden) -> View:

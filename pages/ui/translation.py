@@ -24,7 +24,8 @@ STYLE = """<style>
 .tr-word small { display: block; font-size: 0.72rem; font-variant-numeric: tabular-nums; opacity: 0.8; }
 .tr-text { font-size: 1.15rem; font-weight: 600; min-height: 1.6em; }
 .tr-source { border-color: color-mix(in srgb, #d6453f 45%, transparent); }
-.tr-later { opacity: 0.42; border-style: dashed; }
+.tr-later { border-style: dashed; color: color-mix(in srgb, currentColor 72%, transparent); }
+.tr-later small { opacity: 1; }
 .tr-now { border: 2px solid #3b76d4; font-weight: 650; }
 </style>"""
 
@@ -88,7 +89,8 @@ def show_sentences(written: Written, step: int | None = None) -> None:
     chips = []
     for place, (label, probability) in enumerate(zip(written.words, written.probabilities, strict=True)):
         kind = "" if step is None or place < step else " tr-now" if place == step else " tr-later"
-        tint = f"background: color-mix(in srgb, #3b76d4 {30 * probability:.0f}%, transparent)"
+        written_yet = 0 if kind == " tr-later" else 30 * probability
+        tint = f"background: color-mix(in srgb, #3b76d4 {written_yet:.0f}%, transparent)"
         small = f"<small>{probability:.0%}</small>"
         chips.append(f'<span class="tr-word{kind}" style="{tint}">{escape(shown_word(label))}{small}</span>')
     side = escape(t("translation.target"))
