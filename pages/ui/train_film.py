@@ -14,7 +14,7 @@ from pages.ui.models import READERS, name_of_moment
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live
 from pages.ui.train_base import begin_with
-from pages.ui.url import current, keep
+from pages.ui.url import current, keep, set_choice
 from transformer_core.training.runs.store import RunStore
 
 METHODS: Sequence[Method] = ("tsne", "pca")
@@ -44,7 +44,10 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
     if store.spec.data.kind not in READERS:
         st.toast(t("train.not_read"), icon=":material/info:")
         return
-    prefer_model(name_of_moment(asked.run, asked.frame))
+    name = name_of_moment(asked.run, asked.frame)
+    prefer_model(name)
+    set_choice("model", name)
+    st.query_params["model"] = name  # the link must open the same moment
     open_page("attention")
 
 
