@@ -43,7 +43,7 @@ class Settings:
 
     vocab_size: int
     model: ModelConfig
-    stages: tuple[Stage, Stage]
+    stages: tuple[Stage, ...]
 
 
 WORDS = TrainConfig(learning_rate=1.5e-3, warm_up=0.05, weight_decay=0.05, batch_size=128, epochs=3)
@@ -93,9 +93,9 @@ class PackedBatches:
     def __len__(self) -> int:
         return -(-(self._n_alone + self._n_pairs) // self._stage.training.batch_size)
 
-    def _rows(self, firsts: Sequence[str], seconds: Sequence[str] | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _rows(self, firsts: Sequence[str], seconds: Sequence[str] | None) -> list[tuple[Sequence[int], Sequence[int]]]:
         encodings = self._tokenizer.encode_batch(firsts, seconds, max_len=self._max_len)
-        return [(np.array(encoding.ids), np.array(encoding.segment_ids)) for encoding in encodings]
+        return [(encoding.ids, encoding.segment_ids) for encoding in encodings]
 
     def epoch(self, number: int) -> Iterator[PackedBatch]:
         """Yield the batches of an epoch; the same number gives the same batches."""

@@ -6,16 +6,18 @@ Read next: progress.py.
 import argparse
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from transformer_core.device import best_device
 from transformer_core.recipes.progress import CpuClock, take_steps
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Objective, Run
+from transformer_core.training.precision import has_bfloat16
 from transformer_core.training.state import forget_run, load_run
 
 
@@ -73,6 +75,13 @@ def command_of(name: str, chosen: argparse.Namespace) -> str:
     return (
         f"python -m transformer_core.recipes.{name} --data DIR{' --quick' if chosen.quick else ''} --seed {chosen.seed}"
     )
+
+
+def settle(config: TrainConfig, chosen: argparse.Namespace) -> tuple[TrainConfig, torch.device]:
+    """Return a config with the seed asked for and the precision that is quickest on the device, and the device."""
+    device = torch.device(chosen.device or best_device())
+    precision = "bfloat16" if has_bfloat16(device) else "float32"
+    return replace(config, seed=chosen.seed, precision=precision), device
 
 
 def open_clock(chosen: argparse.Namespace) -> CpuClock:

@@ -9,25 +9,25 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
+from transformer_core.checkpoints import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.device import best_device
 from transformer_core.evaluate_translation import read_lines
 from transformer_core.evaluate_words import measure_text
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories
 from transformer_core.recipes.card import training_facts
-from transformer_core.recipes.command import Trained, command_of, recipe_parser, run_command, train
+from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.gpt_card import gpt_card
+from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_words
-from transformer_core.training.precision import has_bfloat16
 
 STORY_REPEATS = 4  # stories are few beside captions; each is told so often an epoch
 LINES_TOGETHER = 12
@@ -100,6 +100,22 @@ class Windows:
             yield windows[places]
 
 
+def read_held_out(chosen: argparse.Namespace) -> dict[str, str]:
+    """Return the two texts that nothing was learned from, by name, and write them where the command line asks for it.
+
+    Raises:
+        ValueError: a file is missing or broken.
+    """
+    held_out = {
+        "stories": BETWEEN_TEXTS.join(read_stories(chosen.data, "tinystories.val.jsonl.gz")),
+        "captions": "\n".join(read_lines(find_file(chosen.data, "captions.val.en.gz"))),
+    }
+    if chosen.held_out is not None:
+        for name, text in held_out.items():
+            chosen.held_out.with_suffix(f".{name}.txt").write_text(text, encoding="utf-8")
+    return held_out
+
+
 def run_recipe(chosen: argparse.Namespace) -> str:
     """Do what the command line asks for; the bundle is on disk afterwards.
 
@@ -113,9 +129,7 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     text = written_together(stories, [caption for picture in pictures for caption in picture], chosen.seed)
     tokenizer = Tokenizer.train("bpe", text.split("\n"), vocab_size=settings.vocab_size, template="none")
     token_ids = torch.tensor(tokenizer.encode(text).ids, dtype=torch.int32)
-    device = torch.device(chosen.device or best_device())
-    precision = "bfloat16" if has_bfloat16(device) else "float32"
-    config = replace(settings.training, seed=chosen.seed, precision=precision)
+    config, device = settle(settings.training, chosen)
     model_config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=None)
     windows = Windows(token_ids, model_config.max_len, config.batch_size, chosen.seed)
     model, trained = train(
@@ -127,35 +141,23 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         device=device,
         chosen=chosen,
     )
-    bundle = Bundle(chosen.out.name, model, tokenizer)
-    return write_bundle(bundle, trained, config, n_learned=len(token_ids), chosen=chosen)
+    held_out = read_held_out(chosen)
 
+    def card(on_disk: OnDisk) -> str:
+        batch = f"{config.batch_size} windows of {model_config.max_len} tokens"
+        facts = {
+            "data": f"TinyStories ({STORY_REPEATS} times an epoch) and captions of photographs (Multi30k, task 2); "
+            f"{len(token_ids):,} tokens an epoch",
+            "licence": "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching",
+            "recipe": f"`{command_of('gpt', chosen)}`",
+            **training_facts(on_disk.bundle, trained, config, batch=batch, megabytes=on_disk.megabytes),
+        }
+        return gpt_card(on_disk.bundle, facts, on_disk.measured, full=on_disk.full)
 
-def write_bundle(
-    bundle: Bundle, trained: Trained, config: TrainConfig, *, n_learned: int, chosen: argparse.Namespace
-) -> str:
-    """Write the bundle in float16 with a card of what was measured on it as it lies on disk; return that in a line."""
-    held_out = {
-        "stories": BETWEEN_TEXTS.join(read_stories(chosen.data, "tinystories.val.jsonl.gz")),
-        "captions": "\n".join(read_lines(find_file(chosen.data, "captions.val.en.gz"))),
-    }
-    if chosen.held_out is not None:
-        for name, text in held_out.items():
-            chosen.held_out.with_suffix(f".{name}.txt").write_text(text, encoding="utf-8")
-    full = {name: measure_text(bundle, text) for name, text in held_out.items()}
-    save(bundle, chosen.out, dtype=torch.float16)
-    on_disk = load(chosen.out, device="cpu")
-    measured = {name: measure_text(on_disk, text) for name, text in held_out.items()}
-    megabytes = (chosen.out / WEIGHTS).stat().st_size / 1e6
-    batch = f"{config.batch_size} windows of {bundle.config.max_len} tokens"
-    facts = {
-        "data": f"TinyStories ({STORY_REPEATS} times an epoch) and captions of photographs (Multi30k, task 2); "
-        f"{n_learned:,} tokens an epoch",
-        "licence": "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching",
-        "recipe": f"`{command_of('gpt', chosen)}`",
-        **training_facts(on_disk, trained, config, batch=batch, megabytes=megabytes),
-    }
-    save(replace(on_disk, card=gpt_card(on_disk, facts, measured, full=full)), chosen.out, dtype=torch.float16)
+    def measure(bundle: Bundle) -> dict[str, dict[str, Any]]:
+        return {name: measure_text(bundle, text) for name, text in held_out.items()}
+
+    measured = write_bundle(Bundle(chosen.out.name, model, tokenizer), chosen.out, measure, card).measured
     losses = ", ".join(f"{name} {measures['loss_nats']:.4f} nats a token" for name, measures in measured.items())
     return f"{losses}, {trained.cpu_minutes:.1f} minutes of processor time"
 

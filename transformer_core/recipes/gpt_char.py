@@ -8,17 +8,14 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-
-from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
+from transformer_core.checkpoints import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.device import best_device
 from transformer_core.evaluate_words import measure_text, read_text
 from transformer_core.models import Gpt
-from transformer_core.recipes.command import command_of, recipe_parser, run_command, train
+from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.gpt_char_card import Measured, gpt_char_card
+from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.precision import has_bfloat16
 from transformer_core.training.runs.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.characters import HELD_OUT_SHARE, character_task
 
@@ -75,9 +72,8 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     parts = divided(text := read_text(file))
     if chosen.held_out is not None:
         chosen.held_out.write_text(parts.held_out, encoding="utf-8")
-    device = torch.device(chosen.device or best_device())
-    precision = "bfloat16" if has_bfloat16(device) else "float32"
-    spec = replace(spec, training=replace(spec.training, seed=chosen.seed, precision=precision))
+    training, device = settle(spec.training, chosen)
+    spec = replace(spec, training=training)
     task = character_task(spec, text, device)
     model, trained = train(
         lambda: Gpt(task.config),
@@ -88,22 +84,16 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         device=device,
         chosen=chosen,
     )
+
+    def card(on_disk: OnDisk) -> str:
+        measured = Measured(on_disk.measured, on_disk.full["loss_nats"], len(parts.learned), trained, on_disk.megabytes)
+        command = command_of("gpt_char", chosen)
+        return gpt_char_card(on_disk.bundle, measured, spec=spec, command=command, data_file=file.name)
+
     bundle = Bundle(chosen.out.name, model, task.tokenizer)
-    full = measure_text(bundle, parts.held_out)
-    save(bundle, chosen.out, dtype=torch.float16)
-    on_disk = load(chosen.out, device="cpu")
-    measured = Measured(
-        held_out=measure_text(on_disk, parts.held_out),
-        full_loss_nats=full["loss_nats"],
-        learned=len(parts.learned),
-        trained=trained,
-        megabytes=(chosen.out / WEIGHTS).stat().st_size / 1e6,
-    )
-    command = command_of("gpt_char", chosen)
-    card = gpt_char_card(on_disk, measured, spec=spec, command=command, data_file=file.name)
-    save(replace(on_disk, card=card), chosen.out, dtype=torch.float16)
+    measured = write_bundle(bundle, chosen.out, lambda read: measure_text(read, parts.held_out), card).measured
     return (
-        f"{measured.held_out['loss_nats']:.4f} nats a character on {measured.held_out['tokens']:,} set aside, "
+        f"{measured['loss_nats']:.4f} nats a character on {measured['tokens']:,} set aside, "
         f"{trained.cpu_minutes:.1f} minutes of processor time"
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
+from transformer_core.checkpoints import Bundle
 from transformer_core.evaluate import measure_classifier
 from transformer_core.models import Classifier
 from transformer_core.recipes.pretraining import STRETCHES, make_pretraining, take_over, work_folders
@@ -21,6 +21,7 @@ from transformer_core.recipes.progress import CpuClock, take_steps
 from transformer_core.recipes.reviews import ReviewBatches, encode_rows, set_aside
 from transformer_core.recipes.sentiment_card import Measured, write_card
 from transformer_core.recipes.sentiment_settings import FULL, QUICK, Settings, describe
+from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import Tokenizer
 from transformer_core.training.data import Example, read_labelled, write_labelled
 from transformer_core.training.loop import Run
@@ -61,28 +62,30 @@ def make_runs(tokenizer: Tokenizer, examples: list[Example], settings: Settings,
     return pretraining, training
 
 
-def write_bundle(
+def write_classifier(
     bundle: Bundle, folder: Path, held_out: list[Example], *, n_train: int, clock: CpuClock, **card_words: Any
 ) -> Measured:
-    """Write the bundle in float16 with a card of what was measured on it as it lies on disk."""
-    full = measure_classifier(bundle, held_out)
-    save(bundle, folder, dtype=torch.float16)
-    on_disk = load(folder, device="cpu")
-    half = measure_classifier(on_disk, held_out)
-    measured = Measured(
-        accuracy=half["accuracy"],
-        loss_nats=half["loss_nats"],
-        full_accuracy=full["accuracy"],
-        full_loss_nats=full["loss_nats"],
-        truncated=half["truncated"],
-        examples=half["examples"],
-        train_examples=n_train,
-        cpu_minutes=clock.seconds / 60,
-        processors=torch.get_num_threads(),
-        megabytes=(folder / WEIGHTS).stat().st_size / 1e6,
-    )
-    save(replace(on_disk, card=write_card(on_disk, measured, **card_words)), folder, dtype=torch.float16)
-    return measured
+    """Write the bundle with a card of what was measured on the reviews set aside, and return that."""
+
+    def measured(on_disk: OnDisk) -> Measured:
+        half, full = on_disk.measured, on_disk.full
+        return Measured(
+            accuracy=half["accuracy"],
+            loss_nats=half["loss_nats"],
+            full_accuracy=full["accuracy"],
+            full_loss_nats=full["loss_nats"],
+            truncated=half["truncated"],
+            examples=half["examples"],
+            train_examples=n_train,
+            cpu_minutes=clock.seconds / 60,
+            processors=torch.get_num_threads(),
+            megabytes=on_disk.megabytes,
+        )
+
+    def card(on_disk: OnDisk) -> str:
+        return write_card(on_disk.bundle, measured(on_disk), **card_words)
+
+    return measured(write_bundle(bundle, folder, lambda read: measure_classifier(read, held_out), card))
 
 
 def run_recipe(chosen: argparse.Namespace) -> Measured:
@@ -112,7 +115,7 @@ def run_recipe(chosen: argparse.Namespace) -> Measured:
     take_steps(training, folders[1], clock)
     bundle = Bundle(chosen.out.name, training.model.eval().requires_grad_(False), tokenizer, LABELS)
     command = f"python -m transformer_core.recipes.sentiment --data DIR{' --quick' if chosen.quick else ''}"
-    return write_bundle(
+    return write_classifier(
         bundle,
         chosen.out,
         held_out,

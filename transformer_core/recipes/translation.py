@@ -9,22 +9,22 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-import torch
+from torch import nn
 
-from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
+from transformer_core.checkpoints import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.device import best_device
 from transformer_core.evaluate_translation import Pairs, measure_translation, read_parallel
 from transformer_core.models import Translation
 from transformer_core.recipes.card import training_facts
-from transformer_core.recipes.command import Trained, command_of, recipe_parser, run_command, train
+from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.pairs import read_objects, simplifier, write_lines
 from transformer_core.recipes.translation_card import translation_card
+from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_target_words
-from transformer_core.training.precision import has_bfloat16
 from transformer_core.training.tasks.batches import epochs_of
 from transformer_core.training.tasks.sequences import PairPart
 
@@ -110,6 +110,7 @@ PAIRS = {
     ),
 }
 QUICK_PAIRS, QUICK_TEST = 320, 8
+HELD_OUT_HELP = "write the test sentences beside each other: FILE.en, FILE.fr"
 
 
 def quick(settings: PairSettings) -> PairSettings:
@@ -118,30 +119,45 @@ def quick(settings: PairSettings) -> PairSettings:
     return replace(settings, vocab_size=1_500, model=model, training=replace(settings.training, epochs=1))
 
 
-def run_recipe(chosen: argparse.Namespace) -> str:
-    """Do what the command line asks for; the bundle is on disk afterwards.
+def make_translator(
+    settings: PairSettings,
+    make_model: Callable[[int], nn.Module],
+    chosen: argparse.Namespace,
+    *,
+    pair: str,
+    recipe: str,
+    **card_words: Any,
+) -> str:
+    """Train a model of whatever kind to translate, and write its bundle; return what was measured, in a line.
+
+    Args:
+        settings: of the pair of languages.
+        make_model: from the size of the vocabulary to a fresh model.
+        chosen: what the command line asked for.
+        pair: of languages.
+        recipe: its module and the pair, as on the command line.
+        card_words: introduction and limits, as in translation_card.
 
     Raises:
         ValueError: the data cannot be read, or an earlier sitting's files do not fit.
     """
-    settings = quick(PAIRS[chosen.pair]) if chosen.quick else PAIRS[chosen.pair]
-    chosen.out, chosen.work = (Path(str(path).replace("PAIR", chosen.pair)) for path in (chosen.out, chosen.work))
     pairs = settings.read(chosen.data, "train")[: QUICK_PAIRS if chosen.quick else None]
+    test = settings.read(chosen.data, "test")[: QUICK_TEST if chosen.quick else None]
+    if chosen.held_out is not None:
+        for side, name in enumerate(pair.split("-")):
+            write_lines(chosen.held_out.with_suffix(f".{name}"), [texts[side] for texts in test])
     tokenizer = Tokenizer.train(
         settings.tokenizer,
-        [text for pair in pairs for text in pair],
+        [text for both in pairs for text in both],
         vocab_size=settings.vocab_size,
         lowercase=settings.lowercase,
         template="bos_eos",
     )
-    device = torch.device(chosen.device or best_device())
-    precision = "bfloat16" if has_bfloat16(device) else "float32"
-    config = replace(settings.training, seed=chosen.seed, precision=precision)
-    model_config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+    config, device = settle(settings.training, chosen)
     part = PairPart(pairs, tokenizer, device)
     batches, steps_per_epoch = epochs_of(part.lengths, config.batch_size, config.seed, part.batch)
     model, trained = train(
-        lambda: Translation(model_config),
+        functools.partial(make_model, tokenizer.vocab_size),
         functools.partial(next_target_words, label_smoothing=config.label_smoothing),
         batches,
         steps_per_epoch=steps_per_epoch,
@@ -149,34 +165,34 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         device=device,
         chosen=chosen,
     )
-    return write_bundle(Bundle(chosen.out.name, model, tokenizer), trained, config, n_learned=len(pairs), chosen=chosen)
+
+    def card(on_disk: OnDisk) -> str:
+        facts = {
+            "data": f"{settings.data}; {len(pairs):,} pairs trained on",
+            "licence": settings.licence,
+            "recipe": f"`{command_of(recipe, chosen)}`",
+            **training_facts(
+                on_disk.bundle, trained, config, batch=f"{config.batch_size} pairs", megabytes=on_disk.megabytes
+            ),
+        }
+        words = {"pair": pair, "full_bleu": on_disk.full["bleu"], "test": settings.test} | card_words
+        return translation_card(on_disk.bundle, facts, on_disk.measured, **words)
+
+    bundle = Bundle(chosen.out.name, model, tokenizer)
+    measured = write_bundle(bundle, chosen.out, lambda read: measure_translation(read, test), card).measured
+    cost = f"{trained.cpu_minutes:.1f} minutes of processor time"
+    return f"BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {cost}"
 
 
-def write_bundle(
-    bundle: Bundle, trained: Trained, config: TrainConfig, *, n_learned: int, chosen: argparse.Namespace
-) -> str:
-    """Write the bundle in float16 with a card of what was measured on it as it lies on disk; return that in a line."""
-    settings = PAIRS[chosen.pair]
-    test = settings.read(chosen.data, "test")[: QUICK_TEST if chosen.quick else None]
-    if chosen.held_out is not None:
-        for side, name in enumerate(chosen.pair.split("-")):
-            write_lines(chosen.held_out.with_suffix(f".{name}"), [pair[side] for pair in test])
-    full = measure_translation(bundle, test)
-    save(bundle, chosen.out, dtype=torch.float16)
-    on_disk = load(chosen.out, device="cpu")
-    measured = measure_translation(on_disk, test)
-    megabytes = (chosen.out / WEIGHTS).stat().st_size / 1e6
-    facts = {
-        "data": f"{settings.data}; {n_learned:,} pairs trained on",
-        "licence": settings.licence,
-        "recipe": f"`{command_of(f'translation {chosen.pair}', chosen)}`",
-        **training_facts(on_disk, trained, config, batch=f"{config.batch_size} pairs", megabytes=megabytes),
-    }
-    card = translation_card(on_disk, facts, measured, pair=chosen.pair, full_bleu=full["bleu"], test=settings.test)
-    save(replace(on_disk, card=card), chosen.out, dtype=torch.float16)
-    return (
-        f"BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {trained.cpu_minutes:.1f} minutes of processor time"
-    )
+def run_recipe(chosen: argparse.Namespace) -> str:
+    """Do what the command line asks for; the bundle is on disk afterwards."""
+    chosen.out, chosen.work = (Path(str(path).replace("PAIR", chosen.pair)) for path in (chosen.out, chosen.work))
+    settings = quick(PAIRS[chosen.pair]) if chosen.quick else PAIRS[chosen.pair]
+
+    def make_model(vocab_size: int) -> Translation:
+        return Translation(replace(settings.model, vocab_size=vocab_size, target_vocab_size=None, pad_id=PAD_ID))
+
+    return make_translator(settings, make_model, chosen, pair=chosen.pair, recipe=f"translation {chosen.pair}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -184,7 +200,7 @@ def main(arguments: list[str] | None = None) -> int:
     needs = "; ".join(f"for {pair} {settings.needs}" for pair, settings in PAIRS.items())
     parser = recipe_parser("translation", makes="a translation model", data=needs, out="translation-PAIR")
     parser.add_argument("pair", choices=PAIRS, help="languages")
-    parser.add_argument("--held-out", type=Path, help="write the test sentences beside each other: FILE.en, FILE.fr")
+    parser.add_argument("--held-out", type=Path, help=HELD_OUT_HELP)
     return run_command(parser, run_recipe, arguments)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from transformer_core.checkpoints import load
 from transformer_core.evaluate import evaluate
-from transformer_core.recipes import bert, gpt, translation
+from transformer_core.recipes import bert, gpt, seq2seq, translation
 from transformer_core.recipes.captions import Sentences, sentence_pairs
 from transformer_core.recipes.gpt import written_together
 from transformer_core.recipes.pairs import read_objects, simplifier
@@ -59,6 +59,15 @@ def test_translation(data, tmp_path, pair) -> None:
     bundle = load(tmp_path / "out")
     assert bundle.config.share_embeddings
     assert bundle.config.positions == "sinusoidal"
+
+
+def test_seq2seq(data, tmp_path) -> None:
+    assert seq2seq.main(arguments(data, tmp_path)) == 0
+    measured = evaluate(tmp_path / "out", tmp_path / "held.en", tmp_path / "held.fr", device="cpu")
+    card = (tmp_path / "out" / "card.md").read_text(encoding="utf-8")
+    assert f"BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}" in card
+    assert load(tmp_path / "out").kind == "seq2seq"
+    assert all(limit in card for limit in seq2seq.LIMITS)
 
 
 def test_bert(data, tmp_path) -> None:
