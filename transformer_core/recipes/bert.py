@@ -25,10 +25,10 @@ from transformer_core.evaluate_bert import (
 from transformer_core.evaluate_translation import read_lines
 from transformer_core.models import Bert
 from transformer_core.recipes.bert_card import Measures, bert_card
-from transformer_core.recipes.bert_stages import FULL, QUICK, PackedBatches
+from transformer_core.recipes.bert_stages import FULL, QUICK, PackedBatches, Settings
 from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_sentences, sentence_pairs
 from transformer_core.recipes.card import describe_training, model_facts
-from transformer_core.recipes.command import command_of, open_clock, recipe_parser, run_command, settle, train
+from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, settle, train
 from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import PackedBatch
@@ -57,19 +57,10 @@ def read_held_out(set_aside: Sentences, chosen: argparse.Namespace) -> tuple[lis
     return pairs, captions
 
 
-def run_recipe(chosen: argparse.Namespace) -> str:
-    """Do what the command line asks for; the bundle is on disk afterwards.
-
-    Raises:
-        ValueError: the data cannot be read, or an earlier sitting's files do not fit.
-    """
-    settings = QUICK if chosen.quick else FULL
-    learned, set_aside = read_sentences(chosen.data)
-    if chosen.quick:
-        learned = Sentences(learned.pictures[:QUICK_GROUPS], learned.stories[:QUICK_GROUPS])
-    texts = [sentence for group in (*learned.pictures, *learned.stories) for sentence in group]
-    tokenizer = Tokenizer.train("wordpiece", texts, vocab_size=settings.vocab_size, lowercase=True)
-    config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+def train_in_stages(
+    settings: Settings, config: ModelConfig, learned: Sentences, tokenizer: Tokenizer, chosen: argparse.Namespace
+) -> tuple[nn.Module, list[Trained]]:
+    """Train a Bert stage after stage, each going on from the one before; return it and what each stage cost."""
     clock, trained = open_clock(chosen), []
     model: nn.Module | None = None
     for stage in settings.stages:
@@ -88,6 +79,23 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         )
         trained.append(cost)
     assert model is not None
+    return model, trained
+
+
+def run_recipe(chosen: argparse.Namespace) -> str:
+    """Do what the command line asks for; the bundle is on disk afterwards.
+
+    Raises:
+        ValueError: the data cannot be read, or an earlier sitting's files do not fit.
+    """
+    settings = QUICK if chosen.quick else FULL
+    learned, set_aside = read_sentences(chosen.data)
+    if chosen.quick:
+        learned = Sentences(learned.pictures[:QUICK_GROUPS], learned.stories[:QUICK_GROUPS])
+    texts = [sentence for group in (*learned.pictures, *learned.stories) for sentence in group]
+    tokenizer = Tokenizer.train("wordpiece", texts, vocab_size=settings.vocab_size, lowercase=True)
+    config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+    model, trained = train_in_stages(settings, config, learned, tokenizer, chosen)
     pairs, captions = read_held_out(set_aside, chosen)
 
     def measure(bundle: Bundle) -> tuple[Measures, Measures]:
