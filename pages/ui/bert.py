@@ -74,6 +74,7 @@ def choose_hidden(view: View) -> Hidden | None:
         selection_mode="multi",
         format_func=lambda place: plain(encoding.labels[place]),
         key=key,
+        wrap=True,
     )
     hidden = tuple(sorted(chosen))
     keep(HIDDEN, _code(hidden), _code(usual))

@@ -86,6 +86,7 @@ def _guess_token(view: View) -> int | None:
         [*own, SHOW],
         format_func=called,
         key=f"predict tokens {view.bundle.name} {view.encoding.text}",
+        wrap=True,
     )
 
 

@@ -179,4 +179,5 @@ def _put(step: Step, number: int, choices: Choices) -> None:
         format_func=lambda id_: f"{plain(named[id_][0])} {named[id_][1]:.1%}",
         key=key,
         on_change=chosen,
+        wrap=True,
     )

@@ -113,7 +113,13 @@ def choose(
     _allow(key, name, list(options), default)
     visibility = "collapsed" if collapsed else "visible"
     chosen = st.segmented_control(
-        label, list(options), format_func=options.__getitem__, required=True, key=key, label_visibility=visibility
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        required=True,
+        key=key,
+        label_visibility=visibility,
+        wrap=True,
     )
     keep(name, chosen or default, "" if always else default)
     return chosen or default

@@ -46,7 +46,15 @@ class Settings:
     stages: tuple[Stage, ...]
 
 
-WORDS = TrainConfig(learning_rate=1.5e-3, warm_up=0.05, weight_decay=0.05, batch_size=128, epochs=3)
+WORDS = TrainConfig(
+    optimizer="muon",
+    learning_rate=4e-3,
+    warm_up=0.02,
+    schedule="constant",
+    weight_decay=0.05,
+    batch_size=64,
+    epochs=3,
+)
 FULL = Settings(
     vocab_size=4_000,
     model=ModelConfig(
@@ -56,20 +64,14 @@ FULL = Settings(
         d_ff=768,
         n_layers=4,
         max_len=96,
-        dropout=0.1,
+        dropout=0.0,
         positions="learned",
         n_segments=2,
         embedding_norm=True,
     ),
     stages=(
-        Stage("words", hide=0.2, alone=1.0, pairs_a_picture=1, training=WORDS),
-        Stage(
-            "pairs",
-            hide=0.35,
-            alone=0.3,
-            pairs_a_picture=3,
-            training=replace(WORDS, learning_rate=1e-3, batch_size=96, epochs=1),
-        ),
+        Stage("words", hide=0.3, alone=1.0, pairs_a_picture=0, training=WORDS),
+        Stage("pairs", hide=0.25, alone=0.3, pairs_a_picture=3, training=replace(WORDS, schedule="cosine")),
     ),
 )
 QUICK = Settings(

@@ -57,7 +57,7 @@ FULL = Settings(
         activation="gelu_tanh",
         embedding_norm=True,
     ),
-    training=TrainConfig(learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=32, epochs=3),
+    training=TrainConfig(optimizer="muon", learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=32, epochs=3),
 )
 QUICK = Settings(
     vocab_size=600,

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from transformer_core.config import require_choice
 
-Optimizer = Literal["adamw", "adam", "sgd"]
+Optimizer = Literal["adamw", "adam", "sgd", "muon"]
 Schedule = Literal["cosine", "constant", "noam"]
 Precision = Literal["float32", "bfloat16"]
 
@@ -19,7 +19,8 @@ class TrainConfig:
     """Every choice of a training run that is not the model's or the data's.
 
     Args:
-        optimizer: "adamw", "adam" (weight decay is added to the gradient) or "sgd" (with a momentum of 0.9).
+        optimizer: "adamw", "adam" (weight decay is added to the gradient), "sgd" (with a momentum of 0.9) or "muon"
+            (orthogonal steps for the matrices of inner linear layers, AdamW for all else).
         learning_rate: the highest that the schedule reaches.
         warm_up: fraction of all steps, in [0, 1), in which the learning rate rises in a straight line.
         schedule: what follows: "cosine" falls to 0 at the last step, "constant" stays, "noam" falls as step^-0.5.

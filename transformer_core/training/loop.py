@@ -15,12 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.training.config import TrainConfig
+from transformer_core.training.optimizers import make_optimizer
 from transformer_core.training.precision import computing_in
 from transformer_core.training.schedules import learning_rate_at
 
 Objective = Callable[[Any, Any], Tensor]
-MOMENTUM = 0.9
-ADAM_BETAS = (0.9, 0.98)
 
 
 class DivergedError(ValueError):
@@ -48,19 +47,6 @@ class Step:
     gradient_norm: float
     seconds: float
     examples: int
-
-
-def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """Return the optimiser that a config names; only matrices decay."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": config.weight_decay},
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-    ]
-    if config.optimizer == "sgd":
-        return torch.optim.SGD(groups, lr=config.learning_rate, momentum=MOMENTUM, fused=True)
-    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    return kind(groups, lr=config.learning_rate, betas=ADAM_BETAS, fused=True)
 
 
 class Run:

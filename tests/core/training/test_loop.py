@@ -101,7 +101,7 @@ def test_what_the_caller_draws_between_steps_changes_nothing_and_the_callers_gen
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd", "muon"])
 @pytest.mark.parametrize("stop", [6, 10])
 def test_a_resumed_run_goes_on_to_the_last_digit(tmp_path, optimizer, stop):
     config = replace(CONFIG, optimizer=optimizer)

@@ -12,7 +12,7 @@ from transformer_core.training.schedules import learning_rate_at
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"optimizer": "lion"}, "optimizer='lion' is unknown; it must be one of 'adamw', 'adam', 'sgd'"),
+        ({"optimizer": "lion"}, "optimizer='lion' is unknown; it must be one of 'adamw', 'adam', 'sgd', 'muon'"),
         ({"schedule": "linear"}, "schedule='linear' is unknown; it must be one of 'cosine', 'constant', 'noam'"),
         ({"precision": "float16"}, "precision='float16' is unknown; it must be one of 'float32', 'bfloat16'"),
         ({"learning_rate": 0.0}, "learning_rate=0.0 must be a number greater than 0"),
