@@ -70,7 +70,7 @@ def measure_translation(
     if not pairs:
         raise ValueError("pairs are none; at least one is needed")
     sources, references = zip(*pairs, strict=True)
-    translations = translate(bundle, sources, width=width)
+    translations = translate(bundle, sources, width=width, batch_size=batch_size)
     metric = sacrebleu.BLEU(tokenize=bleu_tokenizer(references))
     bleu = metric.corpus_score(translations, [references])
     return {

@@ -8,9 +8,38 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix_parts import Axis, Panel, Role, Scale
 
 Words = Mapping[str, str]
+SIGNED = Scale("signed", -1.0, 1.0)
+TOKENS = "encoder_tokens"  # matrices over tokens show each other's cell
+
+
+def _exact_figure(
+    name: str,
+    panels: Sequence[Panel],
+    rows: Axis,
+    cols: Axis,
+    ui: Words,
+    *,
+    version: str,
+    role: Role = "weights",
+    link: str | None = None,
+    quantity: str = "",
+) -> MatrixFigure:
+    return MatrixFigure(
+        tuple(panels),
+        rows,
+        cols,
+        ui,
+        role=role,
+        detail="exact",
+        layout="single",
+        link=link,
+        quantity=quantity,
+        filename=f"encoder_{name}",
+        version=version,
+    )
 
 
 def moves_figure(
@@ -25,22 +54,9 @@ def moves_figure(
         labels: one a token.
         words: layer, token, moves, angles.
     """
-    panels = (
-        Panel("angles", words["angles"], angles, Scale.of("count", angles)),
-        Panel("moves", words["moves"], moves, Scale.of("count", moves)),
-    )
-    return MatrixFigure(
-        panels,
-        Axis(words["layer"], tuple(map(str, range(len(moves))))),
-        Axis(words["token"], labels),
-        ui,
-        role="residual",
-        detail="exact",
-        layout="single",
-        link="encoder_tokens",
-        filename="encoder_moves",
-        version=version,
-    )
+    panels = [Panel(name, words[name], x, Scale.of("count", x)) for name, x in (("angles", angles), ("moves", moves))]
+    rows, cols = Axis(words["layer"], tuple(map(str, range(len(moves))))), Axis(words["token"], labels)
+    return _exact_figure("moves", panels, rows, cols, ui, version=version, role="residual", link=TOKENS)
 
 
 def measures_figure(
@@ -55,18 +71,9 @@ def measures_figure(
         names: one a measure; labels: one a token.
         words: measure, token, measures, share_of_row.
     """
-    return MatrixFigure(
-        (Panel("measures", words["measures"], rows_over_greatest(values), Scale("signed", -1.0, 1.0)),),
-        Axis(words["measure"], tuple(names)),
-        Axis(words["token"], labels),
-        ui,
-        detail="exact",
-        layout="single",
-        link="encoder_tokens",
-        quantity=words["share_of_row"],
-        filename="encoder_measures",
-        version=version,
-    )
+    panel = Panel("measures", words["measures"], rows_over_greatest(values), SIGNED)
+    rows, cols, quantity = Axis(words["measure"], tuple(names)), Axis(words["token"], labels), words["share_of_row"]
+    return _exact_figure("measures", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
 
 
 def rows_over_greatest(values: np.ndarray) -> np.ndarray:
@@ -88,20 +95,12 @@ def agreement_figure(
         names: one a measure.
         words: measure, other_measure, and a title for each panel.
     """
-    return MatrixFigure(
-        tuple(
-            Panel(name, words[name], values, Scale("signed", -1.0, 1.0) if name == "rho" else Scale.of("probability"))
-            for name, values in panels.items()
-        ),
-        Axis(words["measure"], tuple(names)),
-        Axis(words["other_measure"], tuple(names)),
-        ui,
-        detail="exact",
-        layout="single",
-        link="encoder_measures",
-        filename="encoder_agreement",
-        version=version,
-    )
+    shown = [
+        Panel(name, words[name], values, SIGNED if name == "rho" else Scale.of("probability"))
+        for name, values in panels.items()
+    ]
+    rows, cols = (Axis(words[axis], tuple(names)) for axis in ("measure", "other_measure"))
+    return _exact_figure("agreement", shown, rows, cols, ui, version=version, link="encoder_measures")
 
 
 def maps_figure(
@@ -115,18 +114,9 @@ def maps_figure(
     Args:
         words: stage, token, share_of_row.
     """
-    return MatrixFigure(
-        (Panel("maps", "", rows_over_greatest(maps), Scale("signed", -1.0, 1.0)),),
-        Axis(words["stage"], tuple(stages)),
-        Axis(words["token"], labels),
-        ui,
-        detail="exact",
-        layout="single",
-        link="encoder_tokens",
-        quantity=words["share_of_row"],
-        filename="encoder_maps",
-        version=version,
-    )
+    panel = Panel("maps", "", rows_over_greatest(maps), SIGNED)
+    rows, cols, quantity = Axis(words["stage"], tuple(stages)), Axis(words["token"], labels), words["share_of_row"]
+    return _exact_figure("maps", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
 
 
 def spread_figure(
@@ -141,14 +131,6 @@ def spread_figure(
         labels: one a pair.
         words: depth, token, spread.
     """
-    return MatrixFigure(
-        (Panel("spread", words["spread"], spread, Scale.of("count", spread)),),
-        Axis(words["depth"], tuple(depths)),
-        Axis(words["token"], labels),
-        ui,
-        role="residual",
-        detail="exact",
-        layout="single",
-        filename="encoder_spread",
-        version=version,
-    )
+    panel = Panel("spread", words["spread"], spread, Scale.of("count", spread))
+    rows, cols = Axis(words["depth"], tuple(depths)), Axis(words["token"], labels)
+    return _exact_figure("spread", [panel], rows, cols, ui, version=version, role="residual")

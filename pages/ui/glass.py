@@ -41,7 +41,7 @@ def under_the_glass(
     Args:
         sites: glob patterns of the tensors that this page is about; one of them comes first, all can be chosen.
         edits: what the page has changed in the model's forward pass, as of capture.
-        target_ids: what the decoder of a translation reads, the start first.
+        target_ids: what the decoder of a model that translates reads, the start first.
     """
     box = lazy_box(t("glass.heading"), icon=":material/search:", key="glass_open")
     if box is not None:
@@ -54,7 +54,7 @@ def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[s
     source = view.encoding.labels
     of_source = not target_ids or name.startswith(("encoder.", "memory"))
     labels = dict.fromkeys(TOKEN_AXES, source if of_source else view.bundle.tokenizer.labels_of(target_ids or ()))
-    if ".cross_attention." in name:
+    if ".cross_attention." in name or ".alignment." in name:
         labels["key_pos"] = source
     return labels | {"class": tuple(map(class_word, view.bundle.labels))}
 

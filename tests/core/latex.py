@@ -3,7 +3,14 @@
 import math
 import re
 
-FUNCTIONS = {"sqrt": math.sqrt, "tanh": math.tanh, "sin": math.sin, "cos": math.cos, "exp": math.exp}
+FUNCTIONS = {
+    "sqrt": math.sqrt,
+    "tanh": math.tanh,
+    "sin": math.sin,
+    "cos": math.cos,
+    "exp": math.exp,
+    "sigma": lambda x: 1 / (1 + math.exp(-x)),
+}
 NAMES = FUNCTIONS | {"max": max, "abs": abs, "inf": math.inf, "pi": math.pi}
 INNER = r"\{([^{}]*)\}"  # braces without braces in them
 

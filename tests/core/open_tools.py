@@ -2,7 +2,6 @@
 
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,8 @@ import torch
 import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
+
+from tests.core.zip_tools import zipped
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -115,12 +116,6 @@ def change_settings(folder: Path, **changes: Any) -> None:
     path.write_text(json.dumps({name: value for name, value in values.items() if value is not None}))
 
 
-def packed(folder: Path, **more: bytes) -> bytes:
-    """Return a folder as a zip."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for path in folder.iterdir():
-            archive.write(path, path.name)
-        for name, content in more.items():
-            archive.writestr(name, content)
-    return file.getvalue()
+def packed(folder: Path, **more: bytes) -> io.BytesIO:
+    """Return a folder as a zip, with more files in it."""
+    return zipped({path.name: path.read_bytes() for path in folder.iterdir()} | more)

@@ -39,6 +39,7 @@ SPEC = RunSpec(
     points=40,
     threads=1,
 )
+WITH_DATA = replace(SPEC, data=DataSpec(source="table", file="rows.csv"))
 
 
 def tiny_task(spec: RunSpec, folder: Path | None, device: torch.device) -> Task:

@@ -95,6 +95,7 @@ def test_a_translation_that_is_its_own_reference_has_bleu_100(translation, tmp_p
     measured = measure_translation(translation, list(zip(SENTENCES, own, strict=True)))
     if all(own):
         assert measured["bleu"] == pytest.approx(100)
+    assert measured == measure_translation(translation, list(zip(SENTENCES, own, strict=True)), batch_size=1)
     assert measured["sentences"] == len(SENTENCES)
     assert "tok:13a" in measured["bleu_signature"]
     save(translation, tmp_path / "translation")

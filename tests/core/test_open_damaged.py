@@ -15,26 +15,10 @@ from transformer_core.open_checkpoints import kind_of_folder
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory) -> Path:
-    """Return a checkpoint that theirs wrote."""
-    folder = tmp_path_factory.mktemp("sound")
-    written("BertModel", folder)
-    return folder
-
-
-@pytest.fixture
-def copy(sound: Path, tmp_path: Path) -> Path:
-    """Return a copy of it that may be spoilt."""
-    for path in sound.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    return tmp_path
-
-
-def test_only_pickled_weights_are_refused_and_never_opened(copy: Path) -> None:
-    (copy / WEIGHTS).unlink()
-    (copy / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch owned'\ntR.")
-    refused(copy, "it has pytorch_model.bin, which is not read: only safetensors is")
+def test_only_pickled_weights_are_refused_and_never_opened(checkpoint: Path) -> None:
+    (checkpoint / WEIGHTS).unlink()
+    (checkpoint / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch owned'\ntR.")
+    refused(checkpoint, "it has pytorch_model.bin, which is not read: only safetensors is")
     assert not Path("owned").exists()
 
 
@@ -64,18 +48,18 @@ SPOILT = {
 
 
 @pytest.mark.parametrize(("change", "message"), SPOILT.values(), ids=SPOILT)
-def test_spoilt_weights_are_told(change, message: str, copy: Path) -> None:
-    change_weights(copy, change)
-    refused(copy, message)
+def test_spoilt_weights_are_told(change, message: str, checkpoint: Path) -> None:
+    change_weights(checkpoint, change)
+    refused(checkpoint, message)
 
 
-def test_heads_that_we_do_not_read_are_named_in_the_card(copy: Path) -> None:
-    change_weights(copy, lambda t: t.update({"qa_outputs.weight": torch.ones(2, 16)}))
-    assert "Left unread: pooler.dense.bias, pooler.dense.weight, qa_outputs.weight (3 tensors" in load(copy).card
+def test_heads_that_we_do_not_read_are_named_in_the_card(checkpoint: Path) -> None:
+    change_weights(checkpoint, lambda t: t.update({"qa_outputs.weight": torch.ones(2, 16)}))
+    assert "Left unread: pooler.dense.bias, pooler.dense.weight, qa_outputs.weight (3 tensors" in load(checkpoint).card
 
 
-def test_old_names_and_buffers_are_read(copy: Path) -> None:
-    before = load(copy, device="cpu").model
+def test_old_names_and_buffers_are_read(checkpoint: Path) -> None:
+    before = load(checkpoint, device="cpu").model
 
     def age(tensors: dict) -> None:
         for name in list(tensors):
@@ -83,18 +67,18 @@ def test_old_names_and_buffers_are_read(copy: Path) -> None:
             tensors[f"bert.{old}"] = tensors.pop(name)
         tensors["bert.embeddings.position_ids"] = torch.arange(20)[None]
 
-    change_weights(copy, age)
-    after = load(copy, device="cpu").model
+    change_weights(checkpoint, age)
+    after = load(checkpoint, device="cpu").model
     assert all(torch.equal(p, q) for p, q in zip(before.parameters(), after.parameters(), strict=True))
 
 
-def test_a_truncated_file_is_told(copy: Path) -> None:
-    (copy / WEIGHTS).write_bytes((copy / WEIGHTS).read_bytes()[:-100])
-    refused(copy, "is not a safetensors file")
+def test_a_truncated_file_is_told(checkpoint: Path) -> None:
+    (checkpoint / WEIGHTS).write_bytes((checkpoint / WEIGHTS).read_bytes()[:-100])
+    refused(checkpoint, "is not a safetensors file")
 
 
-def test_sizes_are_bounded_before_anything_is_read(copy: Path) -> None:
-    refused(copy, "bytes; at most 1000 are read", max_bytes=1000)
+def test_sizes_are_bounded_before_anything_is_read(checkpoint: Path) -> None:
+    refused(checkpoint, "bytes; at most 1000 are read", max_bytes=1000)
 
 
 def sharded(folder: Path) -> dict[str, str]:
@@ -103,9 +87,9 @@ def sharded(folder: Path) -> dict[str, str]:
     return json.loads((folder / INDEX).read_text())["weight_map"]
 
 
-def test_shards_are_read_as_one(sound: Path, tmp_path: Path) -> None:
+def test_shards_are_read_as_one(sound_checkpoint: Path, tmp_path: Path) -> None:
     assert len(set(sharded(tmp_path).values())) > 2
-    one, other = (load(folder, device="cpu").model for folder in (sound, tmp_path))
+    one, other = (load(folder, device="cpu").model for folder in (sound_checkpoint, tmp_path))
     assert all(torch.equal(p, q) for p, q in zip(one.parameters(), other.parameters(), strict=True))
 
 
@@ -132,21 +116,21 @@ def test_an_index_that_does_not_fit_is_told(tmp_path: Path) -> None:
     refused(tmp_path, "is missing")
 
 
-def test_a_link_out_of_the_folder_is_not_followed(copy: Path, sound: Path) -> None:
-    (copy / WEIGHTS).unlink()
-    (copy / WEIGHTS).symlink_to(sound / WEIGHTS)
-    refused(copy, "is a link; a bundle's files lie in its folder")
+def test_a_link_out_of_the_folder_is_not_followed(checkpoint: Path, sound_checkpoint: Path) -> None:
+    (checkpoint / WEIGHTS).unlink()
+    (checkpoint / WEIGHTS).symlink_to(sound_checkpoint / WEIGHTS)
+    refused(checkpoint, "is a link; a bundle's files lie in its folder")
 
 
-def test_a_snapshot_of_the_hubs_cache_is_read_where_its_blobs_lie(sound: Path, tmp_path: Path) -> None:
+def test_a_snapshot_of_the_hubs_cache_is_read_where_its_blobs_lie(sound_checkpoint: Path, tmp_path: Path) -> None:
     snapshot, blobs = tmp_path / "models--x" / "snapshots" / "abc", tmp_path / "models--x" / "blobs"
     snapshot.mkdir(parents=True)
     blobs.mkdir()
-    for path in sound.iterdir():
+    for path in sound_checkpoint.iterdir():
         (blobs / path.name).write_bytes(path.read_bytes())
         (snapshot / path.name).symlink_to(Path("..") / ".." / "blobs" / path.name)
     assert kind_of_folder(snapshot) == load(snapshot).kind == "encoder"
     (snapshot / WEIGHTS).unlink()
-    (snapshot / WEIGHTS).symlink_to(sound / WEIGHTS)
+    (snapshot / WEIGHTS).symlink_to(sound_checkpoint / WEIGHTS)
     with pytest.raises(BundleError, match="is a link"):
         load(snapshot)

@@ -36,26 +36,10 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory) -> Path:
-    """Return a checkpoint that theirs wrote."""
-    folder = tmp_path_factory.mktemp("sound")
-    written("BertModel", folder)
-    return folder
-
-
-@pytest.fixture
-def copy(sound: Path, tmp_path: Path) -> Path:
-    """Return a copy of it that may be spoilt."""
-    for path in sound.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    return tmp_path
-
-
 @pytest.mark.parametrize(("changes", "message"), SETTINGS.values(), ids=SETTINGS)
-def test_settings_are_refused_by_name(changes: dict, message: str, copy: Path) -> None:
-    change_settings(copy, **changes)
-    refused(copy, message)
+def test_settings_are_refused_by_name(changes: dict, message: str, checkpoint: Path) -> None:
+    change_settings(checkpoint, **changes)
+    refused(checkpoint, message)
 
 
 POOLINGS = {
@@ -66,30 +50,30 @@ POOLINGS = {
 
 
 @pytest.mark.parametrize(("values", "pooling"), POOLINGS.values(), ids=POOLINGS)
-def test_a_sentence_embedding_model_says_how_it_pools(values: dict, pooling: str, copy: Path) -> None:
-    (copy / "1_Pooling").mkdir()
-    (copy / "1_Pooling" / "config.json").write_text(json.dumps(values))
-    bundle = load(copy)
+def test_a_sentence_embedding_model_says_how_it_pools(values: dict, pooling: str, checkpoint: Path) -> None:
+    (checkpoint / "1_Pooling").mkdir()
+    (checkpoint / "1_Pooling" / "config.json").write_text(json.dumps(values))
+    bundle = load(checkpoint)
     assert bundle.config.pooling == pooling
     assert ("first token" in bundle.card) == (pooling == "cls")
     for other in ({"pooling_mode_max_tokens": True}, {}, values | {"pooling_mode_weightedmean_tokens": True}):
         if "pooling_mode" in other:
             continue
-        (copy / "1_Pooling" / "config.json").write_text(json.dumps(other))
-        refused(copy, "1_Pooling/config.json asks for ", "supported: mean_tokens, cls_token")
+        (checkpoint / "1_Pooling" / "config.json").write_text(json.dumps(other))
+        refused(checkpoint, "1_Pooling/config.json asks for ", "supported: mean_tokens, cls_token")
 
 
-def test_what_is_refused_by_its_family_has_no_kind(copy: Path) -> None:
-    assert kind_of_folder(copy) == "encoder"
-    change_settings(copy, architectures=None)
-    assert kind_of_folder(copy) == load(copy).kind == "encoder"
-    change_settings(copy, architectures=["BertForQuestionAnswering"])
-    assert kind_of_folder(copy) is None
-    change_settings(copy, model_type="llama")
-    assert kind_of_folder(copy) is None
-    (copy / "config.json").write_text("{")
-    assert kind_of_folder(copy) is None
-    assert kind_of_folder(copy / "nowhere") is None
+def test_what_is_refused_by_its_family_has_no_kind(checkpoint: Path) -> None:
+    assert kind_of_folder(checkpoint) == "encoder"
+    change_settings(checkpoint, architectures=None)
+    assert kind_of_folder(checkpoint) == load(checkpoint).kind == "encoder"
+    change_settings(checkpoint, architectures=["BertForQuestionAnswering"])
+    assert kind_of_folder(checkpoint) is None
+    change_settings(checkpoint, model_type="llama")
+    assert kind_of_folder(checkpoint) is None
+    (checkpoint / "config.json").write_text("{")
+    assert kind_of_folder(checkpoint) is None
+    assert kind_of_folder(checkpoint / "nowhere") is None
 
 
 @pytest.mark.parametrize(

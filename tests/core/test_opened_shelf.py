@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.open_tools import written
-from tests.core.test_opened_zips import zipped
+from tests.core.open_tools import packed, written
 from transformer_core.bundle_files import BundleError
 from transformer_core.opened import shelf as module
 from transformer_core.opened.shelf import Opened, OpenedModels, default_root, name_from
@@ -17,10 +16,6 @@ def folder(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("encoder") / "tiny"
     written("BertModel", place)
     return place
-
-
-def packed(folder: Path):
-    return zipped({path.name: path.read_bytes() for path in folder.iterdir()})
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.open_tools import written
+from tests.core.zip_tools import zipped
 from transformer_core import archives
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
@@ -25,19 +26,6 @@ def files(tmp_path_factory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("bert")
     written("BertForMaskedLM", folder)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def zipped(files: dict[str, bytes], change=None) -> io.BytesIO:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            if change is not None:
-                change(entry)
-            archive.writestr(entry, content)
-    packed.seek(0)
-    return packed
 
 
 def refused(tmp_path: Path, packed, words: str) -> None:

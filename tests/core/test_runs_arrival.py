@@ -5,42 +5,13 @@ import sqlite3
 import stat
 import zipfile
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 
-from tests.core.runs_tools import SPEC, first_two, tiny_task
+from tests.core.zip_tools import zipped
 from transformer_core.training.runs import arrival
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.sitting import Sitting
-from transformer_core.training.runs.spec import DataSpec
-
-WITH_DATA = replace(SPEC, data=DataSpec(source="table", file="rows.csv"))
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-    """A finished run, and its zip as names and bytes."""
-    shelf = Shelf(tmp_path_factory.mktemp("runs"))
-    store, packed = shelf.create(WITH_DATA, data=b"text,label\n" * 50), io.BytesIO()
-    Sitting(store, tiny_task, first_two).work()
-    shelf.export_zip(store.id, packed)
-    with zipfile.ZipFile(packed) as archive:
-        return store, {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(files, change=None):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            if change is not None:
-                change(entry)
-            archive.writestr(entry, content)
-    packed.seek(0)
-    return packed
 
 
 def refused(tmp_path, packed, words):

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.core.runs_tools import SPEC, own_curve, tiny_task
+from tests.core.runs_tools import SPEC, WITH_DATA, own_curve, tiny_task
 from transformer_core.training.runs.beginning import begin
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.estimate import Estimate, estimate
-from transformer_core.training.runs.spec import DataSpec, Origin
+from transformer_core.training.runs.spec import Origin
 from transformer_core.training.runs.worker import LastTask
 
 CPU = torch.device("cpu")
-WITH_DATA = replace(SPEC, data=DataSpec(source="table", file="rows.csv"))
 
 
 def test_an_estimate_counts_all_steps_and_frames():

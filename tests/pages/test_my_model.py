@@ -71,7 +71,7 @@ def checked(app: AppTest) -> str:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, shelf, language) -> None:
-    app = uploaded(packed(checkpoint, **{"evil.py": b"raise SystemExit"}), language=language)
+    app = uploaded(packed(checkpoint, **{"evil.py": b"raise SystemExit"}).getvalue(), language=language)
     assert not app.error
     assert list(shelf.all()) == ["tiny"]
     assert app.selectbox[0].value == "tiny"
@@ -89,7 +89,7 @@ def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, shelf, language) 
 
 
 def test_an_opened_model_is_on_every_page_of_its_kind(checkpoint, shelf) -> None:
-    app = uploaded(packed(checkpoint))
+    app = uploaded(packed(checkpoint).getvalue())
     for page in ("attention", "bert", "tokens"):
         app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
         assert not app.exception
@@ -119,7 +119,7 @@ def test_a_zip_that_is_none_is_told_in_words(data, words_of_it, shelf) -> None:
 
 
 def test_a_taken_name_is_told_and_another_can_be_chosen(checkpoint, shelf) -> None:
-    app = uploaded(packed(checkpoint), name="sentiment.zip")
+    app = uploaded(packed(checkpoint).getvalue(), name="sentiment.zip")
     assert "is taken" in app.error[0].value
     field = next(one for one in app.text_input if one.label == EN["my_model.name"])
     field.set_value("我的模型").run()
@@ -216,5 +216,5 @@ def test_the_table_of_pages_says_what_the_pages_ask_for() -> None:
 
 
 def test_a_shipped_model_is_not_hidden_by_an_opened_one(checkpoint, shelf) -> None:
-    shelf.take_zip(io.BytesIO(packed(checkpoint)), "sentiment", asked="x")
+    shelf.take_zip(packed(checkpoint), "sentiment", asked="x")
     assert model_folders()["sentiment"] == ROOT / "assets" / "checkpoints" / "sentiment"

@@ -9,11 +9,13 @@ import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import FrameType
 
 import torch
 from torch import Tensor, nn
 
 from transformer_core.models import Translation
+from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import Probe
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +85,13 @@ class Witness(Probe):
 
     def tap(self, leaf: str, tensor: Tensor) -> Tensor:
         """Note the line that calls."""
-        frame = sys._getframe(1)
+        return self._noted(leaf, tensor, sys._getframe(1))
+
+    def edit(self, leaf: str, tensor: Tensor) -> Tensor:
+        """Note the line that hands over one step of a loop: it calls what calls this."""
+        return self._noted(leaf, tensor, sys._getframe(2))
+
+    def _noted(self, leaf: str, tensor: Tensor, frame: FrameType) -> Tensor:
         self.lines[self._scope + leaf] = _line(frame.f_code.co_filename, frame.f_lineno)
         return tensor
 
@@ -94,5 +102,5 @@ def lines_of(model: nn.Module) -> dict[str, SourceLine]:
     device = next(model.parameters()).device
     token = torch.zeros(1, 1, dtype=torch.int64, device=device)
     witness = Witness()
-    model(*([token, token] if isinstance(model, Translation) else [token]), probe=witness)
+    model(*([token, token] if isinstance(model, Translation | Seq2Seq) else [token]), probe=witness)
     return witness.lines

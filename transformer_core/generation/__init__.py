@@ -3,9 +3,9 @@
 Greedy decoding and beam search: Sutskever et al. 2014, section 3.2. Read next: drawing.py.
 """
 
-from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of
+from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of, ranked
 from transformer_core.generation.drawing import Written, chances
-from transformer_core.generation.exhaustive import exhaustive_search, ranked
+from transformer_core.generation.exhaustive import exhaustive_search
 from transformer_core.generation.steps import greedy, greedy_words, sample
 from transformer_core.generation.translating import translate
 from transformer_core.generation.writer import Writer

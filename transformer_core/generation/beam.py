@@ -124,6 +124,11 @@ def _considered(weighed: Weighed, alive: set[int], eos_id: int, divisor: float) 
     )
 
 
+def ranked(step: BeamStep) -> tuple[Hypothesis, ...]:
+    """Return all that have ended or are kept at a step, best score first."""
+    return tuple(sorted((*step.finished, *step.kept), key=lambda hypothesis: -hypothesis.score))
+
+
 def best_of(steps: Iterable[BeamStep]) -> Hypothesis:
     """Return the hypothesis with the best score of all that have ended or are kept at the last of these steps.
 
@@ -135,4 +140,4 @@ def best_of(steps: Iterable[BeamStep]) -> Hypothesis:
         pass
     if last is None:
         raise ValueError("steps must hold at least one step of a beam search")
-    return max((*last.finished, *last.kept), key=lambda hypothesis: hypothesis.score)
+    return ranked(last)[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search
+from transformer_core.generation.beam import BeamStep, beam_search
 from transformer_core.generation.writer import Writer
 
 MOST_HYPOTHESES = 50_000
@@ -58,8 +58,3 @@ def exhaustive_search(
         length_penalty=length_penalty,
         exclude=exclude,
     )
-
-
-def ranked(step: BeamStep) -> tuple[Hypothesis, ...]:
-    """Return all that have ended or are kept at a step, best score first."""
-    return tuple(sorted((*step.finished, *step.kept), key=lambda hypothesis: -hypothesis.score))

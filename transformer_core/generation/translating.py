@@ -14,8 +14,6 @@ from transformer_core.generation.candidates import Beams, penalty
 from transformer_core.generation.writer import Writer
 from transformer_core.training.batching import padded
 
-SENTENCES_AT_ONCE = 64
-
 
 def translate(
     bundle: Bundle,
@@ -27,6 +25,7 @@ def translate(
     bos_id: int | None = None,
     eos_id: int | None = None,
     exclude: tuple[int, ...] = (),
+    batch_size: int = 64,
 ) -> list[str]:
     """Translate sentences, those of about one length together; each comes out as beam_search would have it alone.
 
@@ -37,6 +36,7 @@ def translate(
         most: tokens of a translation at most; by default, and in any case, max_len - 1.
         bos_id, eos_id: what a target begins and ends with; by default the tokenizer's [BOS] and [EOS].
         exclude: tokens that shall never be written; none is left out unasked.
+        batch_size: sentences at once; it changes speed and memory only.
 
     Raises:
         ValueError: the model writes from no source, the tokenizer lacks [BOS] or [EOS], or as beam_search.
@@ -55,8 +55,8 @@ def translate(
     order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
     device = next(bundle.model.parameters()).device
     written = [""] * len(sources)
-    for start in range(0, len(order), SENTENCES_AT_ONCE):
-        batch = order[start : start + SENTENCES_AT_ONCE]
+    for start in range(0, len(order), batch_size):
+        batch = order[start : start + batch_size]
         source_ids = padded([sources[place] for place in batch], bundle.config.pad_id or 0).to(device)
         for place, ids in zip(batch, search.best(source_ids), strict=True):
             written[place] = tokenizer.decode(ids)

@@ -11,20 +11,8 @@ from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.linear import Linear
 from transformer_core.models.encoder import Encoder
+from transformer_core.models.pooling import sentence_vector
 from transformer_core.probe import SILENT, Probe
-
-
-def mean_over_real_tokens(x: Tensor, token_ids: Tensor, pad_id: int | None) -> Tensor:
-    """Average over positions that are not padding; a sentence of padding alone gives 0.
-
-    Shapes:
-        x: (batch, pos, d_model); token_ids: (batch, pos); returns: (batch, d_model)
-    """
-    if pad_id is None:
-        return x.mean(1)
-    real = (token_ids != pad_id).to(x.dtype)[..., None]  # (batch, pos, 1)
-    return (x * real).sum(1) / real.sum(1).clamp(min=1.0)
-
 
 POOLERS = {"tanh": torch.tanh, "relu": torch.relu}
 
@@ -60,10 +48,7 @@ class Classifier(nn.Module):
         """
         first = 1 if self._only_cls_is_read(mask, probe) else None
         x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, first=first, probe=probe.at("encoder"))
-        if self.config.pooling == "cls":
-            pooled = probe.tap("cls_embedding", x[:, 0])  # (batch, d_model)
-        else:
-            pooled = probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, self.config.pad_id))
+        pooled = sentence_vector(self.config, x, token_ids, probe)  # (batch, d_model)
         if self.pooler_proj is not None:
             pooled = probe.tap("pooled", POOLERS[self.config.pooler](self.pooler_proj(pooled)))  # (batch, d_model)
         return probe.tap("class_logits", self.class_proj(self.dropout(pooled)))

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.layers.initialization import initialize
-from transformer_core.models.classifier import mean_over_real_tokens
 from transformer_core.models.encoder import Encoder
+from transformer_core.models.pooling import sentence_vector
 from transformer_core.probe import SILENT, Probe
 
 
@@ -39,6 +39,4 @@ class SentenceEncoder(nn.Module):
             ValueError: as Encoder.
         """
         x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, probe=probe.at("encoder"))
-        if self.config.pooling == "cls":
-            return probe.tap("cls_embedding", x[:, 0])
-        return probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, self.config.pad_id))
+        return sentence_vector(self.config, x, token_ids, probe)

@@ -32,6 +32,8 @@ def test_each_sentence_comes_out_as_alone(bundle, width, alpha, most):
             steps = greedy(bundle.model, source, most=most or 13, **ends)
             assert translation == bundle.tokenizer.decode([step.token_id for step in steps])
     assert together[:6] * 14 == together
+    options: Any = {"width": width, "length_penalty": alpha, "most": most}
+    assert together[:6] == translate(bundle, TEXTS[:6], batch_size=2, **options)
 
 
 def test_nothing_gives_nothing(bundle):

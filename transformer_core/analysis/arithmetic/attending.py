@@ -1,6 +1,6 @@
 """The arithmetic of attention: projections, scores, masks, softmax and mixture.
 
-Vaswani et al. 2017, section 3.2; additive scores: Bahdanau et al. 2015, appendix A.1.2. Read next: changing.py.
+Vaswani et al. 2017, section 3.2; additive scores: Bahdanau et al. 2015, appendix A.1.2. Read next: recurring.py.
 """
 
 import math

@@ -47,7 +47,7 @@ def _row(run: Pass, scope: str, letter: str, picks: str, matrix: Tensor) -> Step
 
 def token_embedding(run: Pass, scope: str) -> Step:
     """A row of the embedding matrix."""
-    return _row(run, scope, "E", "token_ids", run.module(f"{scope}.token").weight)
+    return _row(run, scope, "E", "token_ids", run.token_matrix(scope))
 
 
 def segment_embedding(run: Pass, scope: str) -> Step:

@@ -10,6 +10,7 @@ from transformer_core.analysis.arithmetic.beginning import same
 from transformer_core.analysis.arithmetic.flow import Pass
 from transformer_core.analysis.arithmetic.step import Step, Sum, matrix_product
 from transformer_core.models import Bert
+from transformer_core.models.recurrent import Seq2Seq
 
 
 def memory(run: Pass, scope: str) -> Step:
@@ -69,7 +70,8 @@ def logits(run: Pass, scope: str) -> Step:
     if isinstance(run.model, Bert):
         source, proj = "mlm_head.transformed", run.model.mlm_head.output.proj
     else:
-        source, proj = run.leaving("decoder"), run.module("output").proj
+        source = "decoder.readout" if isinstance(run.model, Seq2Seq) else run.leaving("decoder")
+        proj = run.module("output").proj
     return linear(run[source], proj, (r"x_{<i>}", "E^\\top", "b"), {"x": source})
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformer_core.checkpoints import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models import Gpt, Translation
+from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import Edit, capture
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace, matches
@@ -58,6 +59,11 @@ class Pass:
         path = re.sub(r"\blayer(\d+)", r"stack.layers.\1", path).replace("final_norm", "stack.final_norm")
         return self.model.get_submodule(path)
 
+    def token_matrix(self, scope: str) -> Tensor:
+        """Return the matrix that the embedding of this scope looks its ids up in: (vocab, d_model)."""
+        shared = isinstance(self.model, Seq2Seq)
+        return self.module("embedding" if shared else f"{scope}.token").weight
+
     def embedded(self, stack: str) -> str:
         """Name what leaves the embedding."""
         return f"{stack}.embedding.norm.normalized" if self.config.embedding_norm else f"{stack}.embedding.residual"
@@ -92,10 +98,10 @@ class Pass:
             returns: broadcastable to (batch, head, query_pos, key_pos); None where nothing is hidden
         """
         stack, pad_id = scope.partition(".")[0], self.config.pad_id
-        cross = scope.endswith("cross_attention")
+        cross = scope.endswith(("cross_attention", "alignment"))
         ids = self.ids["encoder" if cross else stack]
         allowed = torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
-        if self.config.starts_with_pad and stack == "decoder" and not cross:
+        if not cross and stack == "decoder" and self.config.starts_with_pad:
             allowed[:, 0] = True
         allowed = allowed[:, None, None, :]
         if stack == "decoder" and not cross and self.config.causal:
@@ -110,10 +116,10 @@ def pass_through(
     segment_ids: Tensor | None = None,
     edits: Mapping[str, Edit] | None = None,
 ) -> Pass:
-    """Run a classifier, a translation, a BERT or a GPT and record everything.
+    """Run any model that reads ids and record everything.
 
     Args:
-        inputs: ids (batch, pos); of a translation the source's and the target's.
+        inputs: ids (batch, pos); of a model that translates the source's and the target's.
         segment_ids: (batch, pos), for a model that has segments.
         edits: as of capture.
 
@@ -136,16 +142,17 @@ def read_through(
     """Run a bundle's model over one text and record everything.
 
     Args:
-        target_ids: what the decoder of a translation reads, the start first.
+        target_ids: what the decoder of a model that translates reads, the start first.
         edits: as of capture.
 
     Raises:
         ValueError: the bundle translates and there is no target, or the other way round; or as capture.
     """
     model = bundle.model
-    if isinstance(model, Translation) and not target_ids:
-        raise ValueError(f"bundle={bundle.name!r} is a translation, which reads two texts; it must read one")
-    if target_ids and not isinstance(model, Translation):
+    translates = isinstance(model, Translation | Seq2Seq)
+    if translates and not target_ids:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which reads two texts; it must read one")
+    if target_ids and not translates:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which reads no target_ids")
     device = next(model.parameters()).device
     ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)

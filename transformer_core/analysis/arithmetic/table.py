@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from transformer_core.analysis.arithmetic import attending, beginning, changing, ending, placing
+from transformer_core.analysis.arithmetic import aligning, attending, beginning, changing, ending, placing, recurring
 from transformer_core.analysis.arithmetic.flow import Pass, read_through
 from transformer_core.analysis.arithmetic.step import Cell, Index, Step
 from transformer_core.analysis.arithmetic.writing import apart, entry, greatest, number
@@ -38,6 +38,10 @@ def _output(run: Pass, scope: str) -> Step:
     return (changing.feed_forward_output if scope.endswith("feed_forward") else attending.joined_output)(run, scope)
 
 
+def _scores(run: Pass, scope: str) -> Step:
+    return (aligning.scores if scope.endswith("alignment") else attending.scores)(run, scope)
+
+
 RULES: dict[str, Rule] = {
     "token_ids": Rule("t", beginning.token_ids),
     "segment_ids": Rule("s", beginning.segment_ids),
@@ -55,7 +59,7 @@ RULES: dict[str, Rule] = {
     "rotated_query": Rule("q'", placing.rotated_query),
     "rotated_key": Rule("k'", placing.rotated_key),
     "position_bias": Rule("b", placing.position_bias),
-    "scores": Rule("S", attending.scores),
+    "scores": Rule("S", _scores),
     "masked_scores": Rule("S'", attending.masked_scores),
     "weights": Rule("A", attending.weights),
     "heads": Rule("z", attending.heads),
@@ -69,6 +73,19 @@ RULES: dict[str, Rule] = {
     "transformed": Rule("u", ending.transformed),
     "logits": Rule(r"\ell", ending.logits),
     "class_logits": Rule("c", ending.class_logits),
+    "reset_gate": Rule("r", recurring.gate("reset_gate")),
+    "update_gate": Rule("z", recurring.gate("update_gate")),
+    "candidate": Rule("n", recurring.candidate),
+    "input_gate": Rule("i", recurring.gate("input_gate")),
+    "forget_gate": Rule("f", recurring.gate("forget_gate")),
+    "output_gate": Rule("o", recurring.gate("output_gate")),
+    "cell": Rule("c", recurring.cell),
+    "hidden": Rule("h", recurring.hidden),
+    "annotations": Rule("m", aligning.annotations),
+    "summary": Rule("u", aligning.summary),
+    "start": Rule("s", aligning.start),
+    "context": Rule("a", aligning.context),
+    "readout": Rule("t", aligning.readout),
 }
 
 

@@ -56,24 +56,57 @@ def word_alignment(
     Raises:
         ValueError: the bundle is of another kind or has no attention, or its tokenizer has no [BOS] and [EOS].
     """
+    if isinstance(bundle.model, Seq2Seq) and bundle.model.config.attention is None:
+        raise ValueError(f"bundle={bundle.name!r} has attention=None, so that it looks nowhere; it must have attention")
+    source = _source_of(bundle, text, n_tokens)
+    if target is None:
+        written = source.written(most)
+    else:
+        special = (source.bos_id, source.eos_id)
+        written = [id_ for id_ in bundle.tokenizer.encode(target, max_len=most).ids if id_ not in special]
+        written = [*written, source.eos_id]
+    return _looked_at(bundle, source.ids, source.labels, source.bos_id, written)
+
+
+def words_read(*, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS) -> tuple[int, ...]:
+    """Translate a sentence greedily and return what the decoder read: the start, then every word but the last.
+
+    Args:
+        bundle: a seq2seq or a translation.
+        n_tokens: how many tokens of the text are read at most.
+        most: tokens that are written at most.
+
+    Raises:
+        ValueError: the bundle is of another kind, or its tokenizer has no [BOS] and [EOS].
+    """
+    source = _source_of(bundle, text, n_tokens)
+    return (source.bos_id, *source.written(most)[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    model: Seq2Seq | Translation
+    labels: tuple[str, ...]
+    ids: torch.Tensor  # (1, source_pos)
+    bos_id: int
+    eos_id: int
+
+    def written(self, most: int) -> list[int]:
+        """Return a translation written greedily, in ids."""
+        steps = greedy(self.model, self.ids, bos_id=self.bos_id, eos_id=self.eos_id, most=most)  # type: ignore[arg-type]
+        return [step.token_id for step in steps]
+
+
+def _source_of(bundle: Bundle, text: str, n_tokens: int) -> _Source:
     model, tokenizer = bundle.model, bundle.tokenizer
     if not isinstance(model, Seq2Seq | Translation):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq or a translation")
-    if isinstance(model, Seq2Seq) and model.config.attention is None:
-        raise ValueError(f"bundle={bundle.name!r} has attention=None, so that it looks nowhere; it must have attention")
     bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
     if bos_id is None or eos_id is None:
         raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] and [EOS]; it must have both")
     encoding = tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
     source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
-    if target is None:
-        steps = greedy(model, source_ids, bos_id=bos_id, eos_id=eos_id, most=most)  # type: ignore[arg-type]
-        written = [step.token_id for step in steps]
-    else:
-        special = (bos_id, eos_id)
-        written = [id_ for id_ in tokenizer.encode(target, max_len=most).ids if id_ not in special]
-        written = [*written, eos_id]
-    return _looked_at(bundle, source_ids, encoding.labels, bos_id, written)
+    return _Source(model, encoding.labels, source_ids, bos_id, eos_id)
 
 
 def _looked_at(

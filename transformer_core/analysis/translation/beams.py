@@ -3,13 +3,13 @@
 Sutskever et al. 2014, section 3.2; length penalty: Wu et al. 2016, eq. 14. Read next: widths.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from transformer_core.analysis.translation.writing import reader_of
+from transformer_core.analysis.translation.writing import Reader, reader_of
 from transformer_core.checkpoints import Bundle
 from transformer_core.generation import BeamStep, Hypothesis, beam_search, ranked
 from transformer_core.generation.candidates import penalty
@@ -84,18 +84,21 @@ def beam_tree(
         ValueError: as reader_of and beam_search.
     """
     reader = reader_of(bundle, text, n_tokens)
-    steps = list(
-        beam_search(
-            reader.model,
-            reader.source_ids,
-            width=width,
-            bos_id=reader.bos_id,
-            eos_id=reader.eos_id,
-            most=min(most, reader.most),
-            length_penalty=length_penalty,
-        )
-    )
+    steps = list(steps_of(reader, width=width, length_penalty=length_penalty, most=most))
     return tree_of(bundle, reader.encoding.labels, steps, reader.eos_id, length_penalty)
+
+
+def steps_of(reader: Reader, *, width: int, length_penalty: float, most: int) -> Iterator[BeamStep]:
+    """Search for a translation of what was read; arguments as of beam_tree."""
+    return beam_search(
+        reader.model,
+        reader.source_ids,
+        width=width,
+        bos_id=reader.bos_id,
+        eos_id=reader.eos_id,
+        most=min(most, reader.most),
+        length_penalty=length_penalty,
+    )
 
 
 def tree_of(

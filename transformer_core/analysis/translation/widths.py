@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.translation.beams import ranking_of
+from transformer_core.analysis.translation.beams import ranking_of, steps_of
 from transformer_core.analysis.translation.writing import reader_of
 from transformer_core.checkpoints import Bundle
-from transformer_core.generation import beam_search, best_of
+from transformer_core.generation import best_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +43,7 @@ def best_by_width(
     """
     reader = reader_of(bundle, text, n_tokens)
     best = [
-        best_of(
-            beam_search(
-                reader.model,
-                reader.source_ids,
-                width=width,
-                bos_id=reader.bos_id,
-                eos_id=reader.eos_id,
-                most=min(most, reader.most),
-                length_penalty=length_penalty,
-            )
-        )
+        best_of(steps_of(reader, width=width, length_penalty=length_penalty, most=most))
         for width in range(1, widest + 1)
     ]
     found = ranking_of(bundle, best, length_penalty)

@@ -1,0 +1,57 @@
+"""Every tensor of a recurrent model lies under the glass, as those of a Transformer do."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.asking import ask
+from pages.ui.language import plain
+from pages.ui.models import open_bundle
+from tests.pages.running import run, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.arithmetic import read_through, tensor_of
+from transformer_core.analysis.before.alignments import words_read
+from transformer_core.checkpoints import Bundle
+
+MODEL, TEXT = "seq2seq-en-fr", "A man sleeps."
+
+
+@pytest.fixture
+def bundle() -> Bundle:
+    """Return the shipped recurrent model."""
+    return open_bundle(MODEL)
+
+
+def before(**query: str) -> AppTest:
+    """Open the page with the glass open."""
+    return run("before", model=MODEL, text=TEXT, glass_open="true", **query)
+
+
+def look_at(app: AppTest, name: str, cell: str | None = None) -> str:
+    """Put a tensor of the page under the glass and return all that is told."""
+    app.query_params["glass"] = name
+    if cell is not None:
+        app.query_params["glass_cell"] = cell
+    assert not app.run().exception
+    return told(app)
+
+
+def test_every_part_of_the_model_lies_under_the_glass(bundle: Bundle) -> None:
+    read = words_read(bundle=bundle, text=TEXT, n_tokens=32)
+    trace = read_through(bundle, bundle.tokenizer.encode(TEXT), target_ids=read).trace
+    last_of_each = {name.rpartition(".")[0]: name for name in trace}
+    assert {"encoder", "encoder.forward", "encoder.backward", "decoder", "decoder.alignment", ""} == set(last_of_each)
+    for name in last_of_each.values():
+        found = look_at(before(before_part="vector"), name)
+        assert f"`{name}`" in found
+        assert "Recomputed in float64" in found
+
+
+def test_the_target_stands_on_one_side_and_the_source_on_the_other(bundle: Bundle) -> None:
+    found = look_at(before(before_part="look"), "decoder.alignment.weights", "1.2")
+    encoding = bundle.tokenizer.encode(TEXT)
+    asked = {"bundle": bundle, "text": TEXT, "n_tokens": len(encoding)}
+    read = ask(words_read, **asked)
+    assert plain(bundle.tokenizer.labels_of(read.value)[1]) in found
+    assert plain(encoding.labels[2]) in found
+    tensor = ask(tensor_of, **asked, name="decoder.alignment.weights", target_ids=read.value)
+    repeats(tensor.script, tensor.arrays)
