@@ -18,6 +18,7 @@ from pages.ui.url import choose, set_choice
 from transformer_core.archives import MB
 from transformer_core.checkpoints import BundleError, load
 from transformer_core.open_checkpoints import SUPPORTED
+from transformer_core.opened.fetching import MOST_BYTES as MOST_FETCHED
 from transformer_core.opened.fetching import MOST_SECONDS, Fetching, NoHubError
 from transformer_core.opened.shelf import LONGEST_NAME, MOST_BYTES, MOST_MODELS, Opened, name_from
 from transformer_core.opened.unpacking import MOST_PACKED
@@ -84,7 +85,7 @@ def _from_hub() -> None:
         key=_key("hub"),
         max_chars=LONGEST_ASKED,
         placeholder="sentence-transformers/all-MiniLM-L6-v2",
-        help=section("my_model", "hub"),
+        help=section("my_model", "hub").format(most=MOST_FETCHED >> 30),
     )
     asked = (asked or "").strip().removeprefix("hf:")
     name = _choose_name(name_from(asked), asked) if asked else ""
