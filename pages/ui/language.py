@@ -11,6 +11,7 @@ import polib
 import streamlit as st
 
 ASSETS = Path(__file__).parents[2] / "assets"
+WORD_JOINER = "\u2060"
 LANGUAGES = {"en": "English", "zh": "中文"}
 
 
@@ -48,8 +49,12 @@ def t(key: str, **values: object) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text that Markdown shows as it is: no link, no picture, no colour."""
-    return re.sub(r"([\\`*_{}\[\]()#!|<>~$:&])", r"\\\1", text)
+    """Return text that Markdown shows as it is: no picture, no colour, and no link, not even of a bare address.
+
+    An address is found after escapes are undone; a word joiner, which has no width, is put in so that it is not.
+    """
+    unlinked = re.sub(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", WORD_JOINER, text, flags=re.IGNORECASE)
+    return re.sub(r"([\\`*_{}\[\]()#!|<>~$:&])", r"\\\1", unlinked)
 
 
 def section(page: str, name: str) -> str:

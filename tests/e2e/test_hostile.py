@@ -57,3 +57,10 @@ def test_no_stack_trace_reaches_the_reader(page: Page, address: str) -> None:
     wait_painted(page, f"0.0|{TEXT}")
     expect(page.get_by_text("Traceback")).to_have_count(0)
     expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_an_address_that_was_typed_is_no_link(page: Page, address: str) -> None:
+    addresses = "see http://e.vil/a www.e.vil me@e.vil [l](http://e.vil)"
+    visit(page, address, "encoder", text=addresses, encoder_part="edit", encoder_other=f"{addresses} again")
+    expect(page.get_by_test_id("stMain").get_by_text("e.vil").first).to_be_visible()
+    assert page.locator("[data-testid=stMain] a[href*=vil]").count() == 0
