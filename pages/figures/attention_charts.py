@@ -51,9 +51,7 @@ def entropy_bars(nats: np.ndarray, bounds: np.ndarray, labels: tuple[str, ...], 
         .encode(x=_across(words, labels), y="bound:Q")
     )
     line = alt.Chart(records(greatest=[greatest], word=[words["greatest"]])).encode(y="greatest:Q")
-    text = line.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=HUES["residual"]).encode(
-        x=alt.value(0), text="word:N"
-    )
+    text = line.mark_text(align="left", baseline="bottom", dx=4, dy=-3).encode(x=alt.value(0), text="word:N")
     return alt.layer(bars, steps, text).properties(width="container", height=HEIGHT)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pages.figures.before import numbered
 from pages.figures.charts import HUES, Chart, records
 
-LINE = 22
+LINE, FOOT = 22, 56  # px: of a bar with its gap, and of the axis below
 MOST_UPRIGHT = 40
 HUES_OF_SERIES = (HUES["query"], HUES["positions"])
 
@@ -28,10 +28,10 @@ def kept_bars(tokens: Sequence[str], kept: np.ndarray, said: Mapping[str, str]) 
     names = numbered(tokens)
     data = records(word=list(names), kept=kept)
     y = alt.Y("word:N", sort=list(names), title=None).axis(
-        labelLimit=130, labelFontSize=13, labelOverlap=False, ticks=False
+        labelLimit=130, labelFontSize=13, labelOverlap=False, labelFlush=False, ticks=False
     )
     x = alt.X("kept:Q", title=said["kept"], scale=alt.Scale(domain=[0, 1.12]))
-    x = x.axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
+    x = x.axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], labelFlush=False)
     tooltip = [
         alt.Tooltip("word:N", title=said["word"]),
         alt.Tooltip("kept:Q", title=said["kept"], format=".2%"),
@@ -41,7 +41,7 @@ def kept_bars(tokens: Sequence[str], kept: np.ndarray, said: Mapping[str, str]) 
     numbers = base.mark_text(align="left", dx=5, fontSize=12, color=HUES["residual"]).encode(
         text=alt.Text("kept:Q", format=".0%")
     )
-    return alt.layer(bars, numbers).properties(width="container", height=LINE * len(names) + 10)
+    return alt.layer(bars, numbers).properties(width="container", height=LINE * len(names) + FOOT)
 
 
 def word_bars(

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
-from pages.figures.gpt import CHANCE, REST, distinct, expected_bars
+from pages.figures.charts import DASHES, HUES, INK, PALETTE, Chart, records
+from pages.figures.gpt import CHANCE, distinct, expected_bars
 from pages.figures.gpt_lens import lens_board, stage_names
 
 Words = Mapping[str, str]
 BAR, ROW, AROUND = 30, 36, 90
 MOST_LABELS = 36
+QUARTERS = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1])
 
 
 def numbered(labels: Sequence[str], places: Sequence[int]) -> list[str]:
@@ -88,9 +89,7 @@ def each_chart(
     hue = alt.Scale(domain=list(kinds.values()), range=[HUES["value"], HUES["key"]])
     base = alt.Chart(data).encode(
         x=token_axis(names, words["axis_token"]),
-        y=alt.Y(
-            "chance:Q", title=words["axis_probability"], scale=alt.Scale(domain=[0, 1.08]), axis=alt.Axis(format="~%")
-        ),
+        y=alt.Y("chance:Q", title=words["axis_probability"], scale=alt.Scale(domain=[0, 1.08]), axis=QUARTERS),
         tooltip=[
             alt.Tooltip("token:N", title=words["axis_token"]),
             alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"]),
@@ -101,7 +100,7 @@ def each_chart(
     )
     legend = alt.Legend(orient="top", labelLimit=400)
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=alt.Color("kind:N", scale=hue, title=None, legend=legend))
-    text = base.mark_text(dy=-8, fontSize=12, color=REST).encode(text="said:N")
+    text = base.mark_text(dy=-8, fontSize=12, color=INK).encode(text="said:N")
     return alt.layer(bars, text).properties(width="container", height=340)
 
 
@@ -135,7 +134,7 @@ def follow_chart(
     words: Words,
     *,
     true_word: int | None,
-    settled: int,
+    settled: int | None,
 ) -> Chart:
     """Draw the probability of some words from stage to stage, and the stage from which the answer leads to the end.
 
@@ -145,7 +144,7 @@ def follow_chart(
     Args:
         words: axis_stage, axis_probability, embedding, layer, true_mark, settled, rank, word.
         true_word: the place of the true word among them; its name has a mark.
-        settled: the stage.
+        settled: the stage; None where it shall not be told.
     """
     names = distinct(words_followed)
     if true_word is not None:
@@ -175,7 +174,7 @@ def follow_chart(
         .encode(
             x=across,
             y=alt.Y(
-                "chance:Q", title=words["axis_probability"], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~%")
+                "chance:Q", title=words["axis_probability"], scale=alt.Scale(zero=True), axis=alt.Axis(format="~%")
             ),
             color=alt.Color("word:N", scale=alt.Scale(domain=names, range=hues), title=words["word"], legend=legend),
             strokeDash=alt.StrokeDash("word:N", scale=alt.Scale(domain=names, range=dashes), title=words["word"]),
@@ -187,13 +186,18 @@ def follow_chart(
             ],
         )
     )
-    mark = alt.Chart(records(stage=[stages[settled]], label=[words["settled"]]))
+    layers = [lines] if settled is None else [*_mark(stages[settled], settled == 0, across, words["settled"]), lines]
+    return alt.layer(*layers).properties(width="container", height=340)
+
+
+def _mark(stage: str, first: bool, across: alt.X, said: str) -> tuple[alt.Chart, alt.Chart]:
+    mark = alt.Chart(records(stage=[stage], label=[said]))
     rule = mark.mark_rule(color=HUES["positions"], strokeWidth=2, strokeDash=[5, 4]).encode(x=across)
-    side = {"align": "left", "dx": 6} if settled == 0 else {"align": "right", "dx": -6}
+    side = {"align": "left", "dx": 6} if first else {"align": "right", "dx": -6}
     text = mark.mark_text(color=HUES["positions"], baseline="top", fontSize=12, **side).encode(
         x=across, y=alt.value(4), text="label:N"
     )
-    return alt.layer(rule, lines, text).properties(width="container", height=340)
+    return rule, text
 
 
 def _hues(count: int) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.bert import token_axis
-from pages.figures.charts import HUES, Chart, records
+from pages.figures.bert import QUARTERS, token_axis
+from pages.figures.charts import HUES, INK, Chart, records
 from pages.figures.gpt import REST
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_parts import Axis, Panel, Scale
@@ -32,13 +32,13 @@ def verdicts_chart(names: Sequence[str], follows: np.ndarray, words: Words) -> C
     data = records(case=list(names), share=follows.astype(float), usual=[place == 0 for place in range(len(names))])
     base = alt.Chart(data).encode(
         y=alt.Y("case:N", sort=None, scale=alt.Scale(domain=list(names)), title=None, axis=alt.Axis(labelLimit=330)),
-        x=alt.X("share:Q", title=words["axis_follows"], scale=alt.Scale(domain=[0, 1.1]), axis=alt.Axis(format="~%")),
+        x=alt.X("share:Q", title=words["axis_follows"], scale=alt.Scale(domain=[0, 1.1]), axis=QUARTERS),
         tooltip=["case:N", alt.Tooltip("share:Q", format=".3%", title=words["axis_follows"])],
     )
     bars = base.mark_bar(cornerRadiusEnd=3, height=20).encode(
         color=alt.condition("datum.usual", alt.value(GOES), alt.value(REST))
     )
-    text = base.mark_text(align="left", dx=5, color=REST, fontSize=12).encode(text=alt.Text("share:Q", format=".1%"))
+    text = base.mark_text(align="left", dx=5, color=INK, fontSize=12).encode(text=alt.Text("share:Q", format=".1%"))
     half = alt.Chart(records(share=[0.5])).mark_rule(color=REST, strokeDash=[4, 4]).encode(x="share:Q")
     return alt.layer(half, bars, text).properties(width="container", height=34 * len(names) + 60)
 
@@ -145,7 +145,7 @@ def lengths_chart(
         "side:N",
         scale=alt.Scale(domain=list(sides), range=["circle", "square"]),
         title=None,
-        legend=alt.Legend(orient="top"),
+        legend=alt.Legend(orient="top", symbolFillColor=INK, symbolStrokeColor=INK, labelLimit=300),
     )
     points = base.mark_point(filled=True, size=70).encode(shape=shape)
     return alt.layer(base.mark_line(strokeWidth=1.5), points).properties(width="container", height=330)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.bert import numbered, token_axis
-from pages.figures.charts import HUES, Chart, records
+from pages.figures.bert import QUARTERS, numbered, token_axis
+from pages.figures.charts import HUES, INK, Chart, records
 from pages.figures.gpt import REST
 
 Words = Mapping[str, str]
@@ -32,7 +32,8 @@ def shares_chart(names: Sequence[str], shares: np.ndarray, expected: Sequence[fl
         words: axis_share, expected, and fate_NAME of each.
     """
     shown = [words[f"fate_{name}"] for name in names]
-    data = records(fate=shown, share=shares.astype(float), expected=expected)
+    further = np.maximum(shares, expected).astype(float)  # the number stands clear of the tick
+    data = records(fate=shown, share=shares.astype(float), expected=expected, further=further)
     hue = alt.Scale(domain=shown, range=[HUES_OF_FATES[name] for name in names])
     base = alt.Chart(data).encode(
         y=alt.Y("fate:N", sort=None, scale=alt.Scale(domain=shown), title=None, axis=alt.Axis(labelLimit=260)),
@@ -42,13 +43,13 @@ def shares_chart(names: Sequence[str], shares: np.ndarray, expected: Sequence[fl
             alt.Tooltip("expected:Q", format=".0%", title=words["expected"]),
         ],
     )
-    across = alt.X("share:Q", title=words["axis_share"], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~%"))
+    across = alt.X("share:Q", title=words["axis_share"], scale=alt.Scale(domain=[0, 1]), axis=QUARTERS)
     bars = base.mark_bar(height=20, cornerRadiusEnd=3).encode(
         x=across, color=alt.Color("fate:N", scale=hue, legend=None)
     )
     ticks = base.mark_tick(color=HUES["positions"], thickness=3, size=30).encode(x="expected:Q")
-    text = base.mark_text(align="left", dx=8, color=REST, fontSize=12).encode(
-        x=across, text=alt.Text("share:Q", format=".1%")
+    text = base.mark_text(align="left", dx=8, color=INK, fontSize=12).encode(
+        x="further:Q", text=alt.Text("share:Q", format=".1%")
     )
     return alt.layer(bars, ticks, text).properties(width="container", height=36 * len(names) + 60)
 

@@ -30,6 +30,7 @@ HUES = {
 }
 PALETTE = ("#3b76d4", "#d97614", "#2a9456", "#8a55d0", "#c23b75", "#1f9aa8", "#8d7a63", "#b59a00")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (3, 5), (1, 3))
+INK = alt.expr("luminance(background) < 0.3 ? '#ece9f3' : '#3a3346'")  # of what is written on a chart's ground
 FONT = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif'
 WIDTH_OF_FILES = 720
 DRAW = """
@@ -62,14 +63,20 @@ def _or_gap(value: Any) -> Any:
 
 def specification(chart: Chart) -> dict[str, Any]:
     """Return the chart in Vega-Lite, for a page that has a theme of its own; tests check it against the schema."""
-    return chart.to_dict(validate=False)
+    return _inked(chart.to_dict(validate=False))
+
+
+def _inked(specification: dict[str, Any]) -> dict[str, Any]:
+    """Return it with words that have no colour of their own in one that can be read on a light and on a dark ground."""
+    config = specification.setdefault("config", {})
+    config["text"] = {"color": INK.to_dict()} | config.get("text", {})
+    return specification
 
 
 def _for_files(chart: Chart) -> dict[str, Any]:
-    specification = chart.to_dict()
+    specification = _inked(chart.to_dict())
     _fixed_width(specification)
-    config = specification.setdefault("config", {})
-    config |= {"font": FONT, "background": "#ffffff"}
+    specification["config"] |= {"font": FONT, "background": "#ffffff"}
     return specification
 
 

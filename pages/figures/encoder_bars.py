@@ -12,6 +12,7 @@ from pages.figures.charts import HUES, PALETTE, Chart, records
 
 HEIGHT = 330
 MOST_NAMED = 48
+BARS_IN_HEIGHT = 5  # the longest bar of counts takes this part of the height
 
 
 def product_bars(products: np.ndarray, bias: float, words: Mapping[str, str]) -> Chart:
@@ -39,7 +40,7 @@ def product_bars(products: np.ndarray, bias: float, words: Mapping[str, str]) ->
                 "does:N",
                 title=None,
                 scale=alt.Scale(domain=sides, range=[PALETTE[5], HUES["residual"]]),
-                legend=alt.Legend(orient="top", direction="horizontal"),
+                legend=alt.Legend(orient="top", direction="horizontal", labelLimit=320),
             ),
             tooltip=[
                 alt.Tooltip("name:N", title=words["coordinate"]),
@@ -92,7 +93,7 @@ def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Mapping[str, 
         "does:N",
         title=None,
         scale=alt.Scale(domain=[words["above"], words["below"]], range=[PALETTE[5], HUES["residual"]]),
-        legend=alt.Legend(orient="top", direction="horizontal"),
+        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=320),
     )
     bars = alt.Chart(records(token=names, value=values, does=does)).mark_bar()
     bars = bars.encode(
@@ -106,60 +107,72 @@ def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Mapping[str, 
 
 
 def reliability(found: Mapping[str, np.ndarray], here: float, words: Mapping[str, str]) -> Chart:
-    """Draw how often verdicts of each confidence are right, above how many there are of them.
+    """Draw how often verdicts of each confidence are right, over low bars of how many there are of them.
 
     Args:
         found: edges (bin + 1,), counts, confidence, accuracy, low and high, (bin,).
         here: the confidence on the typed sentence.
-        words: confidence, accuracy, count, perfect, here.
+        words: confidence, accuracy, count, here.
     """
     edges = np.asarray(found["edges"], dtype=float)
     rows = records(
         start=edges[:-1],
         end=edges[1:],
+        middle=(edges[:-1] + edges[1:]) / 2,
         count=found["counts"],
         sure=found["confidence"],
         right=found["accuracy"],
         low=found["low"],
         high=found["high"],
     )
-    across = alt.Scale(domain=[float(edges[0]), 1.0], nice=False)
-    shares = alt.Scale(domain=[0, 1])
-    percent = alt.Axis(format="%", minExtent=44)
-    base = alt.Chart(rows)
-    place = alt.X("sure:Q", title=None, scale=across, axis=alt.Axis(format="%"))
-    diagonal = alt.Chart(records(x=[float(edges[0]), 1.0], y=[float(edges[0]), 1.0])).mark_line(
+    base, across = alt.Chart(rows), alt.Scale(domain=[float(edges[0]), 1.0], nice=False)
+    axis = alt.Axis(format=".0%", values=edges.tolist(), labelFlush=False)
+
+    def at(name: str) -> alt.X:
+        return alt.X(f"{name}:Q", title=words["confidence"], scale=across, axis=axis)
+
+    up = alt.Y("right:Q", title=words["accuracy"], scale=alt.Scale(domain=[0, 1]))
+    up = up.axis(format=".0%", minExtent=44, grid=True)
+    diagonal = alt.Chart(records(sure=[float(edges[0]), 1.0], right=[float(edges[0]), 1.0])).mark_line(
         color=HUES["residual"], strokeDash=[5, 4]
     )
-    perfect = diagonal.encode(x=alt.X("x:Q", scale=across, title=None), y=alt.Y("y:Q", scale=shares))
-    bars = base.mark_rule(color=HUES["query"], strokeWidth=2).encode(
-        x=place, y=alt.Y("low:Q", scale=shares), y2="high:Q"
-    )
-    points = base.mark_point(filled=True, size=110, color=HUES["query"], opacity=1).encode(
-        x=place,
-        y=alt.Y("right:Q", title=words["accuracy"], scale=shares, axis=percent),
-        tooltip=[
-            alt.Tooltip("sure:Q", format=".1%", title=words["confidence"]),
-            alt.Tooltip("right:Q", format=".1%", title=words["accuracy"]),
-            alt.Tooltip("low:Q", format=".1%"),
-            alt.Tooltip("high:Q", format=".1%"),
-            alt.Tooltip("count:Q", title=words["count"]),
-        ],
-    )
     own = alt.Chart(records(here=[here], word=[words["here"]]))
-    rule = own.mark_rule(color=HUES["key"], strokeDash=[2, 2]).encode(x=alt.X("here:Q", scale=across))
-    name = own.mark_text(align="right", dx=-5, baseline="top", color=HUES["key"]).encode(
-        x=alt.X("here:Q", scale=across), y=alt.value(4), text="word:N"
+    side = "right" if here > edges[[0, -1]].mean() else "left"
+    verdicts = alt.layer(
+        diagonal.encode(x=at("sure"), y=up),
+        own.mark_rule(color=HUES["key"], strokeDash=[2, 2]).encode(x=at("here")),
+        base.mark_rule(color=HUES["query"], strokeWidth=2).encode(x=at("sure"), y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_point(filled=True, size=110, color=HUES["query"], opacity=1).encode(
+            x=at("sure"), y=up, tooltip=_bin_tooltips(words)
+        ),
+        own.mark_text(align=side, dx=-5 if side == "right" else 5, baseline="top", color=HUES["key"]).encode(
+            x=at("here"), y=alt.value(4), text="word:N"
+        ),
     )
-    upper = alt.layer(perfect, rule, bars, points, name).properties(width="container", height=HEIGHT)
-    axis = alt.X("start:Q", title=words["confidence"], scale=across, axis=alt.Axis(format="%"))
-    up = alt.Y("count:Q", title=words["count"], axis=alt.Axis(minExtent=44, tickCount=3))
-    counts = base.mark_bar(color=HUES["residual"], stroke="white", strokeWidth=1).encode(
-        x=axis, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
+    chart = alt.layer(_counts(base, at("start"), at("middle"), int(np.max(found["counts"])), words), verdicts)
+    return chart.resolve_scale(y="independent").properties(width="container", height=HEIGHT + 40)
+
+
+def _bin_tooltips(words: Mapping[str, str]) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("sure:Q", format=".1%", title=words["confidence"]),
+        alt.Tooltip("right:Q", format=".1%", title=words["accuracy"]),
+        alt.Tooltip("low:Q", format=".1%"),
+        alt.Tooltip("high:Q", format=".1%"),
+        alt.Tooltip("count:Q", title=words["count"]),
+    ]
+
+
+def _counts(
+    base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Mapping[str, str]
+) -> alt.LayerChart | alt.FacetChart:
+    """Draw the counts as bars that take a part of the height, on an axis of their own at the right."""
+    axis = alt.Axis(orient="right", values=[0, most], grid=False)
+    up = alt.Y(
+        "count:Q", title=words["count"], scale=alt.Scale(domain=[0, BARS_IN_HEIGHT * most], nice=False), axis=axis
     )
-    middle = base.transform_calculate(middle="(datum.start + datum.end) / 2")
-    numbers = middle.mark_text(dy=-7, color=HUES["residual"]).encode(
-        x=alt.X("middle:Q", scale=across), y="count:Q", text="count:Q"
+    bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
+        x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
     )
-    lower = alt.layer(counts, numbers).properties(width="container", height=90)
-    return alt.vconcat(upper, lower, spacing=6)
+    numbers = base.mark_text(dy=-7, color=HUES["residual"]).encode(x=middle, y=up, text="count:Q")
+    return alt.layer(bars, numbers)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.charts import HUES, INK, PALETTE, Chart, records
 from pages.figures.gpt_text import shortened
 
 Words = Mapping[str, str]
@@ -51,7 +51,7 @@ def expected_bars(
     values = probabilities.astype(float).tolist()
     if came is not None:
         label, chance, rank = came
-        names, kinds, values = [*names, f"{rank} · {shortened(label)}"], [*kinds, words["came"]], [*values, chance]
+        names, kinds, values = [*names, f"{rank:,} · {shortened(label)}"], [*kinds, words["came"]], [*values, chance]
     names, kinds = [*names, words["rest"]], [*kinds, words["others"]]
     values.append(rest - (came[1] if came is not None else 0.0))
     data = records(token=names, chance=[max(0.0, value) for value in values], kind=kinds)
@@ -70,9 +70,7 @@ def expected_bars(
         legend=alt.Legend(orient="top", direction="horizontal", labelLimit=300),
     )
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=colour)
-    numbers = base.mark_text(align="left", dx=4, color=REST, fontSize=12).encode(
-        text=alt.Text("chance:Q", format=".1%")
-    )
+    numbers = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(text=alt.Text("chance:Q", format=".1%"))
     return alt.layer(bars, numbers).properties(width="container", height=ROOM + BAR * len(names))
 
 
@@ -100,7 +98,7 @@ def redrawn_bars(
         before, after, kept: (top,)
 
     Args:
-        rest: of all other tokens, before and after.
+        rest: of all other tokens, before and after; they are cut where the second is exactly 0.
         words: probability, rest, before, after, cut.
         chosen: the token that was written, whose name has a mark.
     """
@@ -108,7 +106,7 @@ def redrawn_bars(
     if chosen is not None:
         names[chosen] = f"▸ {names[chosen]}"
     names.append(words["rest"])
-    own = [words["before"] if keeps else words["cut"] for keeps in kept] + [words["before"]]
+    own = [words["before"] if keeps else words["cut"] for keeps in [*kept, rest[1] > 0]]
     kinds = [*own, *[words["after"]] * len(names)]
     values = np.array([*before, rest[0], *after, rest[1]], dtype=float)
     sides = np.repeat(["1", "2"], len(names)).tolist()
@@ -129,7 +127,7 @@ def redrawn_bars(
     colour = alt.Color("kind:N", title=None, scale=hue, legend=alt.Legend(orient="top", labelLimit=300))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(color=colour)
     above_zero = base.transform_filter(alt.datum.chance > 0)
-    numbers = above_zero.mark_text(align="left", dx=4, color=REST, fontSize=11).encode(
+    numbers = above_zero.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(
         text=alt.Text("chance:Q", format=".1%")
     )
     return alt.layer(bars, numbers).properties(width="container", height=ROOM + 34 * len(names))

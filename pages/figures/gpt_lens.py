@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, Chart, records
+from pages.figures.charts import HUES, INK, Chart, records
 from pages.figures.gpt import CHANCE, REST
 from pages.figures.gpt_text import DARK, PLACE, WHITE, shortened
 
@@ -124,25 +124,45 @@ def chance_by_stage(chance: np.ndarray, words: Mapping[str, str]) -> Chart:
 
 
 def rank_by_stage(rank: np.ndarray, words: Mapping[str, str]) -> Chart:
-    """Draw the answer's rank among all tokens from stage to stage, on an axis of logarithms.
+    """Draw the answer's rank among all tokens from stage to stage as points, on an axis of logarithms.
 
     Shapes:
         rank: (stage,), from 1
 
     Args:
-        words: answer_rank, embedding, layer.
+        words: rank_axis, embedding, layer.
     """
-    scale = alt.Scale(type="symlog", domain=[0, 1.5 * float(rank.max())])
-    bare = alt.Axis(labels=False, ticks=False, grid=False)
-    across = alt.X("value:Q", title=words["answer_rank"], scale=scale, axis=bare)
-    return _by_stage(rank, across, REST, ",d", words)
+    most = float(rank.max())
+    powers = [10.0**power for power in range(len(str(int(most))) + 1)]
+    scale = alt.Scale(type="log", domain=[0.9, max(10.0, 2 * most)], nice=False)
+    axis = alt.Axis(values=powers, format=",d")
+    across = alt.X("value:Q", title=words["rank_axis"], scale=scale, axis=axis)
+    return _by_stage(rank, across, REST, ",d", words, points=True)
 
 
-def _by_stage(values: np.ndarray, across: alt.X, hue: str, form: str, words: Mapping[str, str]) -> Chart:
+def bits_by_stage(bits: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw the mean surprisal of a text from stage to stage.
+
+    Shapes:
+        bits: (stage,)
+
+    Args:
+        words: bits, embedding, layer.
+    """
+    scale = alt.Scale(domain=[0, 1.12 * float(bits.max())])
+    across = alt.X("value:Q", title=words["bits"], scale=scale, axis=alt.Axis(tickCount=6))
+    return _by_stage(bits, across, CHANCE, ".2f", words)
+
+
+def _by_stage(
+    values: np.ndarray, across: alt.X, hue: str, form: str, words: Mapping[str, str], *, points: bool = False
+) -> Chart:
     stages = stage_names(len(values), words)
     up = alt.Y("stage:N", sort=None, scale=alt.Scale(domain=stages[::-1]), title=None, axis=_stage_axis())
     tooltip = ["stage:N", alt.Tooltip("value:Q", format=form)]
     base = alt.Chart(records(stage=stages, value=values)).encode(x=across, y=up, tooltip=tooltip)
-    bars = base.mark_bar(color=hue, cornerRadiusEnd=2)
-    numbers = base.mark_text(align="left", dx=4, color=REST).encode(text=alt.Text("value:Q", format=form))
-    return alt.layer(bars, numbers).properties(width="container", height=70 + 26 * len(stages))
+    marks = base.mark_point(color=hue, filled=True, size=110) if points else base.mark_bar(color=hue, cornerRadiusEnd=2)
+    numbers = base.mark_text(align="left", dx=9 if points else 4, color=INK).encode(
+        text=alt.Text("value:Q", format=form)
+    )
+    return alt.layer(marks, numbers).properties(width="container", height=70 + 26 * len(stages))

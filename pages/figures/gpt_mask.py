@@ -27,6 +27,8 @@ def moved_board(
 ) -> MatrixFigure:
     """Draw how far the residual stream moves at each stage and place, with the causal mask and, if given, without.
 
+    Differences grow by orders of magnitude from layer to layer, so that log2(1 + difference) is drawn; nothing stays 0.
+
     Shapes:
         masked, unmasked: (stage, pos)
 
@@ -37,6 +39,7 @@ def moved_board(
     stages = tuple(stage_names(len(masked), words))
     columns = tuple(old if old == new else f"{old} → {new}" for old, new in zip(before, after, strict=True))
     shown = {"masked": masked} if unmasked is None else {"masked": masked, "unmasked": unmasked}
+    shown = {name: np.log2(1.0 + values) for name, values in shown.items()}
     scale = Scale.of("count", *shown.values())
     panels = tuple(Panel(name, words[name], values, scale) for name, values in shown.items())
     return MatrixFigure(
@@ -62,7 +65,7 @@ def surprise_pairs(labels: Sequence[str], masked: np.ndarray, unmasked: np.ndarr
         masked, unmasked: (pos,), in bits; not a number for the first token
 
     Args:
-        words: token, bits, masked, unmasked.
+        words: token, bits (short: it runs beside the chart), masked, unmasked.
     """
     names = [words["masked"], words["unmasked"]]
     tokens = [f"{place} {shortened(label)}" for place, label in enumerate(labels)]
@@ -88,5 +91,5 @@ def surprise_pairs(labels: Sequence[str], masked: np.ndarray, unmasked: np.ndarr
             ),
             tooltip=["token:N", "way:N", alt.Tooltip("bits:Q", format=".3f", title=words["bits"])],
         )
-        .properties(width="container", height=260)
+        .properties(width="container", height=400)
     )

@@ -3,18 +3,20 @@
 Arrays come from transformer_core.analysis.gpt. Read next: gpt.py.
 """
 
+import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, Chart, records
+from pages.figures.charts import HUES, INK, Chart, records
 
 LINE = 92
 MOST_LETTERS = 18
 SURPRISE = ("#fdf0f5", "#f3b6cf", "#d8578f", "#8c1450")
-NEUTRAL, DARK, WHITE = "#dedbe3", "#1d1a26", "#ffffff"
+DARK, WHITE, OUTLINE = "#1d1a26", "#ffffff", "#8f8a99"
+DASH = [4, 3]
 ROW_HEIGHT, ROOM = 34, 108
 PLACE = "place"  # names the selection: how many tokens have been read before the token that was clicked
 MOST_BITS = 12.0
@@ -62,19 +64,20 @@ def text_strip(
     Args:
         labels: one a token; the label after the last stands for what is not written yet.
         about: what the tooltip tells of each token, by the name shown.
-        words: token, bits, place.
+        words: token, bits, bits_most (of the end of the scale), unknown (of what nothing was foreseen for).
         chosen: the place that is ringed.
         marked: tokens with a line under them.
     """
     shown = [shortened(label) for label in labels]
     line, left, right = laid_out(shown)
-    scale = alt.Scale(domain=[0, MOST_BITS], range=list(SURPRISE), clamp=True)
+    known_bits = np.isfinite(np.asarray(bits, dtype=float)).tolist()
     columns = {f"about{index}": list(values) for index, values in enumerate(about.values())}
     data = records(
         place=list(range(len(shown))),
         label=shown,
         bits=np.asarray(bits, dtype=float).round(4),
-        known=np.isfinite(np.asarray(bits, dtype=float)).tolist(),
+        known=known_bits,
+        said=["" if known else words["unknown"] for known in known_bits],
         line=line,
         left=left + 0.08,
         right=right - 0.08,
@@ -86,32 +89,53 @@ def text_strip(
     across = alt.X("left:Q", axis=None, scale=alt.Scale(domain=[0, LINE], nice=False))
     told = (alt.Tooltip(f"{field}:N", title=name) for field, name in zip(columns, about, strict=True))
     tooltip = [alt.Tooltip("label:N", title=words["token"]), *told]
-    legend = alt.Legend(
-        orient="top", direction="horizontal", gradientLength=220, gradientThickness=10, tickCount=4, titleLimit=400
-    )
+    edges = {"x": across, "x2": "right:Q", "y": lines, "tooltip": tooltip}
     base = alt.Chart(data)
+    known, unknown = base.transform_filter("datum.known"), base.transform_filter("!datum.known")
     pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
-    colour = alt.Color("bits:Q", scale=scale, title=words["bits"], legend=legend)
-    cells = (
-        base.mark_rect(cornerRadius=3, cursor="pointer", invalid=None)
-        .encode(x=across, x2="right:Q", y=lines, color=alt.condition("datum.known", colour, alt.value(NEUTRAL)))
-        .encode(tooltip=tooltip)
-        .add_params(pick)
-    )
+    cells = known.mark_rect(cornerRadius=3, cursor="pointer").encode(**edges, color=_hue(words)).add_params(pick)
     ring = base.transform_filter(alt.datum.place == chosen).mark_rect(
         cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=3, aria=False
     )
     rule = base.transform_filter(alt.datum.under).mark_rect(
         cornerRadius=3, filled=False, stroke=HUES["query"], aria=False
     )
-    text = base.mark_text(font="monospace", fontSize=13, cursor="pointer").encode(
-        x="middle:Q",
-        y=lines,
-        text="label:N",
-        tooltip=tooltip,
-        color=alt.condition(f"datum.bits > {0.52 * MOST_BITS}", alt.value(WHITE), alt.value(DARK)),
-    )
-    edges = {"x": across, "x2": "right:Q", "y": lines}
-    layers = (cells, rule.encode(**edges), ring.encode(**edges), text)
+    over = {"x": "middle:Q", "y": lines, "text": "label:N", "tooltip": tooltip}
+    letters = {"font": "monospace", "fontSize": 13, "cursor": "pointer"}
+    ink = alt.condition(f"datum.bits > {0.52 * MOST_BITS}", alt.value(WHITE), alt.value(DARK))
+    layers = [cells, rule.encode(**edges), ring.encode(**edges), known.mark_text(**letters).encode(**over, color=ink)]
+    if not all(known_bits):
+        blank = unknown.mark_rect(cornerRadius=3, cursor="pointer", fill="transparent", strokeDash=DASH)
+        layers.insert(1, blank.encode(**edges, stroke=_outline(words)))
+        layers.append(unknown.mark_text(**letters, color=INK).encode(**over))
     height = ROOM + ROW_HEIGHT * int(line.max() + 1)
     return alt.layer(*layers).properties(width="container", height=height)
+
+
+def _hue(words: Mapping[str, str]) -> alt.Color:
+    most = json.dumps(words["bits_most"].format(bits=f"{MOST_BITS:.0f}"))
+    legend = alt.Legend(
+        orient="top",
+        direction="horizontal",
+        gradientLength=220,
+        gradientThickness=10,
+        values=[0, 4, 8, MOST_BITS],
+        labelExpr=f"datum.value >= {MOST_BITS} ? {most} : datum.label",
+        titleLimit=400,
+    )
+    scale = alt.Scale(domain=[0, MOST_BITS], range=list(SURPRISE), clamp=True)
+    return alt.Color("bits:Q", scale=scale, title=words["bits"], legend=legend)
+
+
+def _outline(words: Mapping[str, str]) -> alt.Stroke:
+    legend = alt.Legend(
+        orient="top",
+        symbolType="square",
+        symbolSize=180,
+        symbolFillColor="transparent",
+        symbolDash=DASH,
+        symbolStrokeWidth=1.5,
+        labelLimit=400,
+    )
+    scale = alt.Scale(domain=[words["unknown"]], range=[OUTLINE])
+    return alt.Stroke("said:N", scale=scale, title=None, legend=legend)

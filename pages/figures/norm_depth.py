@@ -90,8 +90,6 @@ def training_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
     label = records(loss=[float(found["guessing"])], label=[words["guessing"]])
     rule = alt.Chart(label).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y="loss:Q")
     text = (
-        alt.Chart(label)
-        .mark_text(align="right", dx=-4, dy=-8, color=HUES["residual"])
-        .encode(y="loss:Q", x=alt.value("width"), text="label:N")
+        alt.Chart(label).mark_text(align="right", dx=-4, dy=-8).encode(y="loss:Q", x=alt.value("width"), text="label:N")
     )
     return alt.layer(rule, lines, text).properties(width="container", height=260)

@@ -77,9 +77,7 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
         )
     )
     numbers = (
-        alt.Chart(data)
-        .mark_text(align="left", dx=4, color=HUES["residual"])
-        .encode(y=y, x="length:Q", text=alt.Text("length:Q", format=".2f"))
+        alt.Chart(data).mark_text(align="left", dx=4).encode(y=y, x="length:Q", text=alt.Text("length:Q", format=".2f"))
     )
     return alt.layer(bars, numbers).properties(width="container", height=24 * len(names) + 110)
 

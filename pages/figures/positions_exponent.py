@@ -81,9 +81,7 @@ def wavelengths_chart(wavelengths: np.ndarray, words: Words, *, length: int) -> 
     mark = records(value=[length], label=[words["sentence_length"].format(length=length)])
     rule = alt.Chart(mark).mark_rule(color=HUES["residual"], strokeDash=[5, 4]).encode(y="value:Q")
     text = (
-        alt.Chart(mark)
-        .mark_text(align="right", dx=-4, dy=9, color=HUES["residual"])
-        .encode(y="value:Q", x=alt.value("width"), text="label:N")
+        alt.Chart(mark).mark_text(align="right", dx=-4, dy=9).encode(y="value:Q", x=alt.value("width"), text="label:N")
     )
     return alt.layer(curves, rule, text).properties(width="container", height=340)
 

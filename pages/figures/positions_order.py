@@ -55,7 +55,7 @@ def order_chart(
         tooltip=["treatment:N", "mean:Q", "least:Q", "most:Q"],
     )
     whisker = base.mark_rule(strokeWidth=2, color="#8a8a8a").encode(x=x, y="least:Q", y2="most:Q")
-    figures = base.mark_text(dy=-8, dx=26, color="#8a8a8a").encode(x=x, y="mean:Q", text="label:N")
+    figures = base.mark_text(dy=-8, dx=26).encode(x=x, y="mean:Q", text="label:N")
     dots = (
         alt.Chart(points)
         .mark_point(size=22, filled=False, color="#7a7a7a")

@@ -135,7 +135,7 @@ def rivals_chart(rivals: Sequence[str], counts: Sequence[int], words: Mapping[st
     bars = alt.Chart(data).mark_bar(height={"band": 0.72}).encode(across, down, colour, tooltip=["pair:N", "count:Q"])
     numbers = (
         alt.Chart(data)
-        .mark_text(align="left", dx=4, fontSize=12, color=NEUTRAL)
+        .mark_text(align="left", dx=4, fontSize=12)
         .encode(across, down, text=alt.Text("count:Q", format=","))
     )
     legend = alt.LegendConfig(orient="top", labelFontSize=13)

@@ -3,6 +3,9 @@
 Read next: before_vector.py.
 """
 
+from collections.abc import Sequence
+
+import numpy as np
 import streamlit as st
 
 from pages.figures.before import gates_figure
@@ -56,18 +59,25 @@ def gates_part(view: View) -> None:
             stem="before_kept",
             label=t("before.kept_title"),
         )
-        words = [place for place, special in enumerate(view.encoding.special) if not special] or range(len(kept))
-        least, most = min(words, key=kept.__getitem__), max(words, key=kept.__getitem__)
-        st.caption(
-            t(
-                "before.kept_measured",
-                least=plain(shown_word(found.tokens[least])),
-                low=f"{kept[least]:.0%}",
-                most=plain(shown_word(found.tokens[most])),
-                high=f"{kept[most]:.0%}",
-            )
-        )
+        _tell_extremes(view, found.tokens, kept)
     _end_experiment(view, direction)
+
+
+def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
+    """Say at which of the text's own tokens least and most is kept; special ones stand in the bars alone."""
+    words = [place for place, special in enumerate(view.encoding.special) if not special]
+    if not words:
+        return
+    least, most = min(words, key=kept.__getitem__), max(words, key=kept.__getitem__)
+    st.caption(
+        t(
+            "before.kept_measured",
+            least=plain(shown_word(tokens[least])),
+            low=f"{kept[least]:.0%}",
+            most=plain(shown_word(tokens[most])),
+            high=f"{kept[most]:.0%}",
+        )
+    )
 
 
 def _end_experiment(view: View, direction: str) -> None:

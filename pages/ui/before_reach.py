@@ -11,20 +11,21 @@ from pages.figures.charts import HUES
 from pages.figures.why import curves
 from pages.figures.why_axes import Side
 from pages.ui.asking import ask_once
-from pages.ui.before import choose_direction
+from pages.ui.before import choose_direction, short_number
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
 from pages.ui.translation import markdown_table
 from pages.ui.url import choose, slide
-from pages.ui.why import scientific, step_through
+from pages.ui.why import step_through
 from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
 
 LENGTHS, WIDTHS, SEEDS = (16, 32, 64, 128), (16, 32), 20
 FLOOR = 1e-12  # what is less is not drawn: float32 carries no slope much below it
 COLOURS = (HUES["residual"], HUES["query"], HUES["value"], HUES["weights"])
 FEW = 4
+OPEN = 2.0  # bias to begin with: most of the state stays at each step
 
 
 def reach_part(view: View) -> None:
@@ -35,13 +36,13 @@ def reach_part(view: View) -> None:
         widths = {str(width): str(width) for width in WIDTHS}
         width = int(choose(t("before.width"), widths, name="before_width", default="32"))
         gain = slide(t("before.gain"), 0.5, 1.5, name="before_gain", default=1.0, step=0.1)
-        bias = slide(t("before.forget_bias"), 0.0, 4.0, name="before_forget", default=0.0, step=0.5)
+        bias = float(slide(t("before.keep_bias"), 0.0, 4.0, name="before_keep", default=OPEN, step=0.5))
         seed = int(slide(t("before.seed"), 0, SEEDS, name="before_seed", default=0))
     with picture:
         with st.spinner(t("before.measuring")):
-            answer = ask_once(
-                gradient_reach, length=length, d_model=width, seed=seed, gain=float(gain), forget_bias=float(bias)
-            )
+            asked = {"length": length, "d_model": width, "seed": seed, "gain": float(gain)}
+            answer = ask_once(gradient_reach, **asked, keep_bias=bias)
+            half_open = ask_once(gradient_reach, **asked, keep_bias=0.0).value
         found = answer.value
         st.markdown(f"**{t('before.reach_title')}**")
         series = {
@@ -60,6 +61,8 @@ def reach_part(view: View) -> None:
         show_chart(chart, answer, key="before_reach", stem="before_reach", label=t("before.reach_title"))
         st.caption(t("before.reach_note", seed=seed, floor=f"{FLOOR:g}"))
     st.markdown(_table(found))
+    if bias:
+        st.markdown(_against_half_open(found, half_open))
     _trained_experiment(view)
 
 
@@ -67,10 +70,21 @@ def _table(found: GradientReach) -> str:
     places = sorted({1, len(found.distances) // 4, len(found.distances) // 2, len(found.distances) - 1})
     head = (t("before.layer_kind"), *(t("before.at", distance=place) for place in places))
     rows = [
-        (t(f"before.{name}"), *(scientific(float(row[place])) for place in places))
+        (t(f"before.{name}"), *(short_number(float(row[place])) for place in places))
         for name, row in zip(found.systems, found.relative, strict=True)
     ]
     return markdown_table(head, rows, right=len(places))
+
+
+def _against_half_open(found: GradientReach, half_open: GradientReach) -> str:
+    """Say what is left at the middle distance with the gates as they are, and with their bias at 0."""
+    middle = len(found.distances) // 2
+    now, half = (dict(zip(one.systems, one.relative[:, middle].tolist(), strict=True)) for one in (found, half_open))
+    left = {f"{name}_now": short_number(now[name]) for name in ("gru", "lstm", "plain")}
+    left |= {f"{name}_half": short_number(half[name]) for name in ("gru", "lstm", "plain")}
+    told = t("before.half_open", distance=middle, **left)
+    lost = all(half[name] < now[name] for name in ("gru", "lstm"))
+    return f"{told} {t('before.half_open_loses')}" if lost else told
 
 
 def _trained_experiment(view: View) -> None:

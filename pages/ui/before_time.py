@@ -1,7 +1,10 @@
-"""The part on time: one more word, and a whole sequence at once, as it grows; measured while a person waits.
+"""The part on time: one more word, and a whole sequence at once, as it grows; measured once, and anew when asked.
 
 Read first: before.py.
 """
+
+import time
+from datetime import UTC, datetime
 
 import numpy as np
 import streamlit as st
@@ -30,7 +33,7 @@ def time_part(view: View) -> None:
     st.session_state.setdefault(MEASUREMENT, 0)
 
     def again() -> None:
-        st.session_state[MEASUREMENT] += 1
+        st.session_state[MEASUREMENT] = time.time_ns()  # one that nobody else has asked for
 
     width_place, again_place = st.columns([3, 1], vertical_alignment="bottom")
     with width_place:
@@ -58,7 +61,7 @@ def time_part(view: View) -> None:
             slope=f"{slope:.2f}",
         )
         st.markdown(f"- {told}")
-    st.caption(t("before.timed"))
+    st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
     _reading_experiment(answer, width)
 
 

@@ -46,7 +46,7 @@ def fill_part(view: View) -> View:
         if len(read.places) > MOST_SHOWN:
             st.caption(t("bert.more_masks", shown=MOST_SHOWN, count=len(read.places)))
     st.caption(section("bert", "fill_try"))
-    _hardest(view)
+    _hardest(view, read)
     return masked_view(view, read)
 
 
@@ -115,7 +115,7 @@ def _truth(found: Filled, row: int) -> None:
     st.markdown(t("bert.told_right" if right else "bert.told_wrong", word=plain(found.true_labels[row]), **values))
 
 
-def _hardest(view: View) -> None:
+def _hardest(view: View, read: Hidden) -> None:
     box = lazy_box(t("bert.try_hardest"), icon=":material/science:", key="bert_hardest_open")
     if box is None:
         return
@@ -123,16 +123,16 @@ def _hardest(view: View) -> None:
         with st.spinner(t("bert.hiding_each")):
             answer = ask_once(each_hidden, **asked_of(view))
         found = answer.value
-        named = {str(place): f"{place} {plain(label)}" for place, label in zip(found.places, found.labels, strict=True)}
+        rows = [row for row, place in enumerate(found.places) if place not in read.places] or range(len(found.places))
+        named = {str(found.places[row]): f"{found.places[row]} {plain(found.labels[row])}" for row in rows}
         options = dict(list(named.items())[:MOST_OPTIONS])
         if len(named) > MOST_OPTIONS:
             options[OTHER] = t("bert.another_word")
-        guess = predict(
-            section("bert", "try_hardest"), options, about=f"hardest {view.bundle.name} {view.encoding.text}"
-        )
+        about = f"hardest {view.bundle.name} {read.masked.ids} {view.encoding.text}"
+        guess = predict(section("bert", "try_hardest"), options, about=about)
         if guess is None:
             return
-        least = int(found.probabilities.argmin())
+        least = min(rows, key=found.probabilities.__getitem__)
         hardest = str(found.places[least])
         st.markdown(judged(guess, hardest if hardest in options else OTHER, options))
         st.markdown(

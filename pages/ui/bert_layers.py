@@ -21,9 +21,10 @@ from pages.ui.bert import (
 )
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import clickable
+from pages.ui.gpt import clickable, joined
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from transformer_core.analysis.bert.hiding import Hidden
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
 
 TOP = 5
@@ -42,22 +43,13 @@ def layers_part(view: View) -> View:
     with sentence:
         show_sentence(read)
     answer = ask(by_layer, **asked_of(view), hidden=chosen_places(read), place=place, top=TOP)
-    found, words = answer.value, strings("bert")
+    found, words = answer.value, strings("bert") | {"layer": t("axis.layer")}
     stages = stage_names(len(found.ranks), words)
-    st.markdown(
-        t(
-            "bert.settled_measured",
-            mask=plain(called(read, place)),
-            word=plain(found.words[0]),
-            chance=percent(found.probabilities[-1, 0]),
-            stage=stages[found.settled],
-            rank=f"{int(found.ranks[0, 0]):,}",
-        )
-    )
+    settled = found.settled if _led(view, read, place, found, stages) else None
     chart, table = st.columns([3, 2], gap="large")
     with chart:
         figure = follow_chart(
-            found.words, found.probabilities, found.ranks, words, true_word=found.true_word, settled=found.settled
+            found.words, found.probabilities, found.ranks, words, true_word=found.true_word, settled=settled
         )
         show_chart(figure, answer, key="bert_layers", stem="bert_layer_by_layer", label=t("bert.layers_label"))
     with table:
@@ -65,6 +57,20 @@ def layers_part(view: View) -> View:
         st.caption(section("bert", f"lens_{view.bundle.config.norm_order}"))
     _each(view)
     return masked_view(view, read)
+
+
+def _led(view: View, read: Hidden, place: int, found: ByLayer, stages: list[str]) -> bool:
+    """Ask from where on the answer leads, and tell whether that was answered, and then said."""
+    question = section("bert", "try_lead").format(
+        mask=plain(called(read, place)), word=plain(found.words[0]), chance=percent(found.probabilities[-1, 0])
+    )
+    named = {str(stage): name for stage, name in enumerate(stages)}
+    guess = predict(question, named, about=f"lead {view.bundle.name} {read.masked.ids} {place}")
+    if guess is None:
+        return False
+    told = t("bert.settled_measured", stage=stages[found.settled], rank=f"{int(found.ranks[0, 0]):,}")
+    st.markdown(joined(judged(guess, str(found.settled), named), told))
+    return True
 
 
 def _table(found: ByLayer, stages: list[str]) -> str:
@@ -93,7 +99,7 @@ def _each(view: View) -> None:
         share = early / len(found.places)
         outcome = "few" if share < FEW else "most" if share > MOST else "some"
         measured = t("bert.settled_counted", early=early, count=len(found.places))
-        st.markdown(f"{judged(guess, outcome, options)} {measured}")
+        st.markdown(joined(judged(guess, outcome, options), measured))
         _board(answer)
 
 
@@ -108,7 +114,7 @@ def _board(answer: Answer[EachByLayer]) -> None:
         places,
         found.labels,
         found.answers,
-        strings("bert_board") | {name: t(f"bert.{name}") for name in ("embedding", "layer")},
+        strings("bert_board") | {"embedding": t("bert.embedding"), "layer": t("axis.layer")},
     )
     clickable(
         figure,

@@ -13,6 +13,7 @@ from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.bert import asked_of_pair, choose_second
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
+from pages.ui.gpt import joined
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose_from_list, current, forget, set_choice
@@ -108,7 +109,7 @@ def _words(view: View, pair: Encoding) -> None:
         after=f"{found.follows[token]:.1%}",
         moved=f"{found.moves[token]:+.2f}",
     )
-    st.markdown(f"{judged(guess, outcome, guesses)} {measured}")
+    st.markdown(joined(judged(guess, outcome, guesses), measured))
     _moves(answer, token)
 
 

@@ -12,6 +12,7 @@ from pages.ui.asking import ask_once
 from pages.ui.bert import asked_of
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
+from pages.ui.gpt import joined
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import current, keep, slide
@@ -46,7 +47,7 @@ def recipe_part(view: View) -> View:
         return view
     share, again = st.columns([3, 1], vertical_alignment="bottom", gap="large")
     with share:
-        percent = int(slide(t("bert.probability"), 5, 60, name="bert_percent", default=15, step=5, format="%d %%"))
+        percent = int(slide(t("bert.probability"), 5, 60, name="bert_percent", default=15, step=5, format="%d%%"))
     with again:
         st.button(t("bert.draw_again"), icon=":material/casino:", on_click=_draw_again, key="bert_draw_again")
     answer = ask_once(masking_recipe, **asked, probability=percent / 100, seed=_seed(), copies=COPIES)
@@ -113,7 +114,7 @@ def _ways(view: View) -> None:
             exchanges=found.exchanges,
             seed=_seed(),
         )
-        st.markdown(f"{judged(guess, outcome, options)} {measured}")
+        st.markdown(joined(judged(guess, outcome, options), measured))
         show_chart(
             ways_chart(found.ways, found.labels, found.places.tolist(), found.probabilities, strings("bert")),
             answer,

@@ -13,6 +13,7 @@ from pages.ui.bert_pair import verdict_outcome
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.gpt import joined
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -86,7 +87,7 @@ def _without(view: View, pair: Encoding) -> None:
         none=f"{shares['none']:.1%}",
     )
     outcome = verdict_outcome(shares["usual"], shares["none"])
-    st.markdown(f"{judged(guess, outcome, options)} {measured}")
+    st.markdown(joined(judged(guess, outcome, options), measured))
     show_chart(
         verdicts_chart([t(f"bert.change_{name}") for name in found.changes], found.follows, strings("bert")),
         answer,

@@ -10,6 +10,7 @@ from pages.ui.asking import ask
 from pages.ui.bert import asked_of, called, choose_hidden, choose_mask, chosen_places, masked_view, show_sentence
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
+from pages.ui.gpt import joined
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose_from_list, current, forget
@@ -70,7 +71,6 @@ def _told_tied(found: OneScore) -> None:
 
 
 def _arithmetic(found: OneScore) -> None:
-    st.markdown(f"**{t('bert.score_heading', word=plain(found.word))}**")
     dot = found.recomputed - found.bias
     st.latex(r"\ell_w=\underbrace{u\cdot E_w}_{" + f"{dot:+.5f}" + r"}+\underbrace{b_w}_{" + f"{found.bias:+.5f}" + "}")
     lines = {
@@ -79,9 +79,9 @@ def _arithmetic(found: OneScore) -> None:
         "score_difference": f"{found.difference:.1e}",
         "score_rank": f"{found.rank:,}",
     }
-    st.markdown(
-        "\n".join(["| | |", "|---|---:|", *(f"| {t(f'bert.{name}')} | {value} |" for name, value in lines.items())])
-    )
+    head = f"| {t('bert.score_heading', word=plain(found.word))} | |"
+    rows = [f"| {t(f'bert.{name}')} | {value} |" for name, value in lines.items()]
+    st.markdown("\n".join([head, "|---|---:|", *rows]))
     st.caption(t("bert.score_note", rounding=f"{found.rounding:.1e}"))
 
 
@@ -94,7 +94,7 @@ def _neighbours(view: View, found: OneScore, mask: str) -> None:
         return
     outcome = "none" if not found.shared else "some" if found.shared <= SOME else "many"
     measured = t("bert.near_measured", shared=found.shared, count=TOP)
-    st.markdown(f"{judged(guess, outcome, options)} {measured}")
+    st.markdown(joined(judged(guess, outcome, options), measured))
     near, guesses = st.columns(2, gap="large")
     near.markdown(
         _table(

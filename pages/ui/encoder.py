@@ -28,9 +28,9 @@ def class_name(view: View, number: int) -> str:
     return class_word(view.bundle.labels[number])
 
 
-def measure_names() -> list[str]:
-    """Return the measures in the language chosen, in the library's order."""
-    return [t(f"encoder.measure_{name}") for name in MEASURES]
+def measure_names(*, short: bool = False) -> list[str]:
+    """Return the measures in the language chosen, in the library's order; short ones fit slanted above a column."""
+    return [t(f"encoder.short_{name}") if short else t(f"encoder.measure_{name}") for name in MEASURES]
 
 
 def board_words() -> dict[str, str]:

@@ -14,7 +14,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.encoder import agreement_of, board_words, has_words, measure_names, signed
-from pages.ui.encoder_tokens import DEFAULT_STEPS, choose_baseline
+from pages.ui.encoder_tokens import DEFAULT_STEPS, choose_baseline, tell_signs
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -44,9 +44,12 @@ def agreement_part(view: View) -> None:
         version=f"agree|{baseline}|{view.encoding.text}",
     )
     show_matrix(figure, key="encoder_agree_measures")
+    tell_signs(view, answer.value)
     options = {name: t(f"encoder.agree_{name}") for name in ("close", "loose", "none")}
     guess = predict(
-        section("encoder", "try_agree"), options | {"show": t("encoder.show")}, about=f"agree {view.bundle.name}"
+        section("encoder", "try_agree"),
+        options | {"show": t("encoder.show")},
+        about=f"agree {view.bundle.name} {view.encoding.text}",
     )
     if guess is not None:
         _show_board(view, answer, guess, options)
@@ -64,7 +67,11 @@ def _show_board(view: View, answer: Answer[Measures], guess: str, options: dict[
     board_place, words_place = st.columns([3, 2], gap="large")
     with board_place:
         figure = agreement_figure(
-            {"rho": found.rho}, measure_names(), strings("encoder"), board_words(), version=f"rho|{view.encoding.text}"
+            {"rho": found.rho},
+            measure_names(short=True),
+            strings("encoder"),
+            board_words(),
+            version=f"rho|{view.encoding.text}",
         )
         show_matrix(figure, key="encoder_rho")
         export_matrix(figure, answer, key="encoder_rho")
@@ -103,7 +110,7 @@ def _over_reviews(view: View) -> None:
         st.markdown(t("encoder.many_measured", rho=signed(found.mean_rho), count=found.reviews))
         figure = agreement_figure(
             {"rho": found.rho, "same_first": found.same_first},
-            measure_names(),
+            measure_names(short=True),
             strings("encoder"),
             board_words(),
             version="rho of reviews",
@@ -120,7 +127,9 @@ def _try_shuffling(view: View) -> None:
         return
     with box:
         options = {name: t(f"encoder.shuffle_{name}") for name in ("nothing", "attention", "gradients")}
-        guess = predict(section("encoder", "try_shuffle"), options, about=f"shuffle {view.bundle.name}")
+        guess = predict(
+            section("encoder", "try_shuffle"), options, about=f"shuffle {view.bundle.name} {view.encoding.text}"
+        )
         if guess is None:
             return
         with st.spinner(t("encoder.shuffling", count=SHUFFLES)):

@@ -48,7 +48,7 @@ def edit_part(view: View) -> None:
         st.info(t("encoder.same_sentence"), icon=":material/info:")
         return
     _show_spread(view, answer)
-    _show_parting(view, answer)
+    _show_parting(view, answer, other)
 
 
 def _most(view: View) -> int:
@@ -91,16 +91,18 @@ def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
         version=f"spread|{'|'.join(found.labels)}",
     )
     show_matrix(figure, key="encoder_spread")
+    st.markdown(t("encoder.spread_start", differ=int((found.spread[0] > 0).sum()), count=len(found.labels)))
     export_matrix(figure, answer, key="encoder_spread")
     if found.farthest >= 0:
         token = plain(found.labels[found.farthest])
         st.caption(t("encoder.farthest_equal", token=token, distance=f"{found.spread[-1, found.farthest]:.2f}"))
 
 
-def _show_parting(view: View, answer: Answer[SentencePair]) -> None:
+def _show_parting(view: View, answer: Answer[SentencePair], other: str) -> None:
     found, names = answer.value, depth_names(view)
     options = {str(depth): name for depth, name in enumerate(names)}
-    guess = predict(section("encoder", "try_edit"), options, about=f"edit {view.bundle.name} {'|'.join(found.labels)}")
+    about = f"edit {view.bundle.name} {view.encoding.text} | {other}"
+    guess = predict(section("encoder", "try_edit"), options, about=about)
     if guess is None:
         return
     st.markdown(judged(guess, str(found.told_apart), options))

@@ -20,7 +20,7 @@ MOST_BUTTONS = 5
 NAMED = 6
 FEW, SOME = 0.05, 0.25
 SUM = (
-    r"z={{\textstyle\sum_k}}\,w_k s_k+b={for_it}\,{against_it}\,{bias}={total}"
+    r"z={{\textstyle\sum_k}}\,w_k s_k+b={above}\,{below}\,{bias}={total}"
     r"\qquad \text{{{model}}}\ {logit}\qquad \text{{{apart}}}\ {difference}"
 )
 
@@ -33,12 +33,12 @@ def sum_part(view: View) -> None:
     found = answer.value
     st.latex(
         SUM.format(
-            for_it=f"{found.for_it:+.4f}",
-            against_it=f"{found.against_it:+.4f}",
+            above=f"{found.above:+.4f}",
+            below=f"{found.below:+.4f}",
             bias=f"{found.bias:+.4f}",
             total=f"{found.total:+.4f}",
             logit=f"{found.logit:+.4f}",
-            difference=f"{found.difference:+.0e}",
+            difference=_power(found.difference),
             model=t("encoder.model_says"),
             apart=t("encoder.apart"),
         )
@@ -47,7 +47,7 @@ def sum_part(view: View) -> None:
     bars_place, growth_place = st.columns(2, gap="large")
     with bars_place:
         show_chart(
-            product_bars(found.products, found.bias, strings("encoder")),
+            product_bars(found.products, found.bias, strings("encoder") | _sides(view, found)),
             answer,
             key="encoder_products",
             stem="encoder_products",
@@ -76,6 +76,23 @@ def _name_of(view: View, found: LogitSum) -> str:
     return t("encoder.margin_of", winner=class_name(view, found.winner), rival=class_name(view, found.rival))
 
 
+def _sides(view: View, found: LogitSum) -> dict[str, str]:
+    """Return what a product above 0 and one below it do, in the words of the legend."""
+    if found.target is not None:
+        label = class_name(view, found.target)
+        return {"above": t("encoder.above_raises", label=label), "below": t("encoder.below_lowers")}
+    winner, rival = class_name(view, found.winner), class_name(view, found.rival)
+    return {"above": t("encoder.above_for", label=winner), "below": t("encoder.below_for", label=rival)}
+
+
+def _power(number: float) -> str:
+    """Return a small number with its sign as a power of ten, in TeX."""
+    if not number:
+        return "0"
+    digits, _, power = f"{number:+.0e}".partition("e")
+    return rf"{digits}\cdot 10^{{{int(power)}}}"
+
+
 def _table(found: LogitSum) -> str:
     head = [t("encoder.coordinate"), r"$s_k$", r"$w_k$", r"$w_k s_k$", t("encoder.sum")]
     lines = [f"| {' | '.join(head)} |", "|---:|---:|---:|---:|---:|", f"| b |  |  |  | {found.bias:+.4f} |"]
@@ -91,7 +108,7 @@ def _show_growth(view: View, answer: Answer[LogitSum]) -> None:
     few, some = max(1, round(FEW * size)), max(2, round(SOME * size))
     options = {name: t(f"encoder.needed_{name}", few=few, some=some) for name in ("few", "some", "many")}
     question = section("encoder", "try_sum").format(size=size)
-    guess = predict(question, options, about=f"sum {view.bundle.name} {found.target}")
+    guess = predict(question, options, about=f"sum {view.bundle.name} {found.target} {view.encoding.text}")
     if guess is None:
         return
     outcome = "few" if found.needed <= few else "some" if found.needed <= some else "many"

@@ -58,6 +58,7 @@ def tokens_part(view: View) -> None:
     show_matrix(figure, key="encoder_measures")
     if guess is None:
         return
+    tell_signs(view, found)
     export_matrix(figure, answer, key="encoder_measures")
     _judge(view, found, guess)
     _show_one(view, answer)
@@ -69,6 +70,11 @@ def choose_baseline(view: View) -> Baseline:
     options = {name: t(f"encoder.baseline_{name}") for name in there}
     chosen = choose(t("encoder.baseline"), options, name="encoder_baseline", default=there[0])
     return "mask" if chosen == "mask" else "zero"
+
+
+def tell_signs(view: View, found: Measures) -> None:
+    """Say what the two hues mean: what speaks for the verdict, whichever class that is, and what against it."""
+    st.caption(t("encoder.signs", label=class_name(view, found.saliency.winner)))
 
 
 def _guess_token(view: View) -> int | None:

@@ -14,11 +14,11 @@ from pages.figures.gpt_text import PLACE, text_strip
 from pages.ui.asking import Answer, ask_once
 from pages.ui.exports import export_chart
 from pages.ui.header import View, header
-from pages.ui.language import t
+from pages.ui.language import language, t
 from pages.ui.url import forget, keep, slide
 from transformer_core.analysis.gpt.expectation import Surprisals, surprisals
 
-EXAMPLE = "Once upon a time, there was a little"
+EXAMPLE = "Once upon a time, there was a little elephant who loved to"
 USUAL = "gpt"
 BACK = "gpt_back"  # the place, counted from the end, so that it stays behind a text that grows
 TOP = 10
@@ -101,6 +101,12 @@ def place_of(state: Any) -> int | None:
     return place if isinstance(place, int) else None
 
 
+def strip_words() -> dict[str, str]:
+    """Return the words of a strip of tokens."""
+    names = {"token": "token", "bits": "bits_axis", "bits_most": "bits_most", "unknown": "bits_unknown"}
+    return {name: t(f"gpt.{key}") for name, key in names.items()}
+
+
 def measured_text(view: View) -> Answer[Surprisals]:
     """Ask how well each token of the text was foreseen."""
     return ask_once(surprisals, **view.asked)
@@ -113,18 +119,23 @@ def show_text(view: View, answer: Answer[Surprisals], place: int, *, key: str) -
     about = {
         t("gpt.bits"): [_number(bits, "{:.2f}") for bits in found.bits.tolist()] + blank,
         t("gpt.probability"): [_number(chance, "{:.2%}") for chance in found.probability.tolist()] + blank,
-        t("gpt.rank"): [str(rank) if rank else "" for rank in found.rank.tolist()] + blank,
+        t("gpt.rank"): [f"{rank:,}" if rank else "" for rank in found.rank.tolist()] + blank,
         t("gpt.likeliest"): list(found.likeliest),
     }
     strip = text_strip(
         (*found.labels, "?"),
         [*found.bits.tolist(), float("nan")],
         about,
-        {"token": t("gpt.token"), "bits": t("gpt.bits_axis")},
+        strip_words(),
         chosen=place,
     )
     label = t("gpt.strip_label", count=size)
     clickable(strip, answer, key=key, stem="gpt_surprisal", label=label, on_place=lambda where: go_to(where, size))
+
+
+def joined(*sentences: str) -> str:
+    """Return sentences one after the other; in Chinese no space stands between them."""
+    return ("" if language() == "zh" else " ").join(sentences)
 
 
 def _number(value: float, form: str) -> str:

@@ -9,6 +9,7 @@ from pages.figures.gpt_drawing import cache_curves
 from pages.ui.asking import ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
+from pages.ui.gpt import joined
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from transformer_core.analysis.gpt.caching import CacheTimes, cache_times, lengths_for
@@ -37,7 +38,7 @@ def circle_box(view: View) -> None:
         if found.period:
             again = plain("".join(found.again))
             told = t("gpt.circle_measured", since=found.since + 1, period=found.period, again=again)
-        st.markdown(f"{judged(guess, outcome, options)} {told}")
+        st.markdown(joined(judged(guess, outcome, options), told))
         st.code(view.encoding.text + found.written.written, language=None, wrap_lines=True)
 
 
@@ -62,7 +63,7 @@ def cache_box(view: View) -> None:
             answer = ask_once(cache_times, **view.asked, measurement=st.session_state[MEASUREMENT])
         found = answer.value
         outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
-        st.markdown(f"{judged(guess, outcome, options)} {_told(found)}")
+        st.markdown(joined(judged(guess, outcome, options), _told(found)))
         words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
         chart = cache_curves(found.lengths, found.plain, found.cached, words)
         show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))

@@ -10,7 +10,7 @@ from pages.figures.gpt_drawing import draws_bars
 from pages.ui.asking import ask
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import TOP, Drawing, choose_drawing, choose_place
+from pages.ui.gpt import TOP, Drawing, choose_drawing, choose_place, joined
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import current, forget, keep, slide
@@ -105,16 +105,17 @@ def _cold(view: View, place: int) -> None:
         left = found.entropy_after / found.entropy_before if found.entropy_before else 1.0
         outcome = "rises" if left > 1 else "little" if left > 2 / 3 else "half" if left > 1 / 3 else "most"
         st.markdown(
-            judged(guess, outcome, options)
-            + " "
-            + t(
-                "gpt.cold_measured",
-                before=f"{found.entropy_before:.2f}",
-                after=f"{found.entropy_after:.2f}",
-                share=f"{left:.0%}",
-                token=plain(found.labels[0]),
-                was=f"{found.before[0]:.1%}",
-                now=f"{found.after[0]:.1%}",
+            joined(
+                judged(guess, outcome, options),
+                t(
+                    "gpt.cold_measured",
+                    before=f"{found.entropy_before:.2f}",
+                    after=f"{found.entropy_after:.2f}",
+                    share=f"{left:.0%}",
+                    token=plain(found.labels[0]),
+                    was=f"{found.before[0]:.1%}",
+                    now=f"{found.after[0]:.1%}",
+                ),
             )
         )
         st.markdown(section("gpt", "cold_after"))

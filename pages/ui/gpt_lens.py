@@ -5,22 +5,22 @@ Read next: gpt_mask.py.
 
 import streamlit as st
 
-from pages.figures.gpt_lens import chance_by_stage, lens_board, rank_by_stage
+from pages.figures.gpt_lens import bits_by_stage, chance_by_stage, lens_board, rank_by_stage
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import choose_place, clickable, go_to, written
+from pages.ui.gpt import choose_place, clickable, go_to, joined, written
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import slide
 from transformer_core.analysis.gpt.lens import Lens, logit_lens
 
 MOST_LETTERS, MOST_WORDS = 24, 14  # places that fit side by side where tokens are letters, and where they are words
-FEW, MANY = 0.25, 0.75
+LITTLE, MUCH = 0.1, 1.0  # bits
 
 
 def lens_part(view: View) -> None:
-    """Show the board, the chosen place's answer by layers, and the question how early answers are settled."""
+    """Show the board, the chosen place's answer by layers, and the question what the last layer is worth."""
     size = len(view.encoding)
     shown = MOST_LETTERS if all(len(label) == 1 for label in view.encoding.labels) else MOST_WORDS
     left, right = st.columns(2, gap="large")
@@ -58,13 +58,13 @@ def lens_part(view: View) -> None:
         _place(view, answer, found.places.index(place))
     else:
         st.info(t("gpt.lens_outside", place=place), icon=":material/visibility:")
-    _early(view, found)
+    _last(view, answer)
 
 
 def _words() -> dict[str, str]:
     names = ("stage", "choice", "choice_probability", "answer", "answer_probability", "answer_rank", "embedding")
     words = {name: t(f"gpt.lens_{name}") for name in names}
-    return words | {"place": t("gpt.lens_place"), "layer": t("axis.layer")}
+    return words | {"place": t("gpt.lens_place"), "layer": t("axis.layer"), "rank_axis": t("gpt.rank_axis")}
 
 
 def _place(view: View, answer: Answer[Lens], column: int) -> None:
@@ -77,9 +77,10 @@ def _place(view: View, answer: Answer[Lens], column: int) -> None:
     name = t("gpt.lens_embedding") if stage == 0 else t("axis.layer", number=stage - 1)
     came = found.came[column]
     st.markdown(
-        t("gpt.lens_settled", answer=plain(found.answers[column]), stage=name)
-        + " "
-        + (t("gpt.lens_came", token=plain(came)) if came else t("gpt.lens_open"))
+        joined(
+            t("gpt.lens_settled", answer=plain(found.answers[column]), stage=name),
+            t("gpt.lens_came", token=plain(came)) if came else t("gpt.lens_open"),
+        )
     )
     charts = {
         "chance": chance_by_stage(found.answer_probability[:, column], _words()),
@@ -91,23 +92,33 @@ def _place(view: View, answer: Answer[Lens], column: int) -> None:
             show_chart(chart, answer, key=f"gpt_lens_{name}", stem=f"gpt_lens_{name}", label=label)
 
 
-def _early(view: View, found: Lens) -> None:
+def _last(view: View, answer: Answer[Lens]) -> None:
     box = lazy_box(t("gpt.try_lens"), icon=":material/science:", key="gpt_lens_open")
     if box is None:
         return
     with box:
-        options = {name: t(f"gpt.early_{name}") for name in ("few", "some", "many")}
-        question = section("gpt", "try_lens").format(count=len(found.places))
-        guess = predict(question, options, about=f"lens {view.bundle.name} {view.encoding.text}")
+        found = answer.value
+        if not any(found.came):
+            st.info(t("gpt.lens_open"), icon=":material/info:")
+            return
+        options = {name: t(f"gpt.last_{name}") for name in ("falls", "little", "some", "much")}
+        about = f"lens {view.bundle.name} {view.encoding.text} {found.places[0]}"
+        guess = predict(section("gpt", "try_lens"), options, about=about)
         if guess is None:
             return
-        layers = view.bundle.config.n_layers
-        early = int((found.settled < layers).sum())
-        share = early / len(found.places)
-        outcome = "few" if share < FEW else "some" if share <= MANY else "many"
-        st.markdown(
-            judged(guess, outcome, options)
-            + " "
-            + t("gpt.early_measured", early=early, count=len(found.places), mean=f"{found.settled.mean():.2f}")
+        without, full = (float(bits) for bits in found.mean_bits[-2:])
+        more = without - full
+        outcome = "falls" if more < 0 else "little" if more < LITTLE else "some" if more <= MUCH else "much"
+        early = int((found.settled < view.bundle.config.n_layers).sum())
+        told = t(
+            "gpt.last_measured",
+            full=f"{full:.2f}",
+            without=f"{without:.2f}",
+            places=sum(map(bool, found.came)),
+            early=early,
+            count=len(found.places),
         )
+        st.markdown(joined(judged(guess, outcome, options), told))
+        chart = bits_by_stage(found.mean_bits, _words() | {"bits": t("gpt.mean_bits")})
+        show_chart(chart, answer, key="gpt_lens_bits", stem="gpt_lens_bits", label=t("gpt.mean_bits"))
         st.markdown(section("gpt", "lens_after"))

@@ -10,7 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
-from pages.ui.gpt import written
+from pages.ui.gpt import joined, written
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -80,7 +80,8 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
             greatest=written(found.earlier_unmasked),
             chance=f"{found.chance_unmasked[:start].max():.1%}",
         )
-        st.markdown(f"{judged(guess, outcome, options)} {told}")
+        st.markdown(joined(judged(guess, outcome, options), told))
+    st.caption(t("gpt.moved_note"))
     show_matrix(board, key="gpt_moved")
     export_matrix(board, answer, key="gpt_moved")
 
@@ -106,8 +107,8 @@ def _off(view: View) -> None:
         return
     answer = ask_once(without_mask, **view.asked)
     found = answer.value
-    st.markdown(f"{judged(guess, _outcome(found), options)} {_told(found)}")
-    words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "token")} | {"bits": t("gpt.bits_axis")}
+    st.markdown(joined(judged(guess, _outcome(found), options), _told(found)))
+    words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "token")} | {"bits": t("gpt.bits")}
     show_chart(
         surprise_pairs(found.labels, found.masked, found.unmasked, words),
         answer,
@@ -115,6 +116,7 @@ def _off(view: View) -> None:
         stem="gpt_without_mask",
         label=t("gpt.off_label"),
     )
+    st.caption(t("gpt.off_note"))
     st.markdown(section("gpt", "off_after"))
 
 

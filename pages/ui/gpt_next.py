@@ -9,7 +9,7 @@ from pages.figures.gpt import expected_bars
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import TOP, choose_place, measured_text, show_text
+from pages.ui.gpt import TOP, choose_place, joined, measured_text, show_text
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from transformer_core.analysis.gpt.expectation import Expected, Surprisals, expected
@@ -89,17 +89,11 @@ def _guess(view: View) -> None:
         guess = predict(question, options, about=f"next {view.bundle.name} {begun}")
         if guess is None:
             return
-        st.markdown(
-            judged(guess, str(found.ids[0]), options)
-            + " "
-            + t(
-                "gpt.guess_measured",
-                chance=f"{_chance(found, guess):.1%}",
-                entropy=f"{found.entropy:.2f}",
-                came=plain(found.came) if found.came else t("gpt.nothing"),
-                rank=f"{found.came_rank:,}",
-            )
-        )
+        told = t("gpt.guess_measured", chance=f"{_chance(found, guess):.1%}", entropy=f"{found.entropy:.2f}")
+        came = t("gpt.guess_end")
+        if found.came:
+            came = t("gpt.guess_came", came=plain(found.came), rank=f"{found.came_rank:,}")
+        st.markdown(joined(judged(guess, str(found.ids[0]), options), told, came))
         _bars(answer, key="gpt_guessed")
     st.markdown(section("gpt", "next_after"))
 

@@ -12,7 +12,7 @@ from pages.figures.gpt import redrawn_bars
 from pages.figures.gpt_text import text_strip
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
-from pages.ui.gpt import Drawing, choose_drawing, clickable
+from pages.ui.gpt import Drawing, choose_drawing, clickable, strip_words
 from pages.ui.gpt_cache import cache_box, circle_box
 from pages.ui.gpt_draw import choose_seed, next_seed
 from pages.ui.gpt_state import (
@@ -125,7 +125,7 @@ def _strip(answer: Answer[WrittenOn], step: int) -> None:
         [one.label for one in found],
         answer.value.bits.tolist(),
         about,
-        {"token": t("gpt.token"), "bits": t("gpt.bits_axis")},
+        strip_words(),
         chosen=step - 1,
         marked=[one.by_person for one in found],
     )
@@ -147,7 +147,7 @@ def _step(answer: Answer[WrittenOn], step: Step, number: int) -> None:
     words = {name: t(f"gpt.bar_{name}") for name in ("before", "after", "cut")}
     words |= {"probability": t("gpt.probability"), "rest": t("gpt.all_others")}
     after = step.top_chances
-    rest = (step.rest, max(0.0, 1.0 - sum(after)))
+    rest = (step.rest, step.rest_chance)
     kept = [chance > 0 for chance in after]
     chart = redrawn_bars(step.top_labels, step.top_probabilities, after, kept, rest, words, chosen=inside)
     show_chart(chart, answer, key="gpt_step_bars", stem=f"gpt_step{number}", label=t("gpt.redrawn_label"))

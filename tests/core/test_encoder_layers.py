@@ -64,7 +64,8 @@ def test_bias_and_products_add_up_to_the_logit(shape: dict, target: int | None) 
     logits = read(bundle, bundle.tokenizer.encode(TEXT)).trace["class_logits"][0]
     wanted = logits[found.winner] - logits[found.rival] if target is None else logits[target]
     assert found.bias + found.products.sum() == pytest.approx(float(wanted), abs=1e-5)
-    assert found.total == pytest.approx(found.for_it + found.against_it + found.bias, abs=1e-9)
+    assert found.total == pytest.approx(found.above + found.below + found.bias, abs=1e-9)
+    assert found.above >= 0 >= found.below
     assert abs(found.difference) < 1e-5
     np.testing.assert_allclose(found.products, found.vector * found.weight)
     assert found.running[-1] == found.total

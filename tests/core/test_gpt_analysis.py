@@ -96,6 +96,7 @@ def test_the_rules_leave_nothing_as_it_was_when_they_are_off() -> None:
 
 def test_a_cut_keeps_the_likeliest_and_their_proportions() -> None:
     found = redrawn(**ASKED, place=N, temperature=1.0, top_k=3, top_p=None, top=5)
+    assert found.rest_after == 0.0
     assert found.kept.tolist() == [True, True, True, False, False]
     assert found.n_kept == 3
     np.testing.assert_allclose(found.after[:3], found.before[:3] / found.before[:3].sum(), rtol=1e-4)
@@ -140,6 +141,8 @@ def test_the_last_row_of_the_lens_is_the_model(order: str) -> None:
     with torch.inference_mode():
         chances = bundle.model(torch.tensor([TOKENIZER.encode(TEXT).ids]))[0, 2:11].softmax(-1)
     np.testing.assert_allclose(found.probability[-1], chances.amax(-1).numpy(), rtol=1e-4)
+    came = surprisals(bundle=bundle, text=TEXT, n_tokens=N).bits[3:12]  # of the tokens after these places
+    np.testing.assert_allclose(found.mean_bits[-1], came.mean(), rtol=1e-4)
     for column, stage in enumerate(found.settled):
         names = [row[column] == found.answers[column] for row in found.choices]
         assert all(names[stage:])

@@ -24,7 +24,9 @@ def test_the_first_screen_shows_the_curve_and_the_moves(page: Page, address: str
     visit(page, address, "encoder", text=TEXT)
     found = layer_verdicts(**ASKED)
     expect(page.get_by_test_id("stVegaLiteChart").locator("canvas, svg").first).to_be_visible()
-    expect(metric(page, "if read from the mean")).to_have_text(f"{found.probabilities[1, -1, found.winner]:.1%}")
+    expect(metric(page, "if read from the tokens' mean")).to_have_text(
+        f"{found.probabilities[1, -1, found.winner]:.1%}"
+    )
     wait_painted(page, f"moves|{TEXT}")
 
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from pages.figures.charts import rows_of, to_svg
+from pages.figures.charts import rows_of, specification, to_svg
 from pages.figures.gpt import distinct, expected_bars, redrawn_bars
 from pages.figures.gpt_drawing import cache_curves, draws_bars
-from pages.figures.gpt_lens import chance_by_stage, lens_board, rank_by_stage
-from pages.figures.gpt_mask import surprise_pairs
+from pages.figures.gpt_lens import bits_by_stage, chance_by_stage, lens_board, rank_by_stage
+from pages.figures.gpt_mask import moved_board, surprise_pairs
 from pages.figures.gpt_text import LINE, laid_out, text_strip, width_of
+from pages.figures.matrix import WORDS as MATRIX_WORDS
 
 WORDS = {
     name: name
@@ -16,9 +17,9 @@ WORDS = {
         *("token", "bits", "probability", "expected", "came", "others", "rest", "before", "after", "cut"),
         *("count", "counted", "due", "length", "milliseconds", "plain", "cached", "masked", "unmasked"),
         *("stage", "place", "choice", "choice_probability", "answer", "answer_probability", "answer_rank"),
-        "embedding",
+        *("embedding", "unknown", "rank_axis", "moved"),
     )
-} | {"layer": "Layer {number}"}
+} | {"layer": "Layer {number}", "bits_most": "{bits} and more"}
 
 
 def test_cells_lie_side_by_side_and_no_line_is_too_long() -> None:
@@ -40,6 +41,13 @@ def test_the_strip_holds_every_token_with_its_number() -> None:
     assert "<svg" in to_svg(strip)
 
 
+def test_a_token_that_nothing_foresaw_has_no_colour_and_the_legend_says_so() -> None:
+    told = str(specification(text_strip(["a", "b"], [float("nan"), 2.5], {}, WORDS, chosen=1)))
+    assert "'domain': ['unknown']" in told
+    assert "12 and more" in told
+    assert "'domain': ['unknown']" not in str(specification(text_strip(["b"], [2.5], {}, WORDS, chosen=0)))
+
+
 def test_bars_hold_all_of_the_probability() -> None:
     bars = expected_bars(["a", "a"], np.array([0.5, 0.2]), 0.3, WORDS, came=("z", 0.1, 9))
     rows = rows_of(bars)
@@ -51,8 +59,10 @@ def test_bars_hold_all_of_the_probability() -> None:
 def test_what_was_cut_is_said() -> None:
     bars = redrawn_bars(["a", "b"], [0.6, 0.3], [1.0, 0.0], [True, False], (0.1, 0.0), WORDS, chosen=0)
     rows = rows_of(bars)
-    assert [row["kind"] for row in rows] == ["before", "cut", "before", "after", "after", "after"]
+    assert [row["kind"] for row in rows] == ["before", "cut", "cut", "after", "after", "after"]
     assert rows[0]["token"] == "▸ a"
+    left = redrawn_bars(["a", "b"], [0.6, 0.3], [0.6, 0.3], [True, True], (0.1, 0.1), WORDS)
+    assert [row["kind"] for row in rows_of(left)] == ["before"] * 3 + ["after"] * 3
 
 
 def test_draws_stand_beside_what_is_due() -> None:
@@ -75,8 +85,16 @@ def test_the_board_of_the_lens_has_a_cell_a_stage_and_place() -> None:
 
 def test_curves_hold_their_numbers() -> None:
     assert [row["value"] for row in rows_of(rank_by_stage(np.array([7, 1]), WORDS))] == [7, 1]
+    assert [row["value"] for row in rows_of(bits_by_stage(np.array([4.0, 2.0]), WORDS))] == [4.0, 2.0]
     assert [row["value"] for row in rows_of(chance_by_stage(np.array([0.1, 0.9]), WORDS))] == [0.1, 0.9]
     pairs = rows_of(surprise_pairs(["a", "b"], np.array([np.nan, 1.0]), np.array([np.nan, 2.0]), WORDS))
     assert [row["bits"] for row in pairs] == [None, 1.0, None, 2.0]
     times = rows_of(cache_curves(np.array([8, 16]), np.array([0.002, 0.004]), np.array([0.001, 0.001]), WORDS))
     assert [row["ms"] for row in times] == [2.0, 4.0, 1.0, 1.0]
+
+
+def test_small_moves_are_seen_beside_large_ones_and_none_stays_none() -> None:
+    strings = dict.fromkeys(map(str, MATRIX_WORDS), "")
+    moves = np.array([[0.0, 1.0], [0.0, 63.0]])
+    board = moved_board(moves, None, ["a", "b"], ["a", "c"], WORDS, strings, version="v")
+    np.testing.assert_allclose(board.panels[0].values, [[0.0, 1.0], [0.0, 6.0]])

@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import ask, forget_answers
+from pages.ui.before import short_number
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
 from tests.core.before.conftest import SENTENCE
@@ -87,6 +88,7 @@ def test_which_word_is_left_at_the_end_is_told_after_a_prediction(bundle: Bundle
     assert words("en")["try.right"] in told(app)
     assert f"**{found.share[most]:.1%}**" in told(app)
     kept = found.kept.mean(1)[1:-1]
+    assert "Among the words" in told(app)
     assert f"**{kept.min():.0%}**" in told(app)
 
 
@@ -134,14 +136,30 @@ def test_where_a_word_of_another_sentence_came_from_is_told_after_a_prediction(b
 
 
 def test_what_is_left_of_gradients_stands_in_the_table() -> None:
-    found = gradient_reach(length=16, d_model=16, seed=3, gain=1.0, forget_bias=1.0)
-    query = {"before_length": "16", "before_width": "16", "before_seed": "3", "before_forget": "1.0"}
+    found = gradient_reach(length=16, d_model=16, seed=3, gain=1.0, keep_bias=1.0)
+    query = {"before_length": "16", "before_width": "16", "before_seed": "3", "before_keep": "1.0"}
     app = before(before_part="reach", **query)
-    assert f"{found.relative[2, -1]:.1e}" in told(app)
+    assert short_number(found.relative[2, -1]) in told(app)
     app.slider(key="before_seed@before").set_value(4).run()
-    other = gradient_reach(length=16, d_model=16, seed=4, gain=1.0, forget_bias=1.0)
-    assert f"{other.relative[0, -1]:.1e}" in told(app)
+    other = gradient_reach(length=16, d_model=16, seed=4, gain=1.0, keep_bias=1.0)
+    assert short_number(other.relative[0, -1]) in told(app)
     assert app.query_params["before_seed"] in (["4"], "4")
+
+
+def test_open_gates_are_held_against_half_open_ones() -> None:
+    query = {"before_part": "reach", "before_length": "16", "before_width": "16"}
+    half = gradient_reach(length=16, d_model=16, seed=0)
+    told_of = f"With the bias at 0 and all else the same it is {short_number(half.relative[1, 8])}"
+    assert told_of in told(before(**query))
+    assert told_of not in told(before(**query, before_keep="0.0"))
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [(0.0, "0"), (0.61, "0.61"), (0.0979, "0.098"), (0.00141, "0.0014"), (16.3, "16"), (3.1e-7, r"$3.1\cdot 10^{-7}$")],
+)
+def test_numbers_are_written_plainly_unless_very_small(number: float, written: str) -> None:
+    assert short_number(number) == written
 
 
 def test_the_trained_encoders_reach_is_told_after_a_prediction(bundle: Bundle) -> None:
@@ -155,8 +173,10 @@ def test_times_are_measured_anew_when_asked_and_told_after_a_prediction() -> Non
     app = before(before_part="time", before_time_width="32", before_time_open="true")
     first = told(app)
     app = app.button(key="before_again").click().run()
-    assert app.session_state["before_measurement"] == 1
+    mine = app.session_state["before_measurement"]
     assert told(app) != first
+    other = before(before_part="time", before_time_width="32").button(key="before_again").click().run()
+    assert other.session_state["before_measurement"] != mine
     app = answered(app, "attention")
     assert not app.exception
     assert "the exponents are" in told(app)

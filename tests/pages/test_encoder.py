@@ -86,8 +86,10 @@ def test_the_sum_adds_up_on_the_screen(of: str) -> None:
     target = None if of == "margin" else int(of)
     found = logit_sum(**asked(), target=target)
     (line,) = (latex.value for latex in app.latex)
-    for number in (found.for_it, found.against_it, found.bias, found.total, found.logit):
+    for number in (found.above, found.below, found.bias, found.total, found.logit):
         assert f"{number:+.4f}" in line
+    assert f"{found.above:+.4f}\\,{found.below:+.4f}\\,{found.bias:+.4f}" in line  # as the note tells their order
+    assert "e-" not in line
     app.radio[0].set_value("many").run()
     assert not app.exception
     assert words("en")["encoder.needed_measured"].format(needed=found.needed, size=128) in told(app)
@@ -102,6 +104,8 @@ def test_the_word_is_foretold_and_integrated_gradients_checked(language: str) ->
     app.button_group(key=f"predict tokens sentiment {TEXT}").set_value(first).run()
     assert not app.exception
     assert words(language)["try.right"] in told(app)
+    label = words(language)["class.positive" if found.saliency.winner else "class.negative"]
+    assert words(language)["encoder.signs"].format(label=label) in told(app)
     shown = metrics(app)
     assert shown[words(language)["encoder.check_summed"]] == f"{found.saliency.summed:+.4f}"
     assert shown[words(language)["encoder.check_gap"]] == f"{found.saliency.gap:+.1e}"
@@ -151,6 +155,9 @@ def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
     box = app.text_input(key="encoder_other@encoder")
     assert box.value == suggested
     assert "encoder_other" not in app.query_params
+    pair = sentence_pair(bundle=open_bundle("sentiment"), text=TEXT, other=suggested, n_tokens=64)
+    differ = int((pair.spread[0] > 0).sum())
+    assert words("en")["encoder.spread_start"].format(differ=differ, count=len(pair.labels)) in told(app)
     other = "The film was not bad, but I loved the ending."
     app.text_input(key="encoder_other@encoder").set_value(other).run()
     found = sentence_pair(bundle=open_bundle("sentiment"), text=TEXT, other=other, n_tokens=64)

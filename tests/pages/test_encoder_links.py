@@ -40,3 +40,12 @@ def test_any_text_is_read(name: str, text: str) -> None:
     app = part(name, text=text)
     assert not app.exception
     assert not app.error
+
+
+@pytest.mark.parametrize("name", ["sum", "agree"])
+def test_another_sentence_asks_for_another_prediction(name: str) -> None:
+    app = part(name)
+    app.radio[0].set_value({"sum": "few", "agree": "close"}[name]).run()
+    assert app.radio[0].value is not None
+    app.text_input(key="text@encoder").set_value("A dull film, but I loved the ending.").run()
+    assert app.radio[0].value is None

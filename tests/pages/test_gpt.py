@@ -66,6 +66,15 @@ def test_a_guess_is_held_against_the_model() -> None:
     assert EN["try.right"] in told(app)
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_rank_is_told_where_the_text_ends(language: str) -> None:
+    app = run("gpt", text="T", model=MODEL, gpt_guess_open="true", lang=language)
+    likeliest = expected(bundle=open_bundle(MODEL), text="T", n_tokens=1, place=1, top=10).ids[0]
+    app.radio[0].set_value(str(likeliest)).run()
+    assert not app.exception
+    assert words(language)["gpt.guess_end"] in told(app)
+
+
 def test_the_rules_are_those_of_the_controls() -> None:
     app = opened("draw", gpt_temperature="1.5", gpt_top_k="4", gpt_top_p="1")
     place = asked()["n_tokens"]
@@ -130,9 +139,11 @@ def test_the_lens_says_from_where_on_the_answer_stands() -> None:
     app = opened("lens", gpt_back="-2", gpt_lens_open="true")
     found = logit_lens(**asked(), first=1, count=24)
     assert len(found.places) == asked()["n_tokens"]
-    app.radio[0].set_value("few").run()
+    app.radio[0].set_value("some").run()
     assert not app.exception
-    assert f"{found.settled.mean():.2f}" in told(app)
+    full, without = f"**{found.mean_bits[-1]:.2f}**", f"**{found.mean_bits[-2]:.2f}**"
+    assert full in told(app)
+    assert without in told(app)
 
 
 def test_what_moves_is_told_with_the_mask_and_without_it() -> None:

@@ -1,4 +1,4 @@
-"""How Bert is trained: first on hidden words, then on pairs as well, and the batches of both.
+"""How Bert is trained: on hidden words, then on pairs as well, then with little hidden, as it is read afterwards.
 
 Devlin et al. 2019, section 3.1. Departure: BERT learns both from the start; in a short training, pairs are then never
 learned (DECISIONS.md). Read next: bert_card.py.
@@ -20,13 +20,14 @@ from transformer_core.training.config import TrainConfig
 
 @dataclass(frozen=True)
 class Stage:
-    """One of two trainings, the second of which goes on from the first.
+    """One of several trainings, each of which goes on from the one before.
 
     Args:
         name: of its folder.
         hide: probability of hiding a token; BERT has 0.15, a short training learns more from more.
         alone: share of the sentences that are read alone, drawn anew each epoch.
-        pairs_a_picture: pairs of captions a picture; a story gives as many as it has neighbours.
+        pairs_a_picture: pairs of captions a picture.
+        pairs_a_neighbour: pairs a sentence of a story that has a next one; stories are few beside captions.
         training: how to train.
     """
 
@@ -35,6 +36,7 @@ class Stage:
     alone: float
     pairs_a_picture: int
     training: TrainConfig
+    pairs_a_neighbour: int = 1
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,14 @@ FULL = Settings(
     stages=(
         Stage("words", hide=0.3, alone=1.0, pairs_a_picture=0, training=WORDS),
         Stage("pairs", hide=0.25, alone=0.3, pairs_a_picture=3, training=replace(WORDS, schedule="cosine")),
+        Stage(
+            "whole",
+            hide=0.15,
+            alone=0.3,
+            pairs_a_picture=1,
+            pairs_a_neighbour=4,
+            training=replace(WORDS, schedule="cosine", learning_rate=2e-3, epochs=1),
+        ),
     ),
 )
 QUICK = Settings(
@@ -90,7 +100,7 @@ class PackedBatches:
         groups = (*sentences.pictures, *sentences.stories)
         self._alone = self._rows([sentence for group in groups for sentence in group], None)
         self._n_alone = round(stage.alone * len(self._alone))
-        self._n_pairs = len(sentence_pairs(sentences, random.Random(seed), a_picture=stage.pairs_a_picture))
+        self._n_pairs = len(self._pairs(random.Random(seed)))
 
     def __len__(self) -> int:
         return -(-(self._n_alone + self._n_pairs) // self._stage.training.batch_size)
@@ -99,10 +109,16 @@ class PackedBatches:
         encodings = self._tokenizer.encode_batch(firsts, seconds, max_len=self._max_len)
         return [(encoding.ids, encoding.segment_ids) for encoding in encodings]
 
+    def _pairs(self, rng: random.Random) -> list[tuple[str, str, bool]]:
+        stage = self._stage
+        return sentence_pairs(
+            self._sentences, rng, a_picture=stage.pairs_a_picture, a_neighbour=stage.pairs_a_neighbour
+        )
+
     def epoch(self, number: int) -> Iterator[PackedBatch]:
         """Yield the batches of an epoch; the same number gives the same batches."""
         rng = random.Random(f"{self._seed} {number}")
-        pairs = sentence_pairs(self._sentences, rng, a_picture=self._stage.pairs_a_picture)
+        pairs = self._pairs(rng)
         alone = self._alone if self._n_alone == len(self._alone) else rng.sample(self._alone, self._n_alone)
         rows = alone + self._rows([first for first, _, _ in pairs], [second for _, second, _ in pairs])
         classes = [UNPAIRED] * len(alone) + [int(not together) for _, _, together in pairs]

@@ -84,7 +84,9 @@ def read_sentences(folder: Path) -> tuple[Sentences, Sentences]:
     return learned, Sentences(tuple(pictures[cut:]), tuple(stories[1]))
 
 
-def sentence_pairs(sentences: Sentences, rng: random.Random, *, a_picture: int = 1) -> list[tuple[str, str, bool]]:
+def sentence_pairs(
+    sentences: Sentences, rng: random.Random, *, a_picture: int = 1, a_neighbour: int = 1
+) -> list[tuple[str, str, bool]]:
     """Draw pairs, half of which belong together: two captions of one picture, or a sentence of a story and its next.
 
     The other half has a second sentence of another picture or story (Devlin et al. 2019, section 3.1, task 2, with
@@ -93,7 +95,8 @@ def sentence_pairs(sentences: Sentences, rng: random.Random, *, a_picture: int =
     Args:
         sentences: groups to draw from.
         rng: where the randomness comes from.
-        a_picture: pairs a picture; a story of n sentences gives n - 1.
+        a_picture: pairs a picture.
+        a_neighbour: pairs a sentence of a story that has a next one.
 
     Returns:
         (first, second, together) each.
@@ -101,7 +104,7 @@ def sentence_pairs(sentences: Sentences, rng: random.Random, *, a_picture: int =
     pairs = []
     for groups, consecutive in ((sentences.pictures, False), (sentences.stories, True)):
         for place, group in enumerate(groups):
-            for start in range(len(group) - 1 if consecutive else a_picture):
+            for start in [*range(len(group) - 1)] * a_neighbour if consecutive else range(a_picture):
                 first, second = group[start : start + 2] if consecutive else rng.sample(group, 2)
                 together = rng.random() < 0.5
                 if not together:

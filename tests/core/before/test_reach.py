@@ -1,5 +1,7 @@
 """How far a gradient reaches: exact, by distance, and as the steps between multiply."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -30,13 +32,14 @@ def test_steps_in_between_fade_and_attention_does_not() -> None:
     np.testing.assert_allclose(found.relative[:, 0], 1.0)
 
 
-def test_small_matrices_fade_sooner_and_an_open_forget_gate_later() -> None:
+def test_small_matrices_fade_sooner_and_open_gates_later() -> None:
     plain = gradient_reach(length=24, d_model=16, seed=0)
     small = gradient_reach(length=24, d_model=16, seed=0, gain=0.5)
-    kept = gradient_reach(length=24, d_model=16, seed=0, forget_bias=2.0)
+    kept = gradient_reach(length=24, d_model=16, seed=0, keep_bias=2.0)
     assert small.half[0] <= plain.half[0]
     assert small.norms[0, -1] < plain.norms[0, -1]
-    assert kept.norms[2, -1] > plain.norms[2, -1]
+    assert (kept.norms[1:3, -1] > plain.norms[1:3, -1]).all()
+    assert np.array_equal(kept.norms[[0, 3]], plain.norms[[0, 3]])
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
@@ -51,7 +54,9 @@ def test_sizes_outside_their_range_are_refused(changes: dict) -> None:
 
 
 def test_times_are_measured_for_every_system_and_length() -> None:
+    begun = time.time()
     found = step_times(d_model=32, seed=0, measurement=0)
+    assert begun <= found.measured <= time.time()
     assert found.systems == SYSTEMS
     assert found.lengths.tolist() == list(LENGTHS)
     assert (found.step > 0).all()

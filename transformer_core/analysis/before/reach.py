@@ -47,9 +47,7 @@ class GradientReach:
     half: tuple[int, ...]
 
 
-def gradient_reach(
-    *, length: int, d_model: int, seed: int, gain: float = 1.0, forget_bias: float = 0.0
-) -> GradientReach:
+def gradient_reach(*, length: int, d_model: int, seed: int, gain: float = 1.0, keep_bias: float = 0.0) -> GradientReach:
     """Measure the gradient of four untrained layers on sequences of random vectors.
 
     Args:
@@ -57,7 +55,8 @@ def gradient_reach(
         d_model: width of inputs and outputs, 4 to 64, a multiple of 4.
         seed: of weights and inputs, both random: inputs have mean 0 and deviation 1.
         gain: multiplies the orthogonal matrices between states.
-        forget_bias: of the LSTM's forget gate; Jozefowicz et al. 2015 advise 1.
+        keep_bias: of the gates that keep, the GRU's update gate and the LSTM's forget gate; Jozefowicz et al. 2015
+            advise 1 for the latter.
 
     Raises:
         ValueError: a size outside its range.
@@ -71,12 +70,12 @@ def gradient_reach(
     norms = []
     for system in SYSTEMS:
         inputs = x.clone().requires_grad_(True)
-        output = _last_output(system, inputs, gain, forget_bias, generator)
+        output = _last_output(system, inputs, gain, keep_bias, generator)
         norms.append(jacobian_norms(output, inputs).square().mean(0).sqrt().flip(0).numpy())
     return _reach(SYSTEMS, np.stack(norms))
 
 
-def _last_output(system: str, x: Tensor, gain: float, forget_bias: float, generator: torch.Generator) -> Tensor:
+def _last_output(system: str, x: Tensor, gain: float, keep_bias: float, generator: torch.Generator) -> Tensor:
     d_model = x.shape[-1]
     if system == "attention":
         attention = MultiHeadAttention(d_model, 4)
@@ -86,8 +85,8 @@ def _last_output(system: str, x: Tensor, gain: float, forget_bias: float, genera
     initialize_cell(layer.cell, generator)
     with torch.no_grad():
         layer.cell.hidden_proj.weight.mul_(gain)
-        if system == "lstm":
-            layer.cell.input_proj.bias[d_model : 2 * d_model] = forget_bias
+        if system != "plain":  # the gate that keeps is the second part of either
+            layer.cell.input_proj.bias[d_model : 2 * d_model] = keep_bias
     return layer(x)[0][:, -1]
 
 

@@ -3,6 +3,7 @@
 Vaswani et al. 2017, section 4 and table 1. Read next: ../encoder/__init__.py.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,6 +40,7 @@ class StepTimes:
     Args:
         systems: "gru", "lstm", "attention" (self-attention with four heads and its four projections).
         step_slopes, reading_slopes: of log time against log length over the four longest, one a system.
+        measured: when the measurement ended, in seconds since the beginning of 1970, UTC.
     """
 
     systems: tuple[str, ...]
@@ -48,6 +50,7 @@ class StepTimes:
     kept_numbers: np.ndarray
     step_slopes: tuple[float, ...]
     reading_slopes: tuple[float, ...]
+    measured: float
 
 
 @torch.inference_mode()
@@ -76,7 +79,7 @@ def step_times(*, d_model: int, seed: int, measurement: int) -> StepTimes:
     lengths = np.array(LENGTHS)
     kept = np.stack([np.full_like(lengths, d_model), np.full_like(lengths, 2 * d_model), 2 * d_model * lengths])
     slopes = [tuple(log_log_slope(lengths[-LATE:], row[-LATE:]) for row in times) for times in (step, reading)]
-    return StepTimes(SYSTEMS, lengths, step, reading, kept, *slopes)
+    return StepTimes(SYSTEMS, lengths, step, reading, kept, *slopes, measured=time.time())
 
 
 def _layers(d_model: int, generator: torch.Generator) -> dict[str, nn.Module]:

@@ -28,7 +28,7 @@ class LogitSum:
         total: bias plus all products, in 64 bits.
         logit: what the model computed; difference: total - logit.
         needed: how many products, the greatest first, until the running sum has the total's sign for good.
-        for_it, against_it: sums of the products with the total's sign, and of the others.
+        above, below: sums of the products above 0, and of the others.
     """
 
     vector: np.ndarray
@@ -44,8 +44,8 @@ class LogitSum:
     logit: float
     difference: float
     needed: int
-    for_it: float
-    against_it: float
+    above: float
+    below: float
 
 
 def logit_sum(*, bundle: Bundle, text: str, n_tokens: int, target: int | None = None) -> LogitSum:
@@ -81,7 +81,6 @@ def logit_sum(*, bundle: Bundle, text: str, n_tokens: int, target: int | None = 
     running = np.concatenate([[bias], bias + np.cumsum(products[order])])
     total = float(running[-1])
     differing = np.flatnonzero(np.sign(running) != np.sign(total))
-    along = products * np.sign(total) > 0
     return LogitSum(
         vector,
         weight,
@@ -96,6 +95,6 @@ def logit_sum(*, bundle: Bundle, text: str, n_tokens: int, target: int | None = 
         float(logit),
         total - float(logit),
         int(differing[-1]) + 1 if differing.size else 0,
-        float(products[along].sum()),
-        float(products[~along].sum()),
+        float(products[products > 0].sum()),
+        float(products[products <= 0].sum()),
     )

@@ -56,7 +56,7 @@ class Step:
         chance: with which it could be drawn; 1 or 0 where the likeliest is taken.
         entropy: of the model's distribution, in bits.
         top_ids, top_labels, top_probabilities, top_chances: the likeliest tokens, before and under the rules.
-        rest: the probability of all others.
+        rest, rest_chance: of all others, before and under the rules; exactly 0 where all of them are cut.
     """
 
     token_id: int
@@ -71,6 +71,7 @@ class Step:
     top_probabilities: tuple[float, ...]
     top_chances: tuple[float, ...]
     rest: float
+    rest_chance: float
 
 
 class Continuation:
@@ -139,6 +140,7 @@ class Continuation:
             top_probabilities=tuple(best.values.tolist()),
             top_chances=tuple(after[best.indices].tolist()),
             rest=max(0.0, 1.0 - float(best.values.sum())),
+            rest_chance=float(after.index_fill(0, best.indices, 0.0).sum()),
         )
 
 

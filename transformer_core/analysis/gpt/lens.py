@@ -4,6 +4,7 @@ The residual stream after every layer goes through the final normalisation and t
 "interpreting GPT: the logit lens"). Read next: causality.py.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ class Lens:
     Shapes:
         probability: (stage, place), of the stage's own first choice
         answer_probability, answer_rank: (stage, place), of what the whole model answers there
+        mean_bits: (stage,), the mean surprisal of the tokens that the text has next; not a number where it has none
         settled: (place,), the first stage from which on the first choice is the answer
 
     A stage is the embedding, then one layer after the other.
@@ -46,6 +48,7 @@ class Lens:
     probability: np.ndarray
     answer_probability: np.ndarray
     answer_rank: np.ndarray
+    mean_bits: np.ndarray
     settled: np.ndarray
     difference: float
 
@@ -82,13 +85,14 @@ def logit_lens(*, bundle: Bundle, text: str, n_tokens: int, first: int, count: i
     scores, trace = capture(model, ids_on_device(model, encoding.ids), sites=sites)
     own = scores[0, shown]  # (place, vocab)
     answer = own.argmax(-1)  # (place,)
+    came = torch.tensor([*encoding.ids[1:], -1], device=own.device)[shown]  # (place,)
     norm = model.decoder.stack.final_norm
     stages = []
     for site in sites:
         stream = trace[site][:, shown]  # (1, place, d_model)
         logits = model.output(stream if norm is None else norm(stream))[0]  # (place, vocab)
-        stages.append(_stage(logits, answer))
-    choice, probability, answer_probability, answer_rank = map(torch.stack, zip(*stages, strict=True))
+        stages.append(_stage(logits, answer, came))
+    choice, probability, answer_probability, answer_rank, bits = map(torch.stack, zip(*stages, strict=True))
     agrees = (choice == answer).int()  # (stage, place)
     settled = len(sites) - agrees.flip(0).cumprod(0).sum(0)
     ids, tokenizer = encoding.ids, bundle.tokenizer
@@ -102,17 +106,20 @@ def logit_lens(*, bundle: Bundle, text: str, n_tokens: int, first: int, count: i
         probability=probability.float().cpu().numpy(),
         answer_probability=answer_probability.float().cpu().numpy(),
         answer_rank=answer_rank.cpu().numpy(),
+        mean_bits=bits.double().nanmean(-1).cpu().numpy(),
         settled=settled.cpu().numpy(),
         difference=float((logits - own).abs().max()),
     )
 
 
-def _stage(logits: torch.Tensor, answer: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def _stage(logits: torch.Tensor, answer: torch.Tensor, came: torch.Tensor) -> tuple[torch.Tensor, ...]:
     chances = logits.float().softmax(-1)  # (place, vocab)
+    bits = -logits.float().log_softmax(-1).gather(1, came.clamp(min=0)[:, None])[:, 0] / math.log(2)  # (place,)
     best = chances.max(-1)
     own = logits.gather(1, answer[:, None])  # (place, 1)
     rank = (logits > own).sum(-1) + 1
-    return best.indices, best.values, chances.gather(1, answer[:, None])[:, 0], rank
+    given = chances.gather(1, answer[:, None])[:, 0]  # (place,)
+    return best.indices, best.values, given, rank, bits.masked_fill(came < 0, torch.nan)
 
 
 def _labels(tokenizer: Tokenizer, ids: tuple[int, ...], places: range, row: torch.Tensor) -> list[str]:

@@ -25,7 +25,7 @@ class Redrawn:
 
     Args:
         labels: of these tokens.
-        rest_before, rest_after: of all other tokens together.
+        rest_before, rest_after: of all other tokens together; after is exactly 0 where all of them are cut.
         n_kept, n_tokens: how many of all tokens can still be drawn, and how many there are.
         cut: the probability that was cut away after the temperature, shared out among those that are kept.
         entropy_before, entropy_after: in bits.
@@ -107,7 +107,7 @@ def redrawn(
         after=shown.numpy(),
         kept=survives[best.indices].numpy(),
         rest_before=max(0.0, 1.0 - float(best.values.sum())),
-        rest_after=max(0.0, 1.0 - float(shown.sum())),
+        rest_after=float(after.index_fill(0, best.indices, 0.0).sum()),
         n_kept=int(survives.sum()),
         n_tokens=len(before),
         cut=max(0.0, 1.0 - float(heated[survives].sum())),
