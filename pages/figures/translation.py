@@ -12,6 +12,7 @@ from pages.figures.charts import HUES, Chart, records
 
 LINE = 26
 LEAST_DRAWN = 0.02
+NUMBERS = "#9560da"  # the weights' hue where it is small text: as legible on dark as on light
 MOST_LETTERS = 18
 
 
@@ -19,6 +20,14 @@ def clipped(label: str) -> str:
     """Return a label short enough for a picture, without the mark of the blank before it."""
     label = label.removeprefix("␣") or label
     return label if len(label) <= MOST_LETTERS else f"{label[: MOST_LETTERS - 1]}…"
+
+
+def shown_chance(chance: float, *, digits: int) -> str:
+    """Return a probability as a percentage that rounding makes neither 0 nor 100, unless it is."""
+    least = 10.0 ** -(2 + digits)
+    if 0 < chance < least / 2:
+        return f"<{least:.{digits}%}"
+    return f">{1 - least:.{digits}%}" if 1 - least / 2 <= chance < 1 else f"{chance:.{digits}%}"
 
 
 def _heights(count: int, most: int) -> np.ndarray:
@@ -63,8 +72,8 @@ def lines_chart(
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, most], reverse=True))
     shown = alt.condition(
         f"datum.step === {step} || (isValid(pointed.step) && datum.step === pointed.step[0])",
-        alt.Opacity("weight:Q", scale=alt.Scale(domain=[0, 0.6], range=[0.08, 1], clamp=True), legend=None),
-        alt.value(0.07),
+        alt.Opacity("weight:Q", scale=alt.Scale(domain=[0, 0.6], range=[0.3, 1], clamp=True), legend=None),
+        alt.value(0.2),
     )
     rules = (
         alt.Chart(lines)
@@ -75,7 +84,7 @@ def lines_chart(
             x2=alt.X2("x2:Q"),
             y2=alt.Y2("y2:Q"),
             opacity=shown,
-            strokeWidth=alt.StrokeWidth("weight:Q", scale=alt.Scale(domain=[0, 1], range=[0.6, 11]), legend=None),
+            strokeWidth=alt.StrokeWidth("weight:Q", scale=alt.Scale(domain=[0, 1], range=[0.8, 11]), legend=None),
             tooltip=[
                 alt.Tooltip("word:N", title=said["target"]),
                 alt.Tooltip("source:N", title=said["source"]),
@@ -109,11 +118,10 @@ def _source_side(
     ]
     base = alt.Chart(data).encode(y=y, tooltip=tooltip)
     names = base.mark_text(align="right", fontSize=14, color=HUES["key"]).encode(x=x, text=alt.Text("source:N"))
-    strong = alt.condition(f"datum.weight >= {top / 2}", alt.value(1.0), alt.value(0.55))
-    numbers = base.mark_text(align="left", fontSize=12, color=HUES["weights"]).encode(
-        x=alt.X("far:Q", axis=None), text=alt.Text("number:N"), opacity=strong
-    )
-    return [names, numbers]
+    numbers = base.encode(x=alt.X("far:Q", axis=None), text=alt.Text("number:N"))
+    strong, weak = (numbers.transform_filter(f"datum.weight {sign} {top / 2}") for sign in (">=", "<"))
+    bold = strong.mark_text(align="left", fontSize=13, color=NUMBERS, fontWeight="bold")
+    return [names, bold, weak.mark_text(align="left", fontSize=13, color=NUMBERS)]
 
 
 def _target_side(
@@ -135,8 +143,7 @@ def _target_side(
             x=x,
             y=y,
             text=alt.Text("word:N"),
-            size=alt.condition(chosen, alt.value(17), alt.value(14)),
-            opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.75)),
+            size=alt.condition(chosen, alt.value(18), alt.value(14)),
             tooltip=[alt.Tooltip("step:Q", title="k"), alt.Tooltip("whole:N", title=said["target"])],
         )
     )

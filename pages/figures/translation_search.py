@@ -10,6 +10,16 @@ import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 
+LEAST_SPAN = 0.1
+
+
+def _scores_domain(scores: np.ndarray) -> list[float]:
+    """Return the ends of an axis of scores, at most 0, so far apart that rounding alone draws a level line."""
+    low, high = float(scores.min()), float(scores.max())
+    half = 0.6 * max(high - low, LEAST_SPAN)
+    top = min((low + high) / 2 + half, 0.0)
+    return [top - 2 * half, top]
+
 
 def by_width_chart(
     widths: Sequence[int] | np.ndarray, curves: Mapping[str, np.ndarray], said: Mapping[str, str], *, percent: bool
@@ -17,21 +27,22 @@ def by_width_chart(
     """Draw measures of a search by its width.
 
     Args:
-        curves: by name, (width,).
+        curves: by name, (width,); shares, or else scores, at most 0.
         said: width, value (the measure's title), and a word for each curve.
         percent: the measures are shares.
     """
     names = [said[name] for name in curves]
+    values = np.concatenate(list(curves.values()))
     data = records(
         width=list(widths) * len(curves),
-        value=np.concatenate(list(curves.values())),
+        value=values,
         curve=[name for name in names for _ in widths],
     )
     form = ".0%" if percent else ".2f"
     y = alt.Y(
         "value:Q",
         title=said["value"],
-        scale=alt.Scale(domain=[0, 1]) if percent else alt.Scale(zero=False, padding=12),
+        scale=alt.Scale(domain=[0, 1] if percent else _scores_domain(values)),
         axis=alt.Axis(format=form, minExtent=46),
     )
     several = len(names) > 1

@@ -1,19 +1,20 @@
-"""Beam search as a tree: a line of boxes for each depth, edges with log-probabilities, the fate of each branch.
+"""Beam search as a tree: a line of boxes for each depth, each with its probability, the fate of each branch.
 
 Arrays come from transformer_core.analysis.translation.beams. Read next: translation_search.py.
 """
 
 from collections.abc import Mapping, Sequence
+from math import exp
 from typing import Protocol
 
 import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
-from pages.figures.translation import clipped
+from pages.figures.translation import clipped, shown_chance
 
-ROW = 56
-HALF_WIDTH, HALF_HEIGHT = 0.43, 0.24
+ROW = 60
+HALF_WIDTH, HALF_HEIGHT = 0.43, 0.33
 FATES = ("kept", "finished", "dropped")
 FILLS = {"kept": HUES["weights"], "finished": HUES["value"], "dropped": "transparent"}
 MARKS = {"kept": "", "finished": "■ ", "dropped": "✕ "}
@@ -94,7 +95,7 @@ def _edges(
         )
         tooltip = [
             alt.Tooltip("word:N", title=said["word"]),
-            alt.Tooltip("step:Q", title=said["step"], format=".4f"),
+            alt.Tooltip("step:Q", title=said["step"], format=".4g"),
             alt.Tooltip("chance:Q", title=said["chance"], format=".3%"),
         ]
         mark = alt.Chart(data).mark_rule(strokeDash=dash, color=hue, strokeWidth=width, opacity=opacity)
@@ -103,7 +104,7 @@ def _edges(
     fates = np.array(tree.fates)[shown]
     lost, alive = shown[(fates == "dropped")], shown[(fates != "dropped") & ~best[shown]]
     return [
-        part(lost, [3, 4], HUES["residual"], 1, 0.55),
+        part(lost, [3, 4], HUES["residual"], 1, 0.8),
         part(alive, [1, 0], HUES["weights"], 2, 0.75),
         part(shown[best[shown]], [1, 0], BEST, 4, 1.0),
     ]
@@ -124,7 +125,7 @@ def _nodes(
             bottom=tree.depths[nodes] + HALF_HEIGHT,
             word=[MARKS[fate] + clipped(tree.words[int(node)]) for node in nodes],
             text=[tree.texts[node] for node in nodes],
-            under=[f"{tree.steps[node]:.2f}" for node in nodes],
+            under=[shown_chance(exp(tree.steps[node]), digits=1) for node in nodes],
             step=tree.steps[nodes],
             chance=np.exp(tree.steps[nodes]),
             log_prob=tree.log_probs[nodes],
@@ -132,7 +133,7 @@ def _nodes(
             fate=[said["best"] if on_best else said[fate]] * len(nodes),
         )
         tooltip = [alt.Tooltip(f"{name}:N", title=said[name]) for name in ("text", "fate")]
-        tooltip += [alt.Tooltip(f"{name}:Q", title=said[name], format=".4f") for name in ("step", "log_prob", "score")]
+        tooltip += [alt.Tooltip(f"{name}:Q", title=said[name], format=".4g") for name in ("step", "log_prob", "score")]
         tooltip.append(alt.Tooltip("chance:Q", title=said["chance"], format=".3%"))
         base = alt.Chart(data).encode(tooltip=tooltip)
         box = base.mark_rect(
@@ -143,8 +144,8 @@ def _nodes(
             strokeDash=[3, 3] if dropped else [1, 0],
             cornerRadius=6,
         ).encode(x=alt.X("left:Q", axis=None), x2=alt.X2("right:Q"), y=alt.Y("top:Q", axis=None), y2=alt.Y2("bottom:Q"))
-        word = base.mark_text(fontSize=13, dy=-6, color=ink, fontWeight="normal" if dropped else "bold")
-        under = base.mark_text(fontSize=11, dy=9, color=ink)
+        word = base.mark_text(fontSize=14, dy=-7, color=ink, fontWeight="normal" if dropped else "bold")
+        under = base.mark_text(fontSize=12, dy=10, color=ink)
         return [box, word.encode(x, y, text=alt.Text("word:N")), under.encode(x, y, text=alt.Text("under:N"))]
 
     fates = np.array(tree.fates)[shown]

@@ -3,6 +3,9 @@
 Read next: my_model_trust.py.
 """
 
+import re
+from itertools import groupby
+
 import streamlit as st
 
 from pages.ui.language import plain, t
@@ -10,6 +13,7 @@ from pages.ui.models import READERS, forget_models, opened_models
 from pages.ui.my_model_trust import forget_checks
 from pages.ui.navigation import ICONS, page_path
 from pages.ui.url import forget
+from pages.ui.verdict import class_word
 from transformer_core.checkpoints import Bundle, BundleError
 from transformer_core.open_checkpoints.families import architecture_of, family_of
 from transformer_core.open_checkpoints.settings import Settings
@@ -33,6 +37,9 @@ KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "before": ("seq2seq",),
 }
 LONGEST_CARD = 20_000
+MARKED = re.compile(r"(\*\*[^*\n]+\*\*|`[^`\n]+`)")
+RULE = re.compile(r"\s*:?-+:?\s*")
+MOST_CLASSES, LONGEST_CLASS = 24, 80
 
 
 def _family(bundle: Bundle) -> str:
@@ -51,10 +58,14 @@ def show_identity(bundle: Bundle) -> None:
     numbers = {
         "my_model.parameters": f"{bundle.n_parameters:,}",
         "my_model.vocabulary": f"{bundle.tokenizer.vocab_size:,}",
-        "my_model.bytes": f"{sum(p.numel() * p.element_size() for p in bundle.model.parameters()) / 2**20:,.2f} MB",
+        "my_model.bytes": f"{sum(p.numel() * p.element_size() for p in bundle.model.parameters()) / 1e6:,.2f} MB",
     }
     for place, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         place.metric(t(key), value)
+
+
+def _class(label: str) -> str:
+    return class_word(" ".join(label.split())[:LONGEST_CLASS])
 
 
 def show_sizes(bundle: Bundle) -> None:
@@ -66,7 +77,7 @@ def show_sizes(bundle: Bundle) -> None:
         t("my_model.tokenizer"): bundle.tokenizer.kind,
     }
     if bundle.labels:
-        rows[t("my_model.labels")] = plain(" ".join(", ".join(bundle.labels)[:200].split()))
+        rows[t("my_model.labels")] = ", ".join(_class(label) for label in bundle.labels[:MOST_CLASSES])
     sizes = {name: getattr(config, name, None) for name in SIZES if name != "n_classes" or bundle.kind == "classifier"}
     rows |= {t(f"my_model.size_{name}"): plain(f"{value}") for name, value in sizes.items() if value is not None}
     lines = [f"| {name} | {value} |" for name, value in rows.items()]
@@ -87,10 +98,43 @@ def show_pages(bundle: Bundle) -> None:
             )
 
 
+def _marked(part: str) -> str:
+    return part if part.startswith("`") else f"**{plain(part[2:-2].strip())}**"
+
+
+def _inline(text: str) -> str:
+    parts = MARKED.split(text)  # every second one is marked
+    return "".join(_marked(part) if odd % 2 else plain(part) for odd, part in enumerate(parts))
+
+
+def _cell(cell: str) -> str:
+    return cell.strip() if RULE.fullmatch(cell) else _inline(cell.strip())
+
+
+def safe_line(line: str) -> str:
+    """Return one line of Markdown of which its layout is kept, and nothing else is read as Markdown."""
+    line = line.strip()
+    if line.startswith("|"):
+        return f"| {' | '.join(_cell(cell) for cell in line.strip('|').split('|'))} |"
+    if heading := re.fullmatch(r"#{1,6}\s+(.+)", line):
+        return f"\n**{plain(heading[1])}**\n"
+    return f"- {_inline(line[2:])}" if line.startswith(("- ", "* ")) else _inline(line)
+
+
+def _show_card_text(card: str) -> None:
+    """Show headings, tables, lists, bold words and code of a card, whoever wrote it."""
+    for is_code, lines in groupby(card.splitlines(), key=lambda line: line.startswith(("    ", "\t"))):
+        text = "\n".join(line.strip() if is_code else safe_line(line) for line in lines)
+        if is_code:
+            st.code(text, language=None, wrap_lines=True)
+        elif text.strip():
+            st.markdown(text)
+
+
 def show_card(bundle: Bundle) -> None:
-    """Show the card as plain text, and what the checkpoint's own README says."""
+    """Show the card, and as it stands what the checkpoint's own README says."""
     with st.expander(t("my_model.card"), icon=":material/description:"):
-        st.code(bundle.card[:LONGEST_CARD] or t("my_model.no_card"), language=None, wrap_lines=True)
+        _show_card_text(bundle.card[:LONGEST_CARD] or t("my_model.no_card"))
         readme = None if bundle.source is None else bundle.source / "README.md"
         if readme is not None and readme.is_file() and not readme.is_symlink():
             with readme.open(encoding="utf-8", errors="replace") as file:

@@ -12,7 +12,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.token_choice import choose_layer
-from pages.ui.url import choose, slide
+from pages.ui.url import choose, current, forget, slide
 from transformer_core.analysis.translation.writing import Written, written_greedily
 
 OVERS = ("all", "layer", "head")
@@ -40,13 +40,26 @@ def shown_word(label: str) -> str:
     return label.removeprefix("␣") or label
 
 
+def slide_anew(label: str, most: int, *, name: str, default: int) -> int:
+    """Show a slider from 1; where it stood at the default of another sentence, it goes to the one of this.
+
+    Args:
+        name, default: as of slide.
+    """
+    before = f"{name} default"
+    if st.session_state.get(before) != default and current(name) == st.session_state.get(before):
+        forget(name)
+    st.session_state[before] = default
+    return int(slide(label, 1, most, name=name, default=default))
+
+
 def choose_step(written: Written) -> int:
     """Show the scrubber and return the step, from 0; it begins where the model was least sure."""
     count = len(written.words)
     if count == 1:
         return 0
     unsure = int(written.probabilities.argmin()) + 1
-    return int(slide(t("translation.step"), 1, count, name="translation_step", default=unsure)) - 1
+    return slide_anew(t("translation.step"), count, name="translation_step", default=unsure) - 1
 
 
 def choose_weights(view: View) -> tuple[str, int, int]:
@@ -98,6 +111,11 @@ def show_sentences(written: Written, step: int | None = None) -> None:
     text = written.text if step is None else written.prefixes[step]
     rows.append(f'<div class="tr-line"><span class="tr-side"></span><span class="tr-text">{escape(text)}</span></div>')
     st.html(STYLE + "".join(rows))
+
+
+def shown_gap(after: float, before: float) -> float:
+    """Return the difference of two numbers as they stand on the page, with three decimals."""
+    return round(round(after, 3) - round(before, 3), 3) + 0.0  # never -0
 
 
 def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]], *, right: int = 0) -> str:

@@ -12,7 +12,7 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.translation import markdown_table, shown_word, translated
+from pages.ui.translation import markdown_table, shown_gap, shown_word, slide_anew, translated
 from pages.ui.url import slide
 from transformer_core.analysis.translation.beams import BeamTree, Ranking, beam_tree
 from transformer_core.analysis.translation.widths import best_by_width
@@ -44,13 +44,15 @@ def show_beam(view: View) -> None:
     with depth_place:
         depth = deepest
         if deepest > 1:
-            depth = int(slide(t("translation.depth"), 1, deepest, name="translation_depth", default=deepest))
+            depth = slide_anew(t("translation.depth"), deepest, name="translation_depth", default=deepest)
     whole = depth == deepest
     words = strings("translation_tree")
     st.html(LEGEND.format(kept_mark="a", **{name: words[name] for name in ("kept", "finished", "dropped", "best")}))
     chart = tree_chart(tree, words, depth=depth, start=shown_word(translated(view).value.read[0]), whole=whole)
     show_chart(chart, answer, key="translation_tree", stem="beam_search", label=t("translation.tree_label"))
     if whole:
+        told = "behind" if tree.behind else "ahead"
+        st.markdown(t(f"translation.{told}", depths=", ".join(map(str, tree.behind)), count=int(tree.on_best.sum())))
         _show_ranking(tree, penalty)
     else:
         st.caption(t("translation.depth_note", depth=depth, deepest=deepest))
@@ -60,8 +62,11 @@ def show_beam(view: View) -> None:
 def _show_ranking(tree: BeamTree, penalty: float) -> None:
     ranking: Ranking = tree.ranking
     st.subheader(t("translation.ranking"), anchor=False)
+    score, target, source, length = (
+        rf"\text{{{t(f'translation.formula_{name}')}}}" for name in ("score", "target", "source", "length")
+    )
     st.latex(
-        r"\text{score}=\frac{\ln P(\text{target}\mid\text{source})}{\left(\frac{5+\text{length}}{6}\right)^{\alpha}},"
+        rf"{score}=\frac{{\ln P({target}\mid {source})}}{{\left(\frac{{5+{length}}}{{6}}\right)^{{\alpha}}}},"
         rf"\qquad \alpha={penalty:.1f}"
     )
     names = ("rank", "text", "log_prob", "length", "divisor", "score")
@@ -99,9 +104,10 @@ def width_experiment(view: View, penalty: float) -> None:
         with st.spinner(t("translation.searching")):
             answer = ask_once(best_by_width, **view.asked, widest=WIDEST, length_penalty=penalty)
         found = answer.value
-        gained = float(found.scores[-1] - found.scores[0])
-        outcome = "same" if found.texts[0] == found.texts[-1] else "better" if gained > 0 else "worse"
-        told = t("translation.width_measured", widest=WIDEST, gained=f"{gained:+.3f}", different=len(set(found.texts)))
+        first, last = float(found.scores[0]), float(found.scores[-1])
+        outcome = "same" if found.texts[0] == found.texts[-1] else "better" if last > first else "worse"
+        gained, different = f"{shown_gap(last, first):+.3f}", len(set(found.texts))
+        told = t("translation.width_measured", widest=WIDEST, gained=gained, different=different)
         st.markdown(f"{judged(guess, outcome, options)} {told}")
         names = ("width", "text", "log_prob", "length", "score")
         head = tuple(t(f"translation.col_{name}") for name in names)

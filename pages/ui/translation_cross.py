@@ -3,6 +3,8 @@
 Read next: translation_beam.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -13,14 +15,17 @@ from pages.ui.attention import matrix_words, on_panel
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
-from pages.ui.header import View
+from pages.ui.header import MOST_CHARACTERS, View
 from pages.ui.home import some_places
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.translation import choose_weights, over_word, show_sentences, shown_word, translated, weights_over
-from pages.ui.url import choose, choose_from_list, set_choice
-from transformer_core.analysis.translation.aligning import agreement, cross_head, without_source
+from pages.ui.url import choose, choose_from_list, forget_beyond, set_choice, write
+from transformer_core.analysis.translation.aligning import Agreement, agreement, cross_head, without_source
 from transformer_core.analysis.translation.writing import Written
+
+PROBE = "A young boy kicks a ball in the green park."
+MOST_TOKENS = 64
 
 
 def show_cross(view: View) -> None:
@@ -29,7 +34,7 @@ def show_cross(view: View) -> None:
     answer = translated(view)
     written = answer.value
     show_sentences(written)
-    large_place, grid_place = st.columns([6, 5], gap="large")
+    large_place, grid_place = st.columns(2, gap="medium")
     with large_place:
         over, layer, head = choose_weights(view)
         if over == "head":
@@ -44,14 +49,16 @@ def show_cross(view: View) -> None:
             words,
             layer=layer,
             head=head,
-            version=f"{layer}.{head}|{view.encoding.text}",
+            version=f"{over} {layer}.{head}|{view.encoding.text}",
             note=section("translation", "grid"),
             keys=written.source,
             filename="translation_heads",
         )
+        if over != "head":
+            grid = replace(grid, selected=None)
         show_matrix(grid, key="translation_heads", on_select=on_head)
         export_matrix(grid, answer, key="translation_heads")
-    hiding_experiment(view, written)
+    hiding_experiment(view)
 
 
 def on_head(panel: str) -> None:
@@ -97,43 +104,58 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
 
 def _choose_word(written: Written) -> int:
     """Show the list of words written and return the one chosen; it begins with the longest."""
+    forget_beyond("translation_word", len(written.words))
     names = {str(place): f"{place + 1} · {shown_word(label)}" for place, label in enumerate(written.words)}
     longest = max(range(len(written.words)), key=lambda place: len(written.words[place]))
     order = {str(longest): names[str(longest)]} | names
     return int(choose_from_list(t("translation.word"), order, name="translation_word") or longest)
 
 
-def hiding_experiment(view: View, written: Written) -> None:
-    """Ask where a word looks; then show that, and what hiding each source word does to its probability."""
+def hiding_experiment(view: View) -> None:
+    """Ask of a sentence of its own where a word looks; then show that, and what hiding each source word does."""
     box = lazy_box(t("translation.try_cross"), icon=":material/science:", key="translation_cross_open")
     if box is None:
         return
     with box:
-        if all(view.encoding.special):
+        text = write(t("translation.probe"), name="translation_probe", default=PROBE)
+        if not text.strip() or len(text) > MOST_CHARACTERS:
+            st.info(t("translation.probe_length", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
+            return
+        try:
+            encoding = view.bundle.tokenizer.encode(text, max_len=min(MOST_TOKENS, view.bundle.config.max_len))
+        except ValueError as error:
+            st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
+            return
+        if all(encoding.special):
             st.info(t("translation.no_words"), icon=":material/info:")
             return
-        step = _choose_word(written)
-        word = plain(shown_word(written.words[step]))
-        found = agreement(written.cross_weights, step, view.encoding.special)
-        change = np.where(view.encoding.special, np.nan, found.mean)
-        places = sorted({*some_places(change), found.place})
-        options = {str(place): plain(shown_word(written.source[place])) for place in places}
-        about = f"cross {view.bundle.name} {view.encoding.text} {step}"
-        guess = predict(section("translation", "try_cross").format(word=word), options, about=about)
-        if guess is None:
-            return
-        answer = ask_once(without_source, **view.asked, target_ids=written.token_ids, step=step)
-        hidden = answer.value
-        st.markdown(f"{judged(guess, str(found.place), options)} {_told(view, written, step)}")
-        chart = hiding_chart(hidden.weights, hidden.change, written.source, strings("translation_hiding"))
-        show_chart(chart, answer, key="translation_hiding", stem="translation_hidden", label=t("translation.try_cross"))
-        most = plain(shown_word(written.source[hidden.most]))
-        moved, chance = f"{100 * hidden.change[hidden.most]:+.1f}", f"{hidden.probability:.1%}"
-        st.markdown(t("translation.hidden_measured", word=word, chance=chance, most=most, points=moved))
+        _hide_each(View(view.bundle, encoding))
 
 
-def _told(view: View, written: Written, step: int) -> str:
+def _hide_each(view: View) -> None:
+    written = translated(view).value
+    st.markdown(f"{t('translation.probe_written')} **{plain(written.text) or '∅'}**")
+    step = _choose_word(written)
+    word = plain(shown_word(written.words[step]))
     found = agreement(written.cross_weights, step, view.encoding.special)
+    change = np.where(view.encoding.special, np.nan, found.mean)
+    places = sorted({*some_places(change), found.place})
+    options = {str(place): f"{place + 1} · {plain(shown_word(written.source[place]))}" for place in places}
+    about = f"cross {view.bundle.name} {view.encoding.text} {step}"
+    guess = predict(section("translation", "try_cross").format(word=word), options, about=about)
+    if guess is None:
+        return
+    answer = ask_once(without_source, **view.asked, target_ids=written.token_ids, step=step)
+    hidden = answer.value
+    st.markdown(f"{judged(guess, str(found.place), options)} {_told(written, step, found)}")
+    chart = hiding_chart(hidden.weights, hidden.change, written.source, strings("translation_hiding"))
+    show_chart(chart, answer, key="translation_hiding", stem="translation_hidden", label=t("translation.try_cross"))
+    most = plain(shown_word(written.source[hidden.most]))
+    moved, chance = f"{100 * hidden.change[hidden.most]:+.1f}", f"{hidden.probability:.1%}"
+    st.markdown(t("translation.hidden_measured", word=word, chance=chance, most=most, points=moved))
+
+
+def _told(written: Written, step: int, found: Agreement) -> str:
     return t(
         "translation.looked",
         word=plain(shown_word(written.words[step])),

@@ -10,7 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.language import plain, section, strings, t
-from pages.ui.translation import markdown_table
+from pages.ui.translation import markdown_table, shown_gap
 from pages.ui.url import choose, slide, switch, write
 from transformer_core.analysis.translation.letters import LENGTH, SYMBOLS, letters_of
 from transformer_core.analysis.translation.searching import (
@@ -32,6 +32,7 @@ LETTERS = "abcab"
 def show_search() -> None:
     """Show the controls, every search of one source, and the same over many sources."""
     st.markdown(section("translation", "search"))
+    st.caption(t("translation.own_data"))
     rule_place, epochs_place, seed_place = st.columns([2, 2.4, 1.4], gap="medium")
     with rule_place:
         rules = {rule: t(f"translation.rule_{rule}") for rule in RULES}
@@ -101,7 +102,7 @@ def _show_one(answer: Answer[Searched]) -> None:
     verdict = "greedy_best" if found.found[0] else "greedy_missed"
     right_word = "best_right" if found.best_texts[0] == found.answer else "best_wrong"
     st.markdown(
-        t(f"translation.{verdict}", gap=f"{found.best_scores[0] - found.scores[0]:.3f}")
+        t(f"translation.{verdict}", gap=f"{shown_gap(found.best_scores[0], found.scores[0]):.3f}")
         + " "
         + t(f"translation.{right_word}", best=plain(found.best_texts[0] or "∅"), answer=found.answer)
     )

@@ -3,6 +3,8 @@
 Read next: translation_cross.py.
 """
 
+from math import exp
+
 import streamlit as st
 
 from pages.figures.translation import likeliest_bars, lines_chart
@@ -25,7 +27,7 @@ from pages.ui.translation import (
 )
 from transformer_core.analysis.translation.writing import Written
 
-SURE = 0.5
+LIKELIEST, LEAST_LIKELY = 0.5, 0.05
 
 
 def show_steps(view: View) -> None:
@@ -55,7 +57,7 @@ def show_steps(view: View) -> None:
         chart = lines_chart(weights, written.source, written.words, strings("translation_lines"), step=step)
         show_chart(chart, answer, key="translation_lines", stem="translation_lines", label=t("translation.lines_label"))
     show_rows(view, written, step, None if over == "all" else layer)
-    sure_experiment(view, written)
+    whole_experiment(view, written)
 
 
 def show_rows(view: View, written: Written, step: int, layer: int | None) -> None:
@@ -80,19 +82,25 @@ def show_rows(view: View, written: Written, step: int, layer: int | None) -> Non
     export_matrix(figure, translated(view), key="translation_rows")
 
 
-def sure_experiment(view: View, written: Written) -> None:
-    """Ask how many words the model was sure of, then count."""
-    box = lazy_box(t("try.heading"), icon=":material/science:", key="translation_sure_open")
+def whole_experiment(view: View, written: Written) -> None:
+    """Ask how probable the whole translation is, then multiply."""
+    box = lazy_box(t("try.heading"), icon=":material/science:", key="translation_whole_open")
     if box is None:
         return
     with box:
-        options = {name: t(f"translation.sure_{name}") for name in ("all", "most", "few")}
-        question = section("translation", "try_sure").format(sure=f"{SURE:.0%}")
-        guess = predict(question, options, about=f"sure {view.bundle.name} {view.encoding.text}")
+        ends = {"high": f"{LIKELIEST:.0%}", "low": f"{LEAST_LIKELY:.0%}"}
+        options = {name: t(f"translation.whole_{name}", **ends) for name in ("over", "between", "under")}
+        question = section("translation", "try_whole").format(count=len(written.words))
+        guess = predict(question, options, about=f"whole {view.bundle.name} {view.encoding.text}")
         if guess is None:
             return
-        count, sure = len(written.words), int((written.probabilities > SURE).sum())
-        outcome = "all" if sure == count else "most" if 2 * sure > count else "few"
-        whole = float(written.probabilities.astype("float64").prod())
-        told = t("translation.sure_measured", sure=sure, count=count, whole=f"{whole:.2%}")
+        count, whole = len(written.words), exp(written.log_prob)
+        outcome = "over" if whole > LIKELIEST else "under" if whole < LEAST_LIKELY else "between"
+        told = t(
+            "translation.whole_measured",
+            count=count,
+            whole=f"{100 * whole:.3g}%",
+            mean=f"{exp(written.log_prob / count):.1%}",
+            least=f"{written.probabilities.min():.1%}",
+        )
         st.markdown(f"{judged(guess, outcome, options)} {told}")

@@ -17,19 +17,37 @@ from transformer_core.analysis.translation.toy import CONFIG, SENTENCES, ToyBatc
 
 SOURCES = ("random", "ones", "padded", "all_padding")
 SEEDS = 20
-CODE = """from transformer_core import ModelConfig, Translation, capture
-config = ModelConfig(vocab_size=5, d_model=128, d_ff=256, n_heads=8, d_head=64, n_layers=4, pad_id=0)
-target = torch.tensor([[1, 2, 3, 4, 0, 0]] * 4)
-logits, trace = capture(Translation(config).eval(), source, target)"""
+CODE = """import torch
+from transformer_core import (
+    ModelConfig, Translation, capture
+)
+
+config = ModelConfig(
+    vocab_size=5, d_model=128, d_ff=256,
+    n_heads=8, d_head=64, n_layers=4,
+    max_len=16, pad_id=0,
+)
+source = torch.tensor({source})
+target = torch.tensor({target})
+torch.manual_seed({seed})
+model = Translation(config).eval()
+logits, trace = capture(model, source, target)"""
+
+
+def toy_code(found: ToyBatch, seed: int) -> str:
+    """Return the program that computes what is shown, to be pasted where the project is."""
+    rows = {name: getattr(found, f"{name}_ids").tolist() for name in ("source", "target")}
+    return CODE.format(seed=seed, **{name: str(lists).replace("], ", "],\n  ") for name, lists in rows.items()})
 
 
 def show_toy() -> None:
     """Show the batch, one head of its three attentions, and every shape."""
     st.markdown(section("translation", "toy"))
+    st.caption(t("translation.own_data"))
     source_place, sentence_place, seed_place = st.columns([3.2, 1.6, 1.2], gap="medium")
     with source_place:
         sources = {name: t(f"translation.toy_{name}") for name in SOURCES}
-        source = choose(t("translation.toy_source"), sources, name="translation_toy_source", default="random")
+        source = choose(t("translation.toy_source"), sources, name="translation_toy_source", default="padded")
     with sentence_place:
         sentences = {str(index): str(index) for index in range(SENTENCES)}
         last = str(SENTENCES - 1)
@@ -46,16 +64,16 @@ def show_toy() -> None:
     with filled_place:
         filled = switch(t("translation.toy_filled"), name="translation_toy_filled", default=False)
     answer = ask_once(toy_batch, source=source, seed=seed, sentence=sentence, layer=layer, head=head)
-    _show_batch(answer, sentence, filled, version=f"toy {source} {seed} {sentence} {layer}.{head} {filled}")
+    _show_batch(answer, seed, sentence, filled, version=f"toy {source} {seed} {sentence} {layer}.{head} {filled}")
     _padding_experiment(answer)
     _show_shapes(answer.value)
 
 
-def _show_batch(answer: Answer[ToyBatch], sentence: int, filled: bool, version: str) -> None:
+def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool, version: str) -> None:
     found, words, ui = answer.value, strings("translation_toy"), strings("matrix")
     ids_place, attended_place = st.columns([2, 3], gap="large")
     with ids_place:
-        st.code(CODE, language="python", wrap_lines=True)
+        st.code(toy_code(found, seed), language="python", wrap_lines=True)
         ids = toy_ids(found.source_ids, found.target_ids, words, ui, version=f"ids {version}")
         show_matrix(ids, key="translation_toy_ids")
         st.caption(t("translation.toy_parameters", count=f"{found.parameters:,}"))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
-from pages.figures.translation import likeliest_bars, lines_chart
+from pages.figures.translation import likeliest_bars, lines_chart, shown_chance
 from pages.figures.translation_attention import hiding_chart, step_rows
 from pages.figures.translation_forced import forced_bars
-from pages.figures.translation_search import by_width_chart, ranked_chart
+from pages.figures.translation_search import LEAST_SPAN, by_width_chart, ranked_chart
 from pages.figures.translation_toy import toy_attentions
 from pages.figures.translation_tree import MARKS, tree_chart
 from pages.ui.language import words
@@ -53,6 +53,30 @@ def test_a_tree_is_drawn_to_its_depth_and_marks_the_best_only_at_the_end() -> No
     assert SAID["best"] not in texts(rows, "fate")
 
 
+def test_no_box_says_less_than_nothing_or_more_than_its_probability() -> None:
+    assert [shown_chance(chance, digits=1) for chance in (0.0, 1e-9, 0.0004, 0.25, 0.9996, 1.0)] == [
+        "0.0%",
+        "<0.1%",
+        "<0.1%",
+        "25.0%",
+        ">99.9%",
+        "100.0%",
+    ]
+    assert shown_chance(0.997, digits=0) == ">99%"
+    unders = texts(rows_of(tree_chart(Tree(), SAID, depth=2, start="[BOS]", whole=True)), "under")
+    assert sorted(unders) == sorted(shown_chance(np.exp(step), digits=1) for step in Tree.steps)
+
+
+@pytest.mark.parametrize("scores", [[-0.65, -0.65 + 1e-9, -0.65], [0.0, -1e-12], [-3.0, -1.0]])
+def test_rounding_noise_is_drawn_as_a_level_line(scores: list[float]) -> None:
+    said = SAID | {"value": "score", "score": "score"}
+    chart = by_width_chart(range(1, len(scores) + 1), {"score": np.array(scores)}, said, percent=False)
+    low, high = chart.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    assert high - low >= LEAST_SPAN
+    assert low < min(scores)
+    assert max(scores) <= high <= 0
+
+
 def test_lines_are_drawn_for_words_written_so_far() -> None:
     weights = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
     rows = rows_of(lines_chart(weights, ("a", "b"), ("x", "y", "z"), SAID, step=1))
@@ -82,6 +106,8 @@ def test_hiding_and_forcing_keep_their_numbers() -> None:
     rows = rows_of(forced_bars(("x", "y"), chances, np.array([1, 7]), ("x", "z"), tops, SAID))
     assert [row["over"] for row in rows] == ["", "z"]
     assert [row["rank"] for row in rows] == [1, 7]
+    assert [row["number"] for row in rows] == ["90%", "1%"]
+    assert [row["line"] for row in rows] == [None, 0.5]
 
 
 def test_searches_are_named_at_what_they_found() -> None:

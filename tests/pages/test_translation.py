@@ -77,16 +77,37 @@ def test_weights_are_of_all_heads_of_a_layer_or_of_one(part: str, over: str) -> 
     assert app.session_state["translation_over@translation"] == over
 
 
-def test_how_sure_the_model_was_is_counted_after_a_prediction(bundle: Bundle) -> None:
-    written = written_greedily(**asked(bundle))
-    app = answered(translation(translation_sure_open="true"), "few")
-    sure = int((written.probabilities > 0.5).sum())
-    assert f"**{sure} of {len(written.words)}**" in told(app)
+def test_how_probable_the_whole_is_is_told_after_a_prediction(bundle: Bundle) -> None:
+    whole = float(written_greedily(**asked(bundle)).probabilities.astype(float).prod())
+    app = translation(translation_whole_open="true")
+    assert f"{100 * whole:.3g}%" not in told(app)
+    assert f"**{100 * whole:.3g}%**" in told(answered(app, "under"))
+
+
+def test_a_step_or_depth_that_was_another_sentences_default_does_not_stick() -> None:
+    for part, name in (("steps", "translation_step"), ("beam", "translation_depth")):
+        app = translation(translation_part=part)
+        short = app.slider(key=f"{name}@translation").value
+        assert name not in app.query_params
+        longer = translation(text="c", translation_part=part).slider(key=f"{name}@translation").value
+        app.text_input(key="text@translation").set_value("c").run()
+        assert app.slider(key=f"{name}@translation").value == longer != short
+        assert name not in app.query_params
+
+
+def test_whether_the_winner_was_ever_behind_is_told(bundle: Bundle) -> None:
+    width = 4
+    behind = beam_tree(**asked(bundle), width=width, length_penalty=0.6).behind
+    app = translation(translation_part="beam", translation_width=str(width))
+    start = words("en")["translation.behind" if behind else "translation.ahead"].split(":")[0]
+    assert start in told(app)
+    assert not beam_tree(**asked(bundle), width=1, length_penalty=0.6).behind
 
 
 def test_where_a_word_looks_is_told_after_a_prediction(bundle: Bundle) -> None:
     written = written_greedily(**asked(bundle))
-    app = translation(translation_part="cross", translation_cross_open="true", translation_word="0")
+    query = {"translation_cross_open": "true", "translation_word": "0", "translation_probe": SOURCE}
+    app = translation(text="c a", translation_part="cross", **query)
     app = answered(app, _first(app))
     assert not app.exception
     assert f"{written.probabilities[0]:.1%}" in told(app)
@@ -95,8 +116,9 @@ def test_where_a_word_looks_is_told_after_a_prediction(bundle: Bundle) -> None:
 def _first(app: AppTest) -> str:
     """Return the first choice's value: the place of a source word."""
     source = letters_bundle().tokenizer.encode(SOURCE)
-    shown = app.radio[0].options[0]
-    return next(str(place) for place, label in enumerate(source.labels) if label == shown)
+    place = int(app.radio[0].options[0].partition(" · ")[0]) - 1
+    assert source.labels[place] in app.radio[0].options[0]
+    return str(place)
 
 
 def test_the_ranking_is_that_of_the_search(bundle: Bundle) -> None:
@@ -113,7 +135,8 @@ def test_the_ranking_is_that_of_the_search(bundle: Bundle) -> None:
 def test_every_width_is_tried_after_a_prediction(bundle: Bundle) -> None:
     app = answered(translation(translation_part="beam", translation_width_open="true"), "same")
     found = best_by_width(**asked(bundle), widest=5, length_penalty=0.6)
-    assert f"**{found.scores[-1] - found.scores[0]:+.3f}**" in told(app)
+    gained = round(found.scores[-1], 3) - round(found.scores[0], 3)  # of what the table shows
+    assert f"**{gained:+.3f}**" in told(app)
     for score in found.scores:
         assert f"{score:.3f}" in told(app)
 
@@ -122,7 +145,7 @@ def test_the_best_of_all_targets_is_told_whoever_finds_it() -> None:
     app = translation(translation_part="search", translation_epochs="2", translation_letters="bca")
     found = letter_search(rule="copy", source="bca", epochs=2, seed=0, length_penalty=0.6)
     assert f"{found.n_targets:,}" in told(app)
-    assert f"{found.best_scores[0] - found.scores[0]:.3f}" in told(app)
+    assert f"{round(found.best_scores[0], 3) - round(found.scores[0], 3):.3f}" in told(app)
     assert f"{found.best_scores[0]:.3f}" in told(app)
 
 
@@ -147,16 +170,6 @@ def test_any_target_is_read_or_refused_in_words(target: str) -> None:
     assert not app.exception
 
 
-def test_the_toy_batch_tells_what_padding_gets() -> None:
-    app = translation(translation_part="toy", translation_toy_source="padded", translation_shapes="true")
-    found = toy_batch(source="padded", seed=0, sentence=3, layer=0, head=0)
-    assert f"{found.parameters:,}" in told(app)
-    assert all(f"`{name}`" in told(app) for name in found.names[:40])
-    app = answered(translation(translation_part="toy", translation_toy_open="true"), "nan")
-    assert words("en")["translation.row_zero"] in told(app)
-    assert not app.exception
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -168,6 +181,8 @@ def test_the_toy_batch_tells_what_padding_gets() -> None:
         {"translation_part": "toy", "translation_toy_head": "8", "translation_sentence": "٣"},
         {"translation_part": "cross", "translation_word": "99", "translation_cross_open": "true"},
         {"text": "[BOS] [EOS]", "translation_part": "cross", "translation_cross_open": "true"},
+        {"translation_part": "cross", "translation_cross_open": "true", "translation_probe": "[BOS] [EOS]"},
+        {"translation_part": "cross", "translation_cross_open": "true", "translation_probe": "🙂" * 2_500},
     ],
     ids=str,
 )

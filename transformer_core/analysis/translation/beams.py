@@ -67,6 +67,11 @@ class BeamTree:
     ranking: Ranking
     n_weighed: int
 
+    @property
+    def behind(self) -> tuple[int, ...]:
+        """The depths at which something else was likelier than the beginning of the best translation."""
+        return tuple(self.depths[self.on_best & (self.ranks > 0)].tolist())
+
 
 def beam_tree(
     *, bundle: Bundle, text: str, n_tokens: int, width: int, length_penalty: float, most: int = 64

@@ -90,6 +90,11 @@ class Written:
     self_weights: np.ndarray
     cross_weights: np.ndarray
 
+    @property
+    def log_prob(self) -> float:
+        """ln P of the whole: the probabilities multiplied."""
+        return float(np.log(self.probabilities.astype(np.float64)).sum())
+
 
 def written_greedily(*, bundle: Bundle, text: str, n_tokens: int, top: int = 8) -> Written:
     """Translate a text, each time by the likeliest word, and look at every step.
