@@ -23,7 +23,7 @@ def test_a_guess_is_judged_and_the_slider_reveals(page: Page, address: str) -> N
     found = spread_by_width(seed=0)
     visit(page, address, "why", text=TEXT)
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=30_000)
-    page.get_by_text("more than 90 %", exact=True).click()
+    page.get_by_text("more than 90%", exact=True).click()
     assert "As you predicted" in measured(page)
     slider = page.get_by_role("slider").first
     slider.focus()
