@@ -33,8 +33,11 @@ def explore(view: View) -> None:
     part = choose(t("before.part"), parts, name="before_part", default="gates", collapsed=True)
     st.markdown(section("before", f"look_{part}"))
     PARTS[part](view)
-    read = ask_once(words_read, **view.asked).value
-    under_the_glass(view, sites=SITES.get(part, ("encoder.*.hidden", "encoder.hidden")), target_ids=read)
+    under_the_glass(
+        view,
+        sites=SITES.get(part, ("encoder.*.hidden", "encoder.hidden")),
+        target_ids=lambda: ask_once(words_read, **view.asked).value,
+    )
 
 
 view = header(kinds=("seq2seq",), default="seq2seq-en-fr", example=EXAMPLE)

@@ -32,7 +32,9 @@ def explore(view: View) -> None:
         OWN_TEXT[part](view)
     else:
         OWN_DATA[part]()
-    under_the_glass(view, sites=("decoder.*.cross_attention.*",), target_ids=translated(view).value.token_ids[:-1])
+    under_the_glass(
+        view, sites=("decoder.*.cross_attention.*",), target_ids=lambda: translated(view).value.token_ids[:-1]
+    )
 
 
 view = header(kinds=("translation",), default="translation-en-fr", example=EXAMPLE)

@@ -3,7 +3,7 @@
 Read next: glass_choice.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
@@ -34,19 +34,20 @@ def under_the_glass(
     *,
     sites: tuple[str, ...] = ("*",),
     edits: Mapping[str, Edit] | None = None,
-    target_ids: tuple[int, ...] | None = None,
+    target_ids: Callable[[], tuple[int, ...]] | None = None,
 ) -> None:
     """Show the box that, once open, runs the model on the view's text and lets a person look at any tensor.
 
     Args:
         sites: glob patterns of the tensors that this page is about; one of them comes first, all can be chosen.
         edits: what the page has changed in the model's forward pass, as of capture.
-        target_ids: what the decoder of a model that translates reads, the start first.
+        target_ids: returns what the decoder of a model that translates reads, the start first; asked once the box is
+            open.
     """
     box = lazy_box(t("glass.heading"), icon=":material/search:", key="glass_open")
     if box is not None:
         with box:
-            _glass(view, sites, dict(edits or {}), target_ids)
+            _glass(view, sites, dict(edits or {}), None if target_ids is None else target_ids())
 
 
 def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[str, tuple[str, ...]]:

@@ -32,6 +32,7 @@ from transformer_core.recipes.command import Trained, command_of, open_clock, re
 from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import PackedBatch
+from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import masked_words_and_pairs
 
 QUICK_GROUPS = 60
@@ -59,8 +60,8 @@ def read_held_out(set_aside: Sentences, chosen: argparse.Namespace) -> tuple[lis
 
 def train_in_stages(
     settings: Settings, config: ModelConfig, learned: Sentences, tokenizer: Tokenizer, chosen: argparse.Namespace
-) -> tuple[nn.Module, list[Trained]]:
-    """Train a Bert stage after stage, each going on from the one before; return it and what each stage cost."""
+) -> tuple[nn.Module, list[tuple[TrainConfig, Trained]]]:
+    """Train a Bert stage after stage, each going on from the one before; return it, and how each was trained."""
     clock, trained = open_clock(chosen), []
     model: nn.Module | None = None
     for stage in settings.stages:
@@ -77,7 +78,7 @@ def train_in_stages(
             clock=clock,
             stage=stage.name,
         )
-        trained.append(cost)
+        trained.append((training, cost))
     assert model is not None
     return model, trained
 
@@ -108,21 +109,18 @@ def run_recipe(chosen: argparse.Namespace) -> str:
             "recipe": f"`{command_of('bert', chosen)}`",
             "training": "; then ".join(
                 describe_training(
-                    cost,
-                    stage.training,
-                    batch=f"{stage.training.batch_size} sentences or pairs",
-                    dropout=settings.model.dropout,
+                    cost, training, batch=f"{training.batch_size} sentences or pairs", dropout=settings.model.dropout
                 )
-                for cost, stage in zip(trained, settings.stages, strict=True)
+                for training, cost in trained
             ),
-            **model_facts(on_disk.bundle, trained[-1], megabytes=on_disk.megabytes),
+            **model_facts(on_disk.bundle, trained[-1][1], megabytes=on_disk.megabytes),
         }
         return bert_card(on_disk.bundle, facts, *on_disk.measured, full=on_disk.full)
 
     words, told = write_bundle(Bundle(chosen.out.name, model, tokenizer), chosen.out, measure, card).measured
     return (
         f"hidden words top-1 {words['top1']:.1%}, top-5 {words['top5']:.1%}, pairs {told['accuracy']:.1%}, "
-        f"{trained[-1].cpu_minutes:.1f} minutes of processor time"
+        f"{trained[-1][1].cpu_minutes:.1f} minutes of processor time"
     )
 
 
