@@ -21,9 +21,9 @@ from pages.ui.bert import (
 )
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import clickable, joined
+from pages.ui.gpt import clickable
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from transformer_core.analysis.bert.hiding import Hidden
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
 

@@ -13,9 +13,8 @@ from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.bert import asked_of_pair, choose_second
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import joined
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.url import choose_from_list, current, forget, set_choice
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.bert.hiding import own_places

@@ -12,9 +12,8 @@ from pages.ui.asking import ask_once
 from pages.ui.bert import asked_of
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import joined
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.url import current, keep, slide
 from transformer_core.analysis.bert.hiding import encode_masks
 from transformer_core.analysis.bert.recipe import Recipe, choosable_places, masking_recipe, three_ways

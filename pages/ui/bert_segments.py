@@ -13,9 +13,8 @@ from pages.ui.bert_pair import verdict_outcome
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
-from pages.ui.gpt import joined
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from transformer_core.analysis.bert.segments import SegmentRows, segment_rows, without_segments
 from transformer_core.text import Encoding

@@ -10,9 +10,8 @@ from pages.ui.asking import ask
 from pages.ui.bert import asked_of, called, choose_hidden, choose_mask, chosen_places, masked_view, show_sentence
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import joined
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.url import choose_from_list, current, forget
 from transformer_core.analysis.bert.filling import Filled, fill_in
 from transformer_core.analysis.bert.hiding import Hidden

@@ -14,7 +14,7 @@ from pages.figures.gpt_text import PLACE, text_strip
 from pages.ui.asking import Answer, ask_once
 from pages.ui.exports import export_chart
 from pages.ui.header import View, header
-from pages.ui.language import language, t
+from pages.ui.language import t
 from pages.ui.url import forget, keep, slide
 from transformer_core.analysis.gpt.expectation import Surprisals, surprisals
 
@@ -131,11 +131,6 @@ def show_text(view: View, answer: Answer[Surprisals], place: int, *, key: str) -
     )
     label = t("gpt.strip_label", count=size)
     clickable(strip, answer, key=key, stem="gpt_surprisal", label=label, on_place=lambda where: go_to(where, size))
-
-
-def joined(*sentences: str) -> str:
-    """Return sentences one after the other; in Chinese no space stands between them."""
-    return ("" if language() == "zh" else " ").join(sentences)
 
 
 def _number(value: float, form: str) -> str:

@@ -9,9 +9,8 @@ from pages.figures.gpt_drawing import cache_curves
 from pages.ui.asking import ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import joined
 from pages.ui.header import View
-from pages.ui.language import plain, section, t
+from pages.ui.language import joined, plain, section, t
 from transformer_core.analysis.gpt.caching import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.repeating import greedy_circle
 

@@ -10,9 +10,9 @@ from pages.figures.gpt_drawing import draws_bars
 from pages.ui.asking import ask
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import TOP, Drawing, choose_drawing, choose_place, joined
+from pages.ui.gpt import TOP, Drawing, choose_drawing, choose_place
 from pages.ui.header import View
-from pages.ui.language import plain, section, t
+from pages.ui.language import joined, plain, section, t
 from pages.ui.url import current, forget, keep, slide
 from transformer_core.analysis.gpt.redrawing import Redrawn, drawn, redrawn
 

@@ -9,9 +9,9 @@ from pages.figures.gpt_lens import bits_by_stage, chance_by_stage, lens_board, r
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import choose_place, clickable, go_to, joined, written
+from pages.ui.gpt import choose_place, clickable, go_to, written
 from pages.ui.header import View
-from pages.ui.language import plain, section, t
+from pages.ui.language import joined, plain, section, t
 from pages.ui.url import slide
 from transformer_core.analysis.gpt.lens import Lens, logit_lens
 

@@ -10,9 +10,9 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
-from pages.ui.gpt import joined, written
+from pages.ui.gpt import written
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import slide, write
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask

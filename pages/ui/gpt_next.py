@@ -9,9 +9,9 @@ from pages.figures.gpt import expected_bars
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.gpt import TOP, choose_place, joined, measured_text, show_text
+from pages.ui.gpt import TOP, choose_place, measured_text, show_text
 from pages.ui.header import View
-from pages.ui.language import plain, section, t
+from pages.ui.language import joined, plain, section, t
 from transformer_core.analysis.gpt.expectation import Expected, Surprisals, expected
 
 GUESSES = (0, 1, 3, 6)

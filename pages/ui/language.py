@@ -48,6 +48,11 @@ def t(key: str, **values: object) -> str:
     return word.format(**values) if values else word
 
 
+def joined(*sentences: str) -> str:
+    """Return sentences one after the other; in Chinese no space stands between them."""
+    return ("" if language() == "zh" else " ").join(sentences)
+
+
 def plain(text: str) -> str:
     """Return text that Markdown shows as it is: no picture, no colour, and no link, not even of a bare address.
 
