@@ -15,10 +15,12 @@ from typing import Any
 import altair as alt
 import numpy as np
 import vl_convert
+from altair.utils.schemapi import disable_debug_mode
 
 from pages.figures.standalone import self_contained
 
 alt.theme.enable("none")  # Streamlit's own theme is laid over it; Altair's would fix sizes
+disable_debug_mode()  # every part was checked as it was made, a fifth of the time; tests and files check the whole
 Chart = alt.Chart | alt.LayerChart | alt.HConcatChart | alt.VConcatChart | alt.FacetChart
 HUES = {
     "query": "#3b76d4",
