@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, INK, PALETTE, Chart, records
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.gpt import CHANCE, distinct, expected_bars
 from pages.figures.gpt_lens import lens_board, stage_names
 
@@ -100,7 +100,7 @@ def each_chart(
     )
     legend = alt.Legend(orient="top", labelLimit=400)
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=alt.Color("kind:N", scale=hue, title=None, legend=legend))
-    text = base.mark_text(dy=-8, fontSize=12, color=INK).encode(text="said:N")
+    text = base.mark_text(dy=-8, fontSize=12).encode(text="said:N")
     return alt.layer(bars, text).properties(width="container", height=340)
 
 

@@ -38,7 +38,7 @@ def verdicts_chart(names: Sequence[str], follows: np.ndarray, words: Words) -> C
     bars = base.mark_bar(cornerRadiusEnd=3, height=20).encode(
         color=alt.condition("datum.usual", alt.value(GOES), alt.value(REST))
     )
-    text = base.mark_text(align="left", dx=5, color=INK, fontSize=12).encode(text=alt.Text("share:Q", format=".1%"))
+    text = base.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text("share:Q", format=".1%"))
     half = alt.Chart(records(share=[0.5])).mark_rule(color=REST, strokeDash=[4, 4]).encode(x="share:Q")
     return alt.layer(half, bars, text).properties(width="container", height=34 * len(names) + 60)
 

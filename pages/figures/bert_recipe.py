@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.bert import QUARTERS, numbered, token_axis
-from pages.figures.charts import HUES, INK, Chart, records
+from pages.figures.charts import HUES, Chart, records
 from pages.figures.gpt import REST
 
 Words = Mapping[str, str]
@@ -48,9 +48,7 @@ def shares_chart(names: Sequence[str], shares: np.ndarray, expected: Sequence[fl
         x=across, color=alt.Color("fate:N", scale=hue, legend=None)
     )
     ticks = base.mark_tick(color=HUES["positions"], thickness=3, size=30).encode(x="expected:Q")
-    text = base.mark_text(align="left", dx=8, color=INK, fontSize=12).encode(
-        x="further:Q", text=alt.Text("share:Q", format=".1%")
-    )
+    text = base.mark_text(align="left", dx=8, fontSize=12).encode(x="further:Q", text=alt.Text("share:Q", format=".1%"))
     return alt.layer(bars, ticks, text).properties(width="container", height=36 * len(names) + 60)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, INK, PALETTE, Chart, records
+from pages.figures.charts import HUES, PALETTE, Chart, records
 from pages.figures.gpt_text import shortened
 
 Words = Mapping[str, str]
@@ -70,7 +70,7 @@ def expected_bars(
         legend=alt.Legend(orient="top", direction="horizontal", labelLimit=300),
     )
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=colour)
-    numbers = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(text=alt.Text("chance:Q", format=".1%"))
+    numbers = base.mark_text(align="left", dx=4, fontSize=12).encode(text=alt.Text("chance:Q", format=".1%"))
     return alt.layer(bars, numbers).properties(width="container", height=ROOM + BAR * len(names))
 
 
@@ -127,7 +127,5 @@ def redrawn_bars(
     colour = alt.Color("kind:N", title=None, scale=hue, legend=alt.Legend(orient="top", labelLimit=300))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(color=colour)
     above_zero = base.transform_filter(alt.datum.chance > 0)
-    numbers = above_zero.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(
-        text=alt.Text("chance:Q", format=".1%")
-    )
+    numbers = above_zero.mark_text(align="left", dx=4, fontSize=11).encode(text=alt.Text("chance:Q", format=".1%"))
     return alt.layer(bars, numbers).properties(width="container", height=ROOM + 34 * len(names))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, INK, Chart, records
+from pages.figures.charts import HUES, Chart, records
 from pages.figures.gpt import CHANCE, REST
 from pages.figures.gpt_text import DARK, PLACE, WHITE, shortened
 
@@ -162,7 +162,5 @@ def _by_stage(
     tooltip = ["stage:N", alt.Tooltip("value:Q", format=form)]
     base = alt.Chart(records(stage=stages, value=values)).encode(x=across, y=up, tooltip=tooltip)
     marks = base.mark_point(color=hue, filled=True, size=110) if points else base.mark_bar(color=hue, cornerRadiusEnd=2)
-    numbers = base.mark_text(align="left", dx=9 if points else 4, color=INK).encode(
-        text=alt.Text("value:Q", format=form)
-    )
+    numbers = base.mark_text(align="left", dx=9 if points else 4).encode(text=alt.Text("value:Q", format=form))
     return alt.layer(marks, numbers).properties(width="container", height=70 + 26 * len(stages))

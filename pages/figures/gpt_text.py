@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, INK, Chart, records
+from pages.figures.charts import HUES, Chart, records
 
 LINE = 92
 MOST_LETTERS = 18
@@ -107,7 +107,7 @@ def text_strip(
     if not all(known_bits):
         blank = unknown.mark_rect(cornerRadius=3, cursor="pointer", fill="transparent", strokeDash=DASH)
         layers.insert(1, blank.encode(**edges, stroke=_outline(words)))
-        layers.append(unknown.mark_text(**letters, color=INK).encode(**over))
+        layers.append(unknown.mark_text(**letters).encode(**over))
     height = ROOM + ROW_HEIGHT * int(line.max() + 1)
     return alt.layer(*layers).properties(width="container", height=height)
 

@@ -1,4 +1,4 @@
-"""How Bert is trained: on hidden words, then on pairs as well, then with little hidden, as it is read afterwards.
+"""How Bert is trained: on hidden words, then on pairs of captions as well, then on as many pairs from stories.
 
 Devlin et al. 2019, section 3.1. Departure: BERT learns both from the start; in a short training, pairs are then never
 learned (DECISIONS.md). Read next: bert_card.py.
@@ -75,7 +75,7 @@ FULL = Settings(
         Stage("words", hide=0.3, alone=1.0, pairs_a_picture=0, training=WORDS),
         Stage("pairs", hide=0.25, alone=0.3, pairs_a_picture=3, training=replace(WORDS, schedule="cosine")),
         Stage(
-            "whole",
+            "stories",
             hide=0.15,
             alone=0.3,
             pairs_a_picture=1,

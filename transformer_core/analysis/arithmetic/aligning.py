@@ -3,10 +3,12 @@
 Bahdanau et al. 2015, section 3.1 and appendix A; Luong et al. 2015, section 3.1. Read next: changing.py.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.arithmetic.attending import linear
+from transformer_core.analysis.arithmetic.attending import linear, plus
 from transformer_core.analysis.arithmetic.beginning import same
 from transformer_core.analysis.arithmetic.flow import Pass
 from transformer_core.analysis.arithmetic.recurring import hidden_before, real_positions
@@ -51,13 +53,11 @@ def summary(run: Pass, scope: str) -> Step:
 
 def _tanh_of(x: Tensor, row: str, name: str, run: Pass, sources: dict[str, str]) -> Step:
     mapped = linear(x, run.module(name), (row, "W", "b"), sources)
-    return Step(
-        rf"\tanh\left({mapped.symbols}\right)",
-        rf"\tanh\left({mapped.numbers}\right)",
-        lambda **parts: torch.tanh(mapped.function(**parts)),
-        mapped.values,
-        mapped.sums,
-        sources,
+    return replace(
+        mapped,
+        symbols=rf"\tanh\left({mapped.symbols}\right)",
+        numbers=rf"\tanh\left({mapped.numbers}\right)",
+        function=lambda **parts: torch.tanh(mapped.function(**parts)),
     )
 
 
@@ -95,7 +95,7 @@ def scores(run: Pass, scope: str) -> Step:
     features = torch.tanh(q[:, :, :, None] + k[:, :, None])  # (batch, 1, target_pos, source_pos, d_hidden)
     v = alignment.additive_scores.weight.double()[0]  # (d_hidden,)
     total = Sum(v, features, (v * features).sum(-1))
-    return Step(rf"v\cdot\tanh(q_{{<i>}}+k_{{<j>}}){where}", "<dot>", lambda dot: dot, {}, {"dot": total}, sources)
+    return Step(rf"v\cdot\tanh(q_{{<i>}}+k_{{<j>}}){where}", "<dot>", plus, {}, {"dot": total}, sources)
 
 
 def context(run: Pass, scope: str) -> Step:
@@ -105,4 +105,4 @@ def context(run: Pass, scope: str) -> Step:
         return Step(r"u_{<j>}", "<x>", same, {"x": run[source][:, None]}, sources={"u": source})
     sources = {"A": "decoder.alignment.weights", "m": "encoder.annotations"}
     mixed = matrix_product(run[sources["A"]][:, 0], run[sources["m"]])
-    return Step(r"\sum_k A_{<i>,k}\,m_{k,<j>}", "<dot>", lambda dot: dot, {}, {"dot": mixed}, sources)
+    return Step(r"\sum_k A_{<i>,k}\,m_{k,<j>}", "<dot>", plus, {}, {"dot": mixed}, sources)
