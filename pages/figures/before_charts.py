@@ -38,9 +38,7 @@ def kept_bars(tokens: Sequence[str], kept: np.ndarray, said: Mapping[str, str]) 
     ]
     base = alt.Chart(data).encode(x=x, y=y, tooltip=tooltip)
     bars = base.mark_bar(height=14, cornerRadiusEnd=3, color=HUES["residual"])
-    numbers = base.mark_text(align="left", dx=5, fontSize=12, color=HUES["residual"]).encode(
-        text=alt.Text("kept:Q", format=".0%")
-    )
+    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text("kept:Q", format=".0%"))
     return alt.layer(bars, numbers).properties(width="container", height=LINE * len(names) + FOOT)
 
 

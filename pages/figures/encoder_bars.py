@@ -174,5 +174,5 @@ def _counts(
     bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
         x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
     )
-    numbers = base.mark_text(dy=-7, color=HUES["residual"]).encode(x=middle, y=up, text="count:Q")
+    numbers = base.mark_text(dy=-7).encode(x=middle, y=up, text="count:Q")
     return alt.layer(bars, numbers)

@@ -183,7 +183,5 @@ def likeliest_bars(
     )
     base = alt.Chart(data).encode(x=x, y=y, tooltip=tooltip)
     bars = base.mark_bar(height=15, cornerRadiusEnd=3).encode(color=colour)
-    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(
-        text=alt.Text("probability:Q", format=".1%"), color=colour
-    )
+    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text("probability:Q", format=".1%"))
     return alt.layer(bars, numbers).properties(width="container", height=26 * len(names) + 90)

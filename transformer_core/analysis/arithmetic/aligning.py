@@ -20,13 +20,12 @@ def _directions(run: Pass) -> tuple[str, ...]:
     return names if names[0] in run.trace else ("encoder.hidden",)
 
 
-def _side_by_side(run: Pass, states: list[Tensor], row: str) -> Step:
-    """Return the states of both directions as one vector, or of the one direction there is."""
+def _side_by_side(run: Pass, states: list[Tensor], rows: tuple[str, str]) -> Step:
+    """Return the states of both directions, of these rows, as one vector, or of the one direction there is."""
     names = _directions(run)
     whole = torch.cat(states, -1)
     width = states[0].shape[-1]
     letters = (r"\overrightarrow{h}", r"\overleftarrow{h}") if len(names) > 1 else ("h",)
-    rows = row.split()
     return Step(
         rf"{letters[0]}_{{{rows[0]},<j>}}",
         "<x>",
@@ -41,14 +40,14 @@ def _side_by_side(run: Pass, states: list[Tensor], row: str) -> Step:
 def annotations(run: Pass, scope: str) -> Step:
     """Both directions side by side; 0 at padding."""
     real = real_positions(run, scope)
-    return _side_by_side(run, [run[name] * real for name in _directions(run)], "<i> <i>")
+    return _side_by_side(run, [run[name] * real for name in _directions(run)], ("<i>", "<i>"))
 
 
 def summary(run: Pass, scope: str) -> Step:
     """The last state of each direction: the backward one ends at position 0."""
     names = _directions(run)
     ends = [run[name][:, 0 if "backward" in name else -1] for name in names]
-    return _side_by_side(run, ends, f"{run[names[0]].shape[1] - 1} 0")
+    return _side_by_side(run, ends, (f"{run[names[0]].shape[1] - 1}", "0"))
 
 
 def _tanh_of(x: Tensor, row: str, name: str, run: Pass, sources: dict[str, str]) -> Step:
