@@ -14,6 +14,7 @@ from pages.ui.before_vector import vector_part
 from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
 from pages.ui.language import section, t
+from pages.ui.model_page import model_page
 from pages.ui.url import choose
 from transformer_core.analysis.before.alignments import words_read
 
@@ -40,8 +41,4 @@ def explore(view: View) -> None:
     )
 
 
-view = header(kinds=("seq2seq",), default="seq2seq-en-fr", example=EXAMPLE)
-st.header(t("before.heading"), anchor=False)
-explore(view)
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("before", "why"))
+model_page("before", lambda: header(kinds=("seq2seq",), default="seq2seq-en-fr", example=EXAMPLE), explore)

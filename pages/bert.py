@@ -14,6 +14,7 @@ from pages.ui.bert_segments import segments_part
 from pages.ui.bert_tied import tied_part
 from pages.ui.header import View, header
 from pages.ui.language import section, t
+from pages.ui.model_page import model_page
 from pages.ui.url import choose
 
 PARTS = {
@@ -41,8 +42,4 @@ def explore(view: View) -> None:
     look_through(PARTS[part](view), SITES.get(part, ("*",)))
 
 
-view = header(kinds=("bert",), default="bert", example=EXAMPLE)
-st.header(t("bert.heading"), anchor=False)
-explore(view)
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("bert", "why"))
+model_page("bert", lambda: header(kinds=("bert",), default="bert", example=EXAMPLE), explore)

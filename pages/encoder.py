@@ -14,6 +14,7 @@ from pages.ui.encoder_tokens import tokens_part
 from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
 from pages.ui.language import section, t
+from pages.ui.model_page import model_page
 from pages.ui.url import choose
 
 PARTS = {
@@ -36,8 +37,4 @@ def explore(view: View) -> None:
     under_the_glass(view, sites=("class_logits", "*_embedding", "encoder.final_norm.normalized", "*.residual"))
 
 
-view = header(kinds=("classifier",), default="sentiment")
-st.header(t("encoder.heading"), anchor=False)
-explore(view)
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("encoder", "why"))
+model_page("encoder", lambda: header(kinds=("classifier",), default="sentiment"), explore)

@@ -14,6 +14,7 @@ from pages.ui.gpt_next import next_part
 from pages.ui.gpt_write import write_part
 from pages.ui.header import View
 from pages.ui.language import section, t
+from pages.ui.model_page import model_page
 from pages.ui.url import choose
 
 PARTS = {"next": next_part, "draw": draw_part, "write": write_part, "lens": lens_part, "mask": mask_part}
@@ -29,8 +30,4 @@ def explore(view: View) -> None:
     under_the_glass(view, sites=("logits", "decoder.final_norm.*", "decoder.*"))
 
 
-view = header_of_gpt()
-st.header(t("gpt.heading"), anchor=False)
-explore(view)
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("gpt", "why"))
+model_page("gpt", header_of_gpt, explore)

@@ -7,7 +7,8 @@ import streamlit as st
 
 from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
-from pages.ui.language import section, t
+from pages.ui.language import t
+from pages.ui.model_page import model_page
 from pages.ui.translation import translated
 from pages.ui.translation_beam import show_beam
 from pages.ui.translation_cross import show_cross
@@ -37,8 +38,4 @@ def explore(view: View) -> None:
     )
 
 
-view = header(kinds=("translation",), default="translation-en-fr", example=EXAMPLE)
-st.header(t("translation.heading"), anchor=False)
-explore(view)
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("translation", "why"))
+model_page("translation", lambda: header(kinds=("translation",), default="translation-en-fr", example=EXAMPLE), explore)

@@ -9,11 +9,12 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled
 from pages.figures.gpt import CHANCE, distinct, expected_bars
 from pages.figures.gpt_lens import lens_board, stage_names
 
 Words = Mapping[str, str]
-BAR, ROW, AROUND = 30, 36, 90
+ROW, AROUND = 36, 90
 MOST_LABELS = 36
 QUARTERS = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1])
 
@@ -41,7 +42,7 @@ def guesses_chart(
     *,
     true_word: tuple[str, float, int] | None,
     inside: int | None,
-) -> Chart:
+) -> Filled:
     """Draw the likeliest words behind a mask, the true one among or below them, and all others as one bar.
 
     Shapes:
@@ -53,8 +54,7 @@ def guesses_chart(
         inside: its place among these, where it is.
     """
     rest = max(0.0, 1.0 - float(probabilities.sum()))
-    chart = expected_bars(labels, probabilities, rest, words, came=true_word, inside=inside)
-    return chart.properties(height=BAR * (len(labels) + 1 + (true_word is not None)) + AROUND)
+    return expected_bars(labels, probabilities, rest, words, came=true_word, inside=inside)
 
 
 def each_chart(

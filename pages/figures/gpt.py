@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, named
 from pages.figures.gpt_text import shortened
 
 Words = Mapping[str, str]
@@ -34,7 +35,7 @@ def expected_bars(
     *,
     came: tuple[str, float, int] | None = None,
     inside: int | None = None,
-) -> Chart:
+) -> Filled:
     """Draw the likeliest tokens and, as one bar, all others.
 
     Shapes:
@@ -54,24 +55,34 @@ def expected_bars(
         names, kinds, values = [*names, f"{rank:,} · {shortened(label)}"], [*kinds, words["came"]], [*values, chance]
     names, kinds = [*names, words["rest"]], [*kinds, words["others"]]
     values.append(rest - (came[1] if came is not None else 0.0))
-    data = records(token=names, chance=[max(0.0, value) for value in values], kind=kinds)
-    hues = {words["expected"]: CHANCE, words["came"]: HUES["positions"], words["others"]: REST}
-    used = [kind for kind in hues if kind in kinds]
     high = max(values) * 1.16
-    base = alt.Chart(data).encode(
-        y=alt.Y("token:N", sort=None, scale=alt.Scale(domain=names), title=None, axis=_axis()),
-        x=alt.X("chance:Q", title=words["probability"], scale=alt.Scale(domain=[0, high]), axis=_percent()),
+    data = records(token=names, chance=[max(0.0, value) for value in values], kind=kinds, axis_end=[high] * len(names))
+    bars = _expected(tuple(words.items()), tuple(kind for kind in _hues(words) if kind in kinds))
+    return Filled(bars, {"tokens": data}, height=ROOM + BAR * len(names))
+
+
+def _hues(words: Words) -> dict[str, str]:
+    return {words["expected"]: CHANCE, words["came"]: HUES["positions"], words["others"]: REST}
+
+
+@form
+def _expected(said: tuple[tuple[str, str], ...], kinds: tuple[str, ...]) -> Chart:
+    words = dict(said)
+    base = named("tokens").encode(
+        y=alt.Y("token:N", sort=None, title=None, axis=_axis()),
+        x=alt.X("chance:Q", title=words["probability"], scale=alt.Scale(nice=False), axis=_percent()),
         tooltip=["token:N", alt.Tooltip("chance:Q", format=".3%", title=words["probability"])],
     )
     colour = alt.Color(
         "kind:N",
         title=None,
-        scale=alt.Scale(domain=used, range=[hues[kind] for kind in used]),
+        scale=alt.Scale(domain=list(kinds), range=[_hues(words)[kind] for kind in kinds]),
         legend=alt.Legend(orient="top", direction="horizontal", labelLimit=300),
     )
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=colour)
     numbers = base.mark_text(align="left", dx=4, fontSize=12).encode(text=alt.Text("chance:Q", format=".1%"))
-    return alt.layer(bars, numbers).properties(width="container", height=ROOM + BAR * len(names))
+    room = base.mark_rule(opacity=0, aria=False, tooltip=None).encode(x=alt.X("axis_end:Q", title=words["probability"]))
+    return alt.layer(bars, numbers, room)
 
 
 def _axis() -> alt.Axis:

@@ -11,6 +11,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
+from pages.figures.forms import Filled, form, named
 
 LINE = 92
 MOST_LETTERS = 18
@@ -55,7 +56,7 @@ def text_strip(
     *,
     chosen: int,
     marked: Sequence[bool] = (),
-) -> Chart:
+) -> Filled:
     """Draw a text with its tokens' surprisal; a click on a token reports its place.
 
     Shapes:
@@ -72,7 +73,7 @@ def text_strip(
     line, left, right = laid_out(shown)
     known_bits = np.isfinite(np.asarray(bits, dtype=float)).tolist()
     columns = {f"about{index}": list(values) for index, values in enumerate(about.values())}
-    data = records(
+    tokens = records(
         place=list(range(len(shown))),
         label=shown,
         bits=np.asarray(bits, dtype=float).round(4),
@@ -82,34 +83,41 @@ def text_strip(
         left=left + 0.08,
         right=right - 0.08,
         middle=(left + right) / 2,
+        chosen=[place == chosen for place in range(len(shown))],
         under=list(marked) or [False] * len(shown),
         **columns,
     )
+    strip = _strip(tuple(words.items()), tuple(about), unknown=not all(known_bits))
+    return Filled(strip, {"tokens": tokens}, height=ROOM + ROW_HEIGHT * int(line.max() + 1))
+
+
+@form
+def _strip(said: tuple[tuple[str, str], ...], about: tuple[str, ...], *, unknown: bool) -> Chart:
+    words = dict(said)
     lines = alt.Y("line:O", axis=None, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.06))
     across = alt.X("left:Q", axis=None, scale=alt.Scale(domain=[0, LINE], nice=False))
-    told = (alt.Tooltip(f"{field}:N", title=name) for field, name in zip(columns, about, strict=True))
+    told = (alt.Tooltip(f"about{index}:N", title=name) for index, name in enumerate(about))
     tooltip = [alt.Tooltip("label:N", title=words["token"]), *told]
     edges = {"x": across, "x2": "right:Q", "y": lines, "tooltip": tooltip}
-    base = alt.Chart(data)
-    known, unknown = base.transform_filter("datum.known"), base.transform_filter("!datum.known")
+    base = named("tokens")
+    foreseen, blank = base.transform_filter("datum.known"), base.transform_filter("!datum.known")
     pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
-    cells = known.mark_rect(cornerRadius=3, cursor="pointer").encode(**edges, color=_hue(words)).add_params(pick)
-    ring = base.transform_filter(alt.datum.place == chosen).mark_rect(
-        cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=3, aria=False
-    )
-    rule = base.transform_filter(alt.datum.under).mark_rect(
-        cornerRadius=3, filled=False, stroke=HUES["query"], aria=False
+    cells = foreseen.mark_rect(cornerRadius=3, cursor="pointer").encode(**edges, color=_hue(words)).add_params(pick)
+    ring, rule = (
+        base.transform_filter(f"datum.{which}")
+        .mark_rect(cornerRadius=3, filled=False, stroke=hue, strokeWidth=width, aria=False)
+        .encode(**edges)
+        for which, hue, width in (("chosen", HUES["positions"], 3), ("under", HUES["query"], 1))
     )
     over = {"x": "middle:Q", "y": lines, "text": "label:N", "tooltip": tooltip}
     letters = {"font": "monospace", "fontSize": 13, "cursor": "pointer"}
     ink = alt.condition(f"datum.bits > {0.52 * MOST_BITS}", alt.value(WHITE), alt.value(DARK))
-    layers = [cells, rule.encode(**edges), ring.encode(**edges), known.mark_text(**letters).encode(**over, color=ink)]
-    if not all(known_bits):
-        blank = unknown.mark_rect(cornerRadius=3, cursor="pointer", fill="transparent", strokeDash=DASH)
-        layers.insert(1, blank.encode(**edges, stroke=_outline(words)))
-        layers.append(unknown.mark_text(**letters).encode(**over))
-    height = ROOM + ROW_HEIGHT * int(line.max() + 1)
-    return alt.layer(*layers).properties(width="container", height=height)
+    layers = [cells, rule, ring, foreseen.mark_text(**letters).encode(**over, color=ink)]
+    if unknown:
+        outlined = blank.mark_rect(cornerRadius=3, cursor="pointer", fill="transparent", strokeDash=DASH)
+        layers.insert(1, outlined.encode(**edges, stroke=_outline(words)))
+        layers.append(blank.mark_text(**letters).encode(**over))
+    return alt.layer(*layers)
 
 
 def _hue(words: Mapping[str, str]) -> alt.Color:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -52,10 +53,15 @@ def ask(function: Callable[..., T], **arguments: Any) -> Answer[T]:
     return Answer(function(**arguments), function.__name__, script)
 
 
-def ask_once(function: Callable[..., T], **arguments: Any) -> Answer[T]:
+def ask_once(
+    function: Callable[..., T], hints: Mapping[str, Any] = MappingProxyType({}), /, **arguments: Any
+) -> Answer[T]:
     """Ask, and remember the answer for everybody who asks the same: for what takes longer than a moment.
 
     The least recently asked answers are forgotten.
+
+    Args:
+        hints: arguments that make the function quicker and do not change what it returns; the script has none.
 
     Raises:
         ValueError: as ask.
@@ -65,7 +71,7 @@ def ask_once(function: Callable[..., T], **arguments: Any) -> Answer[T]:
         if script in _kept:
             _kept.move_to_end(script)
             return Answer(_kept[script], function.__name__, script)
-    value = function(**arguments)
+    value = function(**arguments, **hints)
     with _lock:
         _kept[script] = value
         while len(_kept) > MOST_KEPT:

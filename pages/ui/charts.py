@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Chart, specification
+from pages.figures.charts import Shown, specification
 from pages.ui.asking import Answer
 from pages.ui.exports import export_chart
 
 
-def show_chart(chart: Chart, answer: Answer[Any], *, key: str, stem: str, label: str) -> None:
+def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str) -> None:
     """Show a chart and, below it, its files.
 
     Args:

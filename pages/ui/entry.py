@@ -20,6 +20,7 @@ style = f"""
 .katex-display > .katex {{ font-size: 1.05em; }}
 """
 start_in(language())
+st.session_state.framed = language()
 page = register()
 st.set_page_config(page_title=f"{page.title} · Vitrine")
 st.html(

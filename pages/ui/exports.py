@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Chart, rows_of, to_png, to_svg
+from pages.figures.charts import Shown, rows_of, to_png, to_svg
 from pages.figures.charts import to_html as chart_page
 from pages.figures.exports import panels_csv, rows_csv, to_npz
 from pages.figures.matrix import MatrixFigure
@@ -67,7 +67,7 @@ def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str) -> Non
     offer_files(files, key=key, stem=figure.filename, note=t("export.note"))
 
 
-def export_chart(chart: Chart, answer: Answer[Any], *, key: str, stem: str) -> None:
+def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str) -> None:
     """Offer a chart as PNG, SVG, CSV of its rows and a page of its own, and the answer as .npz and script."""
     files: dict[str, Callable[[], str | bytes]] = {
         "png": lambda: to_png(chart),

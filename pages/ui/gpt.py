@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Chart, specification
+from pages.figures.charts import Shown, specification
 from pages.figures.gpt_text import PLACE, text_strip
 from pages.ui.asking import Answer, ask_once
 from pages.ui.exports import export_chart
@@ -73,7 +73,7 @@ def choose_drawing() -> Drawing:
 
 
 def clickable(
-    chart: Chart, answer: Answer[Any], *, key: str, stem: str, label: str, on_place: Callable[[int], None]
+    chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, on_place: Callable[[int], None]
 ) -> None:
     """Show a chart in which a click names a place, and its files.
 
@@ -129,7 +129,7 @@ def show_text(view: View, answer: Answer[Surprisals], place: int, *, key: str) -
         strip_words(),
         chosen=place,
     )
-    label = t("gpt.strip_label", count=size)
+    label = t("gpt.strip_label")  # of no number: a chart with another label is begun anew
     clickable(strip, answer, key=key, stem="gpt_surprisal", label=label, on_place=lambda where: go_to(where, size))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from pages.ui.language import LANGUAGES, plain, t
+from pages.ui.language import LANGUAGES, language, plain, t
 from pages.ui.model_choice import choose_model, tell_other_kind
 from pages.ui.models import open_bundle
 from pages.ui.url import choose, write
@@ -47,6 +47,8 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = No
     text_place, model_place, language_place = st.columns([5.4, 1.6, 2.0], vertical_alignment="bottom")
     with language_place:
         choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
+    if language() != st.session_state.get("framed", language()):
+        st.rerun()  # where the page is a fragment, the frame around it speaks the old language still
     with text_place:
         text = write(t("header.text"), name="text", default=DEFAULT_TEXT if example is None else example)
     with model_place:

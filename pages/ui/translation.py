@@ -31,8 +31,11 @@ STYLE = """<style>
 
 
 def translated(view: View) -> Answer[Written]:
-    """Translate the text greedily, once for everybody who asks."""
-    return ask_once(written_greedily, **view.asked)
+    """Translate the text greedily, once for everybody who asks; the translation before is a draft of this one."""
+    last = f"translation of {view.bundle.name}"
+    answer = ask_once(written_greedily, {"draft": st.session_state.get(last, ())}, **view.asked)
+    st.session_state[last] = answer.value.token_ids[1:]
+    return answer
 
 
 def shown_word(label: str) -> str:

@@ -1,4 +1,4 @@
-"""How quick a forward pass is, silent and captured, against torch.nn, transformers and TransformerLens.
+"""How quick a forward pass is, silent and captured, against torch.nn, transformers and, if installed, TransformerLens.
 
 Run: python -m tests.benchmarks.engine [--seconds N] [--shapes small gpt bert] [--lengths 32 128 512]
 """
@@ -7,6 +7,7 @@ import argparse
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import torch
 from torch import nn
@@ -111,7 +112,7 @@ def measure(shape: str, length: int, seconds: float) -> dict[str, list[float]]:
         "transformers sdpa": lambda: sdpa(ids),
         "transformers eager": lambda: eager(ids, output_attentions=True, output_hidden_states=True),
     }
-    if causal:
+    if causal and find_spec("transformer_lens"):
         lens = transformer_lens(config, causal=causal)
         functions["TransformerLens"] = lambda: lens.run_with_cache(ids)
     with torch.inference_mode():

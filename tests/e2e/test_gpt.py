@@ -66,3 +66,23 @@ def test_nothing_before_the_changed_word_moves(page: Page, address: str) -> None
     expect(metric).to_have_text("0 (exactly)", timeout=SLOW)
     page.get_by_text("all of them", exact=True).click()
     expect(page.get_by_text("earlier positions move")).to_be_visible(timeout=SLOW)
+
+
+def test_a_key_moves_the_marks_and_begins_no_chart_anew(page: Page, address: str) -> None:
+    visit(page, address, "gpt", text=TEXT, model="gpt-char")
+    drawings = page.locator("svg.marks")
+    expect(drawings).to_have_count(2, timeout=SLOW)
+    page.evaluate("() => document.querySelectorAll('svg.marks').forEach((one) => { one.begunBefore = true; })")
+    type_text(page, f"{TEXT} d")
+    metric = page.get_by_test_id("stMetric").filter(has_text="Entropy").get_by_test_id("stMetricValue")
+    expect(metric).to_have_text(entropy(f"{TEXT} d"), timeout=SLOW)
+    expect(drawings.first.get_by_text("d", exact=True)).to_be_visible(timeout=SLOW)
+    assert page.evaluate("() => [...document.querySelectorAll('svg.marks')].every((one) => one.begunBefore)")
+
+
+def test_another_language_reaches_the_frame_around_the_page(page: Page, address: str) -> None:
+    visit(page, address, "gpt", text=TEXT, model="gpt-char")
+    page.get_by_text("中文", exact=True).click()
+    expect(page.locator("html[lang=zh]")).to_be_attached(timeout=SLOW)
+    expect(page.locator(".st-key-nav_next")).to_contain_text("下一页", timeout=SLOW)
+    expect(page.get_by_role("textbox").first).to_have_value(TEXT)

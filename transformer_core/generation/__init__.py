@@ -4,6 +4,7 @@ Greedy decoding and beam search: Sutskever et al. 2014, section 3.2. Read next: 
 """
 
 from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of, ranked
+from transformer_core.generation.drafts import greedy_from_draft
 from transformer_core.generation.drawing import Written, chances
 from transformer_core.generation.exhaustive import exhaustive_search
 from transformer_core.generation.steps import greedy, greedy_words, sample
@@ -22,6 +23,7 @@ __all__ = [
     "chances",
     "exhaustive_search",
     "greedy",
+    "greedy_from_draft",
     "greedy_words",
     "ranked",
     "sample",

@@ -1,6 +1,6 @@
 """One token a step: the likeliest, or one drawn by chance.
 
-Greedy decoding: Sutskever et al. 2014, section 3.2. Read next: candidates.py.
+Greedy decoding: Sutskever et al. 2014, section 3.2. Read next: drafts.py.
 """
 
 from collections.abc import Callable, Iterator

@@ -143,7 +143,7 @@ class MultiHeadAttention(nn.Module):
 
     def _split(self, x: Tensor, proj: Linear | None) -> Tensor:
         projected = x if proj is None else proj(x)
-        return projected.unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        return projected.view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
 
     def _bias(self, query: Tensor, key: Tensor, probe: Probe) -> Tensor | None:
         if self.positions != "alibi":

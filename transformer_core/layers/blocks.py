@@ -37,7 +37,7 @@ class AddNorm(nn.Module):
         output = sublayer(normed)
         if self.training:
             output = self.dropout(output)
-        x = x[:, :first]
+        x = x if first is None else x[:, :first]
         x = probe.tap("residual", x + output if self.residual else output)
         return self.norm(x, probe=probe.at("norm")) if self.norm_order == "post" else x
 
@@ -79,10 +79,8 @@ class EncoderBlock(nn.Module):
         kept = None if cache is None else cache.self_attention
 
         def attend(normed: Tensor) -> Tensor:
-            memory = None if first is None else normed
-            return self.self_attention(
-                normed[:, :first], memory, mask=mask, causal=causal, cache=kept, probe=attention_probe
-            )
+            query, memory = (normed, None) if first is None else (normed[:, :first], normed)
+            return self.self_attention(query, memory, mask=mask, causal=causal, cache=kept, probe=attention_probe)
 
         x = self.self_attention_norm(x, attend, first=first, probe=attention_probe)
         x = self.feed_forward_norm(

@@ -4,6 +4,7 @@ Keys and values of a position never change once later positions are hidden (Shaz
 incremental decoding); those of the encoder's memory never change at all. Read next: attention.py.
 """
 
+from collections.abc import Callable
 from typing import Self
 
 import torch
@@ -47,6 +48,12 @@ class KeptPair:
             return KeptPair(self.key, self.value, grows=self.grows)
         return KeptPair(self.key.index_select(0, rows), self.value.index_select(0, rows), grows=self.grows)
 
+    def beginning(self, length: int) -> "KeptPair":
+        """Return another pair with the first positions alone, where it grows; the memory stays whole."""
+        if not self.grows or self.key is None or self.value is None:
+            return KeptPair(self.key, self.value, grows=self.grows)
+        return KeptPair(self.key[:, :, :length], self.value[:, :, :length], grows=True)
+
 
 class LayerCache:
     """What one block keeps; a block without cross-attention leaves the second pair empty."""
@@ -88,10 +95,20 @@ class KeyValueCache:
         Shapes:
             rows: (new_batch,); a row may be picked more than once
         """
-        other = type(self)(len(self.layers))
-        for ours, theirs in zip(self.layers, other.layers, strict=True):
-            theirs.self_attention = ours.self_attention.picked(rows)
-            theirs.cross_attention = ours.cross_attention.picked(rows)
+        other = self._with(lambda pair: pair.picked(rows))
         if self.token_ids is not None:
             other.token_ids = self.token_ids if rows is None else self.token_ids.index_select(0, rows)
+        return other
+
+    def beginning(self, length: int) -> Self:
+        """Return another cache, as it was after its first positions."""
+        other = self._with(lambda pair: pair.beginning(length))
+        other.token_ids = None if self.token_ids is None else self.token_ids[:, :length]
+        return other
+
+    def _with(self, change: Callable[[KeptPair], KeptPair]) -> Self:
+        other = type(self)(len(self.layers))
+        for ours, theirs in zip(self.layers, other.layers, strict=True):
+            theirs.self_attention = change(ours.self_attention)
+            theirs.cross_attention = change(ours.cross_attention)
         return other

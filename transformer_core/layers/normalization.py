@@ -21,13 +21,12 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Normalise (batch, pos, d_model) to the same shape."""
-        normalized, mean, inverse_deviation = torch.native_layer_norm(
-            x, self.weight.shape, self.weight, self.bias, self.eps
-        )
+        weight, bias = self.weight, self.bias
+        normalized, mean, inverse_deviation = torch.native_layer_norm(x, weight.shape, weight, bias, self.eps)
         used_mean = probe.tap("mean", mean)  # (batch, pos, one)
         used_inverse = probe.tap("inverse_deviation", inverse_deviation)  # (batch, pos, one)
         if used_mean is not mean or used_inverse is not inverse_deviation:
-            normalized = (x - used_mean) * used_inverse * self.weight + self.bias
+            normalized = (x - used_mean) * used_inverse * weight + bias
         return probe.tap("normalized", normalized)
 
 

@@ -32,6 +32,10 @@ class Reading:
     memory_mask: Tensor | None
     cache: KeyValueCache
 
+    def beginning(self, length: int) -> "Reading":
+        """Return another, as it was after its first target words."""
+        return Reading(self.memory, self.memory_mask, self.cache.beginning(length))
+
 
 class Translation(nn.Module):
     """The whole Transformer of the paper."""
@@ -71,18 +75,27 @@ class Translation(nn.Module):
         """Read the source (batch, source_pos)."""
         return Reading(*self.encode(source_ids), KeyValueCache(self.config.n_layers))
 
-    def advance(self, token_ids: Tensor, state: Reading, *, probe: Probe = SILENT) -> tuple[Tensor, Reading]:
-        """Read the next target words and score the one after them; see generation/writer.py.
+    def read(self, token_ids: Tensor, state: Reading, *, probe: Probe = SILENT) -> tuple[Tensor, Reading]:
+        """Read the next target words and score the one after each.
 
         Shapes:
-            token_ids: (batch, pos); returns: (batch, target_vocab)
+            token_ids: (batch, pos); returns: (batch, pos, target_vocab)
         """
         cache = state.cache.picked()
         if self.config.causal:
             logits = self.decode(token_ids, state.memory, memory_mask=state.memory_mask, cache=cache, probe=probe)
         else:
             logits = self.decode(cache.read(token_ids), state.memory, memory_mask=state.memory_mask, probe=probe)
-        return logits[:, -1], Reading(state.memory, state.memory_mask, cache)
+        return logits[:, -token_ids.shape[1] :], Reading(state.memory, state.memory_mask, cache)
+
+    def advance(self, token_ids: Tensor, state: Reading, *, probe: Probe = SILENT) -> tuple[Tensor, Reading]:
+        """Read the next target words and score the one after them; see generation/writer.py.
+
+        Shapes:
+            token_ids: (batch, pos); returns: (batch, target_vocab)
+        """
+        logits, state = self.read(token_ids, state, probe=probe)
+        return logits[:, -1], state
 
     def reorder(self, state: Reading, rows: Tensor) -> Reading:
         """Return the state of these rows of the batch, in this order."""

@@ -60,9 +60,9 @@ class Evidence:
 
 def substitutes(bundle: Bundle) -> tuple[Substitute, ...]:
     """Return the ways to hide a token from this model, the best first; a GPT was never taught what [MASK] means."""
-    there = {"mask": bundle.tokenizer.mask_id, "unk": bundle.tokenizer.unk_id}
-    taught = () if bundle.kind == "gpt" else tuple(name for name, token_id in there.items() if token_id is not None)
-    return (*taught, "cut")
+    can = {"mask": bundle.tokenizer.mask_id is not None, "unk": bundle.tokenizer.unk_id is not None, "cut": True}
+    kinds: tuple[Substitute, ...] = ("cut",) if bundle.kind == "gpt" else ("mask", "unk", "cut")
+    return tuple(kind for kind in kinds if can[kind])
 
 
 @torch.inference_mode()

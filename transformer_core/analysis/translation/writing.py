@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from transformer_core.checkpoints import Bundle
-from transformer_core.generation import greedy
-from transformer_core.models import Translation
-from transformer_core.probe import capture
+from transformer_core.generation import greedy_from_draft
+from transformer_core.models.translation import Reading, Translation
+from transformer_core.probe import Probe
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
@@ -96,24 +96,28 @@ class Written:
         return float(np.log(self.probabilities.astype(np.float64)).sum())
 
 
-def written_greedily(*, bundle: Bundle, text: str, n_tokens: int, top: int = 8) -> Written:
+def written_greedily(*, bundle: Bundle, text: str, n_tokens: int, top: int = 8, draft: tuple[int, ...] = ()) -> Written:
     """Translate a text, each time by the likeliest word, and look at every step.
 
     Args:
         bundle: a translation.
         n_tokens: how many tokens of the text are read at most.
         top: how many of the likeliest words are named at each step.
+        draft: as in greedy_from_draft; it changes how long this takes, and what is written in rounding alone.
 
     Raises:
         ValueError: as reader_of.
     """
     reader, tokenizer = reader_of(bundle, text, n_tokens), bundle.tokenizer
-    steps = list(greedy(reader.model, reader.source_ids, bos_id=reader.bos_id, eos_id=reader.eos_id, most=reader.most))
+    ends = {"bos_id": reader.bos_id, "eos_id": reader.eos_id}
+    with torch.inference_mode():
+        state = reader.model.start(reader.source_ids)
+    steps = list(greedy_from_draft(reader.model, state, draft, **ends, most=reader.most))
     written = tuple(step.token_id for step in steps)
     chances = torch.stack([step.logits for step in steps]).float().softmax(-1)  # (step, vocab)
     likeliest, likeliest_ids = chances.topk(min(top, chances.shape[1]))  # (step, rank)
     token_ids = (reader.bos_id, *written)
-    trace = decoder_weights(reader, token_ids[:-1])
+    trace = decoder_weights(reader.model, state, token_ids[:-1])
     return Written(
         text=tokenizer.decode(written),
         token_ids=token_ids,
@@ -131,10 +135,13 @@ def written_greedily(*, bundle: Bundle, text: str, n_tokens: int, top: int = 8) 
     )
 
 
-def decoder_weights(reader: Reader, read_ids: tuple[int, ...]) -> Trace:
+@torch.inference_mode()
+def decoder_weights(model: Translation, state: Reading, read_ids: tuple[int, ...]) -> Trace:
     """Run the decoder over all that it read, at once, and keep its weights; the causal mask makes that the same."""
-    target = torch.tensor([read_ids], device=reader.source_ids.device)  # (1, step)
-    return capture(reader.model, reader.source_ids, target, sites=("decoder.*.weights",))[1]
+    target = torch.tensor([read_ids], device=state.memory.device)  # (1, step)
+    probe = Probe(("decoder.*.weights",))
+    model.decoder(target, state.memory, memory_mask=state.memory_mask, probe=probe.at("decoder"))
+    return probe.trace
 
 
 def stacked(trace: Trace, sublayer: str) -> np.ndarray:

@@ -1,0 +1,58 @@
+"""Forms: a chart's description without data, made once and filled with the rows of what is on the screen.
+
+A browser that is shown the same form with other rows moves the marks, and does not begin the chart anew.
+Read next: exports.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import Any
+
+import altair as alt
+
+FORMS_KEPT = 32  # of each kind: languages, and what a form depends on besides
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A chart: a form in Vega-Lite, and the rows of each of its named data.
+
+    Attributes:
+        form: in JSON, so that whoever changes a chart's description changes no form.
+        rows: by the name of the data, as `records` makes them.
+        height: in pixels.
+    """
+
+    form: str
+    rows: Mapping[str, Mapping[str, Any]]
+    height: int
+
+    def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
+        """Return the chart in Vega-Lite, as Altair's charts do; the form was checked when it was made.
+
+        Args:
+            validate: check the whole against the schema.
+        """
+        datasets = {name: list(data["values"]) for name, data in self.rows.items()}
+        whole = {**json.loads(self.form), "height": self.height, "datasets": datasets}
+        return alt.LayerChart.from_dict(whole).to_dict() if validate else whole
+
+
+def form(build: Callable[..., Any]) -> Callable[..., str]:
+    """Make a function that builds a chart of layers on named data build each once; its arguments are hashable."""
+
+    @lru_cache(maxsize=FORMS_KEPT)
+    @wraps(build)
+    def built(*about: Any, **options: Any) -> str:
+        return json.dumps(build(*about, **options).properties(width="container").to_dict())
+
+    return built
+
+
+def named(name: str) -> alt.Chart:
+    """Return the beginning of a chart on the rows of this name."""
+    return alt.Chart(alt.NamedData(name=name))
