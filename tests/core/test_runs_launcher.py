@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -39,6 +40,33 @@ def is_running(pid):
         return False
     with open(f"/proc/{pid}/stat") as stat:
         return stat.read().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture
+def switching_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def together(n, do):
+    """Do the same in n threads that begin at once; return what each ended with, an error or what it returned."""
+    gate, outcomes = threading.Barrier(n), []
+
+    def take_part():
+        gate.wait()
+        try:
+            outcomes.append(do())
+        except RunError as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=take_part) for _ in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcomes
 
 
 def test_an_estimate_is_measured_and_the_run_then_starts_at_once(launcher, tmp_path):
@@ -106,25 +134,15 @@ def test_a_worker_that_dies_says_its_last_words(tmp_path):
         Standby(("/nowhere/python",))
 
 
-def test_of_many_threads_that_start_one_run_one_succeeds(tmp_path, monkeypatch):
-    store, launcher, outcomes = Shelf(tmp_path).create(SPEC), Launcher(COMMAND), []
+def test_of_many_threads_that_start_one_run_one_succeeds(tmp_path, monkeypatch, switching_often):
+    shelf, launcher = Shelf(tmp_path), Launcher(COMMAND)
     monkeypatch.setattr(launcher, "_hand_over", lambda folder: None)
-
-    def start():
-        try:
-            launcher.start(store)
-        except RunError as error:
-            outcomes.append(str(error))
-
-    threads = [threading.Thread(target=start) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(outcomes) == 7
-    assert store.status().state == "starting"
-    os.utime(store.folder / LAUNCHED, (0, 0))
-    assert store.status().state == "interrupted", "a mark that no worker followed counts for half a minute"
+    for store in (shelf.create(SPEC) for _ in range(6)):
+        outcomes = together(8, lambda store=store: launcher.start(store))
+        assert sorted(map(str, outcomes)) == ["None", *[f"run {store.id} was started before; it is starting"] * 7]
+        assert store.status().state == "starting"
+        os.utime(store.folder / LAUNCHED, (0, 0))
+        assert store.status().state == "interrupted", "a mark that no worker followed counts for half a minute"
 
 
 def test_the_queue_is_bounded(tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 Workers are processes of this machine that outlive their server. Read next: worker.py.
 """
 
-import os
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from transformer_core.training.runs import control
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.estimate import Estimate
-from transformer_core.training.runs.folder import LAUNCHED, Data, put_data, was_just_launched
+from transformer_core.training.runs.folder import LAUNCHED, Data, put_data
 from transformer_core.training.runs.records import ENDED
 from transformer_core.training.runs.slots import Queue
 from transformer_core.training.runs.spec import RunSpec
@@ -57,9 +56,10 @@ class Launcher:
         Raises:
             RunError: it was started before, too many wait, or the worker cannot be started.
         """
-        status = store.status()
-        if status.state != "interrupted" or not status.message.startswith(NEVER_STARTED):
-            raise RunError(f"run {store.id} was started before; it is {status.state}")
+        with _claiming(store):
+            status = store.status()
+            if status.state != "interrupted" or not status.message.startswith(NEVER_STARTED):
+                raise RunError(f"run {store.id} was started before; it is {status.state}")
         self._launch(store)
 
     def resume(self, store: RunStore) -> None:
@@ -71,10 +71,12 @@ class Launcher:
         status = store.status()
         if status.state == "paused" and status.alive:
             store.ask("resume")
-        elif status.state == "finished" or status.state not in ENDED:
-            raise RunError(f"run {store.id} cannot be resumed; it is {status.state}")
-        else:
-            self._launch(store)
+            return
+        with _claiming(store):
+            status = store.status()
+            if status.state == "finished" or status.state not in ENDED:
+                raise RunError(f"run {store.id} cannot be resumed; it is {status.state}")
+        self._launch(store)
 
     def estimate(self, spec: RunSpec, data: Data | None = None) -> Estimate:
         """Measure how long a run would take; about a second where the data were made before.
@@ -110,8 +112,8 @@ class Launcher:
             standby.dismiss(at_once=True)
 
     def _launch(self, store: RunStore) -> None:
+        """Bring a worker to a run that is claimed; the claim goes where none comes."""
         queue = Queue(store.folder.parent)
-        _mark_launched(store)
         try:
             control.withdraw(store.folder)
             queue.join(store.id)
@@ -170,16 +172,13 @@ class Launcher:
                     return
 
 
-def _mark_launched(store: RunStore) -> None:
-    """Leave the mark that a worker is on its way; of two that try at once, one succeeds."""
-    mark = store.folder / LAUNCHED
-    with in_words("the run cannot be started"):
-        if not was_just_launched(store.folder):
-            mark.unlink(missing_ok=True)
-        try:
-            os.close(os.open(mark, os.O_CREAT | os.O_EXCL, 0o644))
-        except FileExistsError:
-            raise RunError(f"run {store.id} is being started already") from None
+@contextmanager
+def _claiming(store: RunStore) -> Iterator[None]:
+    """Let the body decide whether a run may start, then mark that a worker is on its way; one at a time does so."""
+    with Queue(store.folder.parent).turn():
+        yield
+        with in_words("the run cannot be started"):
+            (store.folder / LAUNCHED).touch()
 
 
 @contextmanager

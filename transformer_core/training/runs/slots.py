@@ -59,7 +59,7 @@ class Queue:
         Raises:
             RunError: too many wait already, or the folder cannot be written.
         """
-        with self._turn():
+        with self.turn():
             waiting = self._waiting()
             if any(ticket.name.endswith(f"-{run}") for ticket in waiting):
                 return
@@ -69,13 +69,13 @@ class Queue:
 
     def leave(self, run: str) -> None:
         """Take a run out of the queue."""
-        with self._turn():
+        with self.turn():
             for ticket in self._tickets.glob(f"*-{run}"):
                 ticket.unlink(missing_ok=True)
 
     def take_slot(self, run: str) -> FileLock | int:
         """Return a slot, to be released when the run ends, or the run's place in the queue, from 1."""
-        with self._turn():
+        with self.turn():
             waiting = self._waiting()
             names = [ticket.name.partition("-")[2] for ticket in waiting]
             if run not in names:
@@ -91,8 +91,12 @@ class Queue:
             return free[place]
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Hold the queue's own lock for the body, which is short."""
+    def turn(self) -> Iterator[None]:
+        """Hold the queue's own lock for the body, which is short.
+
+        Raises:
+            RunError: others hold it for long, or the folder cannot be written.
+        """
         with in_words("the queue of runs cannot be written"):
             self._tickets.mkdir(parents=True, exist_ok=True)
             self._slots.mkdir(exist_ok=True)
