@@ -28,7 +28,6 @@ ROLES: dict[str, Role] = {
     "position_bias": "positions",
 }  # all others are the residual stream's
 MOST_EXACT = 200_000  # cells that are sent as they are; more of them go as one byte each
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +78,6 @@ def slice_of(values: np.ndarray, axes: tuple[str, ...], head: int) -> Slice:
     place = tuple({"batch": 0, "head": head, "one": 0}.get(axis, slice(None)) for axis in axes)
     rows, cols = ("batch", *(axis for axis in axes if axis not in ("batch", "head", "one")))[-2:]
     return Slice(np.atleast_2d(values[place]), axes, head, rows, cols)
-
-
-def plain_number(value: float, digits: int) -> str:
-    """Write a number with so many digits and a real minus sign."""
-    mantissa, _, exponent = f"{value:.{digits}g}".replace("inf", "∞").partition("e")
-    power = f"×10{str(int(exponent)).translate(SUPERSCRIPT)}" if exponent else ""
-    return mantissa.replace("-", "−") + power
-
-
-def scientific(value: float) -> str:
-    """Write a small number, such as 3.1×10⁻⁷."""
-    if value == 0 or not np.isfinite(value):
-        return "0" if value == 0 else "∞"
-    return plain_number(float(f"{value:.1e}"), 2)
 
 
 def tensor_figure(

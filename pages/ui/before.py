@@ -3,7 +3,6 @@
 Read next: before_gates.py.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,16 +53,6 @@ def has_attention(view: View) -> bool:
     if not looks:
         st.info(t("before.no_attention", name=plain(view.bundle.name)), icon=":material/info:")
     return looks
-
-
-def short_number(number: float) -> str:
-    """Write a number of 0 or more with two digits that count, a very small or great one as a power of ten."""
-    if not number:
-        return "0"
-    if 1e-3 <= number < 1e4:
-        return f"{number:.{max(0, 1 - math.floor(math.log10(number)))}f}"
-    digits, _, power = f"{number:.1e}".partition("e")
-    return rf"${digits}\cdot 10^{{{int(power)}}}$"
 
 
 def word_options(tokens: Sequence[str], values: np.ndarray) -> dict[str, str]:

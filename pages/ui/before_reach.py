@@ -11,11 +11,12 @@ from pages.figures.charts import HUES
 from pages.figures.why import curves
 from pages.figures.why_axes import Side
 from pages.ui.asking import ask_once
-from pages.ui.before import choose_direction, short_number
+from pages.ui.before import choose_direction
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
+from pages.ui.numbers import significant
 from pages.ui.translation import markdown_table
 from pages.ui.url import choose, slide
 from pages.ui.why import step_through
@@ -59,7 +60,7 @@ def reach_part(view: View) -> None:
             height=360,
         )
         show_chart(chart, answer, key="before_reach", stem="before_reach", label=t("before.reach_title"))
-        st.caption(t("before.reach_note", seed=seed, floor=f"{FLOOR:g}"))
+        st.caption(t("before.reach_note", seed=seed, floor=significant(FLOOR)))
     st.markdown(_table(found))
     if bias:
         st.markdown(_against_half_open(found, half_open))
@@ -70,7 +71,7 @@ def _table(found: GradientReach) -> str:
     places = sorted({1, len(found.distances) // 4, len(found.distances) // 2, len(found.distances) - 1})
     head = (t("before.layer_kind"), *(t("before.at", distance=place) for place in places))
     rows = [
-        (t(f"before.{name}"), *(short_number(float(row[place])) for place in places))
+        (t(f"before.{name}"), *(significant(float(row[place])) for place in places))
         for name, row in zip(found.systems, found.relative, strict=True)
     ]
     return markdown_table(head, rows, right=len(places))
@@ -80,8 +81,8 @@ def _against_half_open(found: GradientReach, half_open: GradientReach) -> str:
     """Say what is left at the middle distance with the gates as they are, and with their bias at 0."""
     middle = len(found.distances) // 2
     now, half = (dict(zip(one.systems, one.relative[:, middle].tolist(), strict=True)) for one in (found, half_open))
-    left = {f"{name}_now": short_number(now[name]) for name in ("gru", "lstm", "plain")}
-    left |= {f"{name}_half": short_number(half[name]) for name in ("gru", "lstm", "plain")}
+    left = {f"{name}_now": significant(now[name]) for name in ("gru", "lstm", "plain")}
+    left |= {f"{name}_half": significant(half[name]) for name in ("gru", "lstm", "plain")}
     told = t("before.half_open", distance=middle, **left)
     lost = all(half[name] < now[name] for name in ("gru", "lstm"))
     return f"{told} {t('before.half_open_loses')}" if lost else told

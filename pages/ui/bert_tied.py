@@ -12,6 +12,7 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.numbers import significant
 from pages.ui.url import choose_from_list, current, forget
 from transformer_core.analysis.bert.filling import Filled, fill_in
 from transformer_core.analysis.bert.hiding import Hidden
@@ -65,7 +66,7 @@ def _choose_word(read: Hidden, filled: Filled, place: int) -> int:
 
 
 def _told_tied(found: OneScore) -> None:
-    values = {"apart": f"{found.apart:.1e}" if found.apart else "0", "parameters": f"{found.parameters:,}"}
+    values = {"apart": significant(found.apart), "parameters": f"{found.parameters:,}"}
     st.markdown(t("bert.tied_same" if found.tied else "bert.tied_not", **values))
 
 
@@ -75,13 +76,13 @@ def _arithmetic(found: OneScore) -> None:
     lines = {
         "score_products": f"{found.recomputed:+.6f}",
         "score_model": f"{found.score:+.6f}",
-        "score_difference": f"{found.difference:.1e}",
+        "score_difference": significant(found.difference),
         "score_rank": f"{found.rank:,}",
     }
     head = f"| {t('bert.score_heading', word=plain(found.word))} | |"
     rows = [f"| {t(f'bert.{name}')} | {value} |" for name, value in lines.items()]
     st.markdown("\n".join([head, "|---|---:|", *rows]))
-    st.caption(t("bert.score_note", rounding=f"{found.rounding:.1e}"))
+    st.caption(t("bert.score_note", rounding=significant(found.rounding)))
 
 
 def _neighbours(view: View, found: OneScore, mask: str) -> None:

@@ -100,7 +100,7 @@ def _measures(store: RunStore) -> dict[str, float]:
 def _written(name: str, value: float, *, sign: bool = False) -> str:
     plus = "+" if sign else ""
     if name in SHARES:
-        return f"{100 * value:{plus}.1f}" + ("" if sign else " %")
+        return f"{100 * value:+.1f}" if sign else f"{value:.1%}"
     return f"{value:{plus},.0f}" if name in ("steps", "seconds") else f"{value:{plus}.3f}"
 
 

@@ -12,6 +12,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.url import choose_from_list
 from transformer_core.analysis.words.one_hot import OneHotRow, lookup_times, one_hot_row
 
@@ -59,7 +60,7 @@ def show_row(view: View) -> None:
 
 def _show_facts(found: OneHotRow) -> None:
     difference, product, lookup = st.columns(3)
-    difference.metric(t("embeddings.difference"), f"{found.greatest_difference:.3g}")
+    difference.metric(t("embeddings.difference"), significant(found.greatest_difference, 3))
     product.metric(t("embeddings.multiplications"), f"{found.multiplications:,}")
     lookup.metric(t("embeddings.copied"), f"{len(found.row):,}")
 

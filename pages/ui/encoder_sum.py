@@ -12,6 +12,7 @@ from pages.ui.charts import show_chart
 from pages.ui.encoder import class_name
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.numbers import significant_in_tex
 from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.encoder.coordinates import LogitSum, logit_sum
 
@@ -38,7 +39,7 @@ def sum_part(view: View) -> None:
             bias=f"{found.bias:+.4f}",
             total=f"{found.total:+.4f}",
             logit=f"{found.logit:+.4f}",
-            difference=_power(found.difference),
+            difference=significant_in_tex(found.difference, 1, sign=True),
             model=t("encoder.model_says"),
             apart=t("encoder.apart"),
         )
@@ -83,14 +84,6 @@ def _sides(view: View, found: LogitSum) -> dict[str, str]:
         return {"above": t("encoder.above_raises", label=label), "below": t("encoder.below_lowers")}
     winner, rival = class_name(view, found.winner), class_name(view, found.rival)
     return {"above": t("encoder.above_for", label=winner), "below": t("encoder.below_for", label=rival)}
-
-
-def _power(number: float) -> str:
-    """Return a small number with its sign as a power of ten, in TeX."""
-    if not number:
-        return "0"
-    digits, _, power = f"{number:+.0e}".partition("e")
-    return rf"{digits}\cdot 10^{{{int(power)}}}"
 
 
 def _table(found: LogitSum) -> str:

@@ -14,6 +14,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.url import choose, slide
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
 from transformer_core.analysis.encoder.saliency import Baseline
@@ -140,7 +141,7 @@ def _show_check(found: Measures) -> None:
         "empty": f"{checked.margin_baseline:+.4f}",
         "apart": f"{checked.margin - checked.margin_baseline:+.4f}",
         "summed": f"{checked.summed:+.4f}",
-        "gap": f"{checked.gap:+.1e}",
+        "gap": significant(checked.gap, sign=True),
     }
     for place, (name, number) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         place.metric(t(f"encoder.check_{name}"), number)

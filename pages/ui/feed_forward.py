@@ -11,6 +11,7 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.numbers import significant
 from pages.ui.token_choice import choose_layer, choose_token
 from transformer_core.analysis.feed_forward.activations import OwnActivations, own_activations
 
@@ -43,7 +44,7 @@ def curves_part(view: View) -> None:
     with numbers:
         st.metric(t("feed_forward.below_zero", layer=layer), f"{found.below_zero:.1%}")
         st.metric(t("feed_forward.token_below_zero"), f"{found.token_below_zero:.1%}")
-        st.metric(t("feed_forward.own_difference"), f"{found.own_difference:.2e}")
+        st.metric(t("feed_forward.own_difference"), significant(found.own_difference, 3))
         st.caption(
             t(
                 "feed_forward.curves_note",
@@ -72,9 +73,9 @@ def _try_difference(answer: Answer[OwnActivations]) -> None:
         st.markdown(
             t(
                 "feed_forward.apart_measured",
-                difference=f"{found.axis_difference:.2e}",
+                difference=significant(found.axis_difference, 3),
                 place=f"{found.axis_place:+.3f}",
-                own=f"{found.own_difference:.2e}",
+                own=significant(found.own_difference, 3),
                 own_place=f"{found.own_place:+.3f}",
             )
         )

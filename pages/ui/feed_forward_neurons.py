@@ -13,6 +13,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.token_choice import choose_layer
 from pages.ui.url import current, forget, keep, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
@@ -134,7 +135,9 @@ def _without(view: View, layer: int, neuron: int) -> None:
         stem=f"feed_forward_without_layer{layer}",
         label=t("feed_forward.moves_label", layer=layer),
     )
-    st.caption(t("feed_forward.moves_note", rho=f"{found.agreement.rho:+.2f}", chance=f"{found.agreement.chance:.2g}"))
+    st.caption(
+        t("feed_forward.moves_note", rho=f"{found.agreement.rho:+.2f}", chance=significant(found.agreement.chance))
+    )
 
 
 def _outcome(found: WithoutNeuron) -> str:

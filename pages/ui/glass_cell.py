@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from pages.figures.glass import Slice, plain_number, scientific
+from pages.figures.glass import Slice
 from pages.ui.glass_choice import look_at
 from pages.ui.language import plain, t
+from pages.ui.numbers import significant
 from transformer_core.analysis.arithmetic import CellArithmetic, Recomputed
 from transformer_core.analysis.source import SourceLine
 from transformer_core.sites import Site
@@ -24,7 +25,7 @@ def show_facts(site: Site, found: Recomputed) -> None:
     numbers = {"minimum": finite.min(), "mean": finite.mean(), "maximum": finite.max()} if finite.size else {}
     if site.scale == "id":
         numbers.pop("mean")
-    told = " · ".join(f"{t(f'glass.{name}')} **{plain_number(value, 4)}**" for name, value in numbers.items())
+    told = " · ".join(f"{t(f'glass.{name}')} **{significant(value, 4)}**" for name, value in numbers.items())
     masked = found.values.size - finite.size
     left_out = f" · {t('glass.masked', count=masked)}" if masked else ""
     st.markdown(f"`{found.name}` {chips} :gray[{told}{left_out}]")
@@ -32,7 +33,7 @@ def show_facts(site: Site, found: Recomputed) -> None:
 
 def show_badge(found: Recomputed) -> None:
     """Say how far the whole tensor is from its own formula, computed again in float64."""
-    difference = scientific(found.difference)
+    difference = significant(found.difference)
     if found.edited:
         st.markdown(f":orange-badge[:material/edit: {t('glass.badge_edited', difference=difference)}]")
     elif found.agrees:
@@ -62,7 +63,7 @@ def show_cell(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels:
     with words_place:
         st.markdown("  \n".join([f"**{t('glass.cell')}**", *places]))
         brace = f" {t('glass.brace')}" if "underbrace" in found.cell.numbers else ""
-        st.caption(t("glass.recorded", recorded=plain_number(found.recorded, 9)) + brace)
+        st.caption(t("glass.recorded", recorded=significant(found.recorded, 9)) + brace)
     formula_place.latex(rf"\begin{{aligned}} {found.entry} {right} \end{{aligned}}")
 
 

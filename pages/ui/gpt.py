@@ -15,6 +15,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.exports import export_chart
 from pages.ui.header import View, header
 from pages.ui.language import t
+from pages.ui.numbers import significant
 from pages.ui.url import forget, keep, slide
 from transformer_core.analysis.gpt.expectation import Surprisals, surprisals
 
@@ -139,4 +140,4 @@ def _number(value: float, form: str) -> str:
 
 def written(difference: float) -> str:
     """Write a difference; one of 0 is said to be exact."""
-    return t("gpt.exactly_zero") if difference == 0 else f"{difference:.2g}"
+    return t("gpt.exactly_zero") if difference == 0 else significant(difference)

@@ -11,6 +11,7 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
+from pages.ui.numbers import significant
 from transformer_core.analysis.gpt.caching import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.repeating import greedy_circle
 
@@ -74,12 +75,12 @@ def _told(found: CacheTimes) -> str:
     return t(
         "gpt.cache_measured",
         length=int(found.lengths[-1]),
-        plain=f"{1_000 * found.plain[-1]:.3g}",
-        cached=f"{1_000 * found.cached[-1]:.3g}",
+        plain=significant(1_000 * found.plain[-1], 3),
+        cached=significant(1_000 * found.cached[-1], 3),
         faster=f"{found.faster:.1f}",
         size=_bytes(float(found.size[-1])),
         each=_bytes(found.bytes_a_token),
-        apart=f"{found.apart:.1e}",
+        apart=significant(found.apart),
     )
 
 

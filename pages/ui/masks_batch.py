@@ -16,6 +16,7 @@ from pages.ui.header import View
 from pages.ui.language import language, section, t
 from pages.ui.masks import words
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.url import choose_from_list, current, keep, recall, set_choice
 from transformer_core.analysis.masks.batches import BatchMasks, batch_masks
 from transformer_core.analysis.masks.polarity import mask_polarity
@@ -118,7 +119,7 @@ def _try_polarity(view: View, texts: tuple[str, ...]) -> None:
             f"{judged(guess, outcome, options)} "
             + t(
                 "masks.measured_polarity",
-                right=f"{found.difference:.1e}",
+                right=significant(found.difference),
                 wrong=f"{found.mistaken_difference:.2f}",
                 count=found.undefined,
                 all=int(found.real.sum()),

@@ -13,6 +13,7 @@ import streamlit as st
 from pages.ui.asking import Answer, ask_once, forget_answers
 from pages.ui.exports import offer_files
 from pages.ui.language import plain, t
+from pages.ui.numbers import significant
 from transformer_core.checkpoints import Bundle
 from transformer_core.open_checkpoints.trust import SAMPLE, Trust, check_against_reference
 
@@ -100,12 +101,12 @@ def _rows(found: Trust) -> None:
     if found.row_sums is None:
         st.markdown(t("my_model.no_rows"))
     else:
-        st.markdown(t("my_model.rows", greatest=f"{found.row_sums:.1e}"))
+        st.markdown(t("my_model.rows", greatest=significant(found.row_sums)))
 
 
 def _difference(found: Trust) -> None:
     if found.difference is None:
         st.markdown(t("my_model.no_reference"))
     else:
-        said = t("my_model.difference", greatest=f"{found.difference:.1e}", reference=plain(found.reference or ""))
+        said = t("my_model.difference", greatest=significant(found.difference), reference=plain(found.reference or ""))
         st.markdown(said)

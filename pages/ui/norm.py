@@ -11,6 +11,7 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.numbers import significant, significant_in_tex
 from pages.ui.token_choice import choose_layer, choose_token
 from pages.ui.url import choose, slide
 from pages.ui.verdict import outcome_word
@@ -66,34 +67,29 @@ def vector_part(view: View) -> None:
 
 
 def _formula(found: NormedVector) -> None:
-    root = (found.variance + found.eps) ** 0.5
+    root, eps = (found.variance + found.eps) ** 0.5, significant_in_tex(found.eps)
     st.latex(r"y = g\odot\frac{x-\mu}{\sqrt{\sigma^2+\epsilon}}+b")
     st.latex(
         r"\begin{aligned}"
         rf"\mu &= \tfrac1d\textstyle\sum_k x_k = {found.mean:.4f}\\"
         rf"\sigma^2 &= \tfrac1d\textstyle\sum_k (x_k-\mu)^2 = {found.variance:.4f}\\"
-        rf"\sqrt{{\sigma^2+\epsilon}} &= \sqrt{{{found.variance:.4f}+{_power(found.eps)}}} = {root:.4f}\\"
+        rf"\sqrt{{\sigma^2+\epsilon}} &= \sqrt{{{found.variance:.4f}+{eps}}} = {root:.4f}\\"
         rf"y_0 &= {found.gain[0]:.4f}\cdot\tfrac{{{found.x[0]:.4f}-({found.mean:.4f})}}{{{root:.4f}}}"
         rf"+({found.bias[0]:.4f})\\&= {found.after[0]:.4f}"
         r"\end{aligned}"
     )
     left, right = st.columns(2)
-    left.metric(t("norm.standard_mean"), f"{found.standard.mean():+.1e}")
+    left.metric(t("norm.standard_mean"), significant(found.standard.mean(), sign=True))
     right.metric(t("norm.standard_variance"), f"{found.standard.var():.6f}")
     st.caption(
         t(
             "norm.recomputed",
-            difference=f"{found.recomputed:.1e}",
+            difference=significant(found.recomputed),
             low=f"{found.gain.min():.3f}",
             high=f"{found.gain.max():.3f}",
             bias=f"{abs(found.bias).max():.3f}",
         )
     )
-
-
-def _power(number: float) -> str:
-    digits, _, power = f"{number:.6e}".partition("e")
-    return rf"{float(digits):g}\cdot 10^{{{int(power)}}}"
 
 
 def _variants(view: View, answer: Answer[NormedVector]) -> None:
@@ -144,10 +140,10 @@ def _scaled(arguments: dict) -> None:
         t(
             "norm.scaled_measured",
             scale=f"{found.scale:g}",
-            moved=f"{found.moved:.2e}",
+            moved=significant(found.moved, 3),
             greatest=f"{abs(found.after).max():.3f}",
-            variance=f"{found.variance * found.scale**2:.3g}",
-            eps=f"{found.eps:g}",
+            variance=significant(found.variance * found.scale**2, 3),
+            eps=significant(found.eps),
         )
     )
     show_chart(

@@ -10,6 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
+from pages.ui.numbers import significant
 from pages.ui.url import choose, current, keep, slide
 from transformer_core.analysis.stream.deep_training import MOST_LAYERS as MOST_TRAINED
 from transformer_core.analysis.stream.deep_training import deep_training
@@ -69,7 +70,7 @@ def _table(answer: Answer[GradientsByDepth]) -> str:
     for profile in answer.value.profiles:
         kind = t("norm.with_residuals") if profile.residual else t("norm.without_residuals")
         name = f"{t(f'norm.stack_{profile.norm}')}, {kind}"
-        lines.append(f"| {name} | {profile.first_over_last:.3g} | {profile.apart[-1]:.2g} |")
+        lines.append(f"| {name} | {significant(profile.first_over_last, 3)} | {significant(profile.apart[-1])} |")
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.token_choice import choose_token
 from transformer_core.analysis.stream.residual_sum import StreamSum, stream_growth, stream_sum
 
@@ -41,8 +42,8 @@ def residual_part(view: View) -> None:
         t(
             "norm.sum_measured",
             token=called.replace("`", "'"),
-            difference=f"{found.difference:.1e}",
-            inner=f"{found.inner_difference:.1e}",
+            difference=significant(found.difference),
+            inner=significant(found.inner_difference),
         )
     )
     order = "none" if not found.residual else found.norm_order

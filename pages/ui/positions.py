@@ -14,6 +14,7 @@ from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant, significant_in_tex
 from pages.ui.url import choose, remember, slide, widget_key
 from transformer_core.analysis.positions.sinusoids import position_matrix, step_as_rotation
 
@@ -99,7 +100,7 @@ def matrix_part() -> None:
             stem="positions_similarity",
             label=t("positions.similarity_label"),
         )
-        st.markdown(t("positions.deviation", deviation=f"{found.deviation:.1e}", pairs=f"{found.pairs:,}"))
+        st.markdown(t("positions.deviation", deviation=significant(found.deviation), pairs=f"{found.pairs:,}"))
     with picked_place:
         _show_step(found.table, words, length=length, d_model=d_model, pos=pos, pair=pair, shift=shift)
     _try_width(length, d_model, float(found.cosines[-1]))
@@ -147,7 +148,7 @@ def _show_step(table, words, *, length: int, d_model: int, pos: int, pair: int, 
         st.markdown(section("positions", "rotation"))
         (a, b), (c, d) = step.rotation
         before, turned, after = (column(*values) for values in (step.before, step.turned, step.after))
-        omega = rf"\omega=10000^{{-{2 * pair}/{d_model}}}={step.frequency:.4g}"
+        omega = rf"\omega=10000^{{-{2 * pair}/{d_model}}}={significant_in_tex(step.frequency, 4)}"
         st.latex(rf"PE_{{{pos}}}={waves_at(pos)}={before},\quad {omega}")
         rotation = rf"\begin{{bmatrix}}{a:.4f}&{b:.4f}\\{c:.4f}&{d:.4f}\end{{bmatrix}}"
         st.latex(rf"{rotation}{before}={turned}")
@@ -155,10 +156,10 @@ def _show_step(table, words, *, length: int, d_model: int, pos: int, pair: int, 
         st.markdown(
             t(
                 "positions.step",
-                angle=f"{step.angle:.4g}",
-                turns=f"{step.angle / (2 * math.pi):.3g}",
+                angle=significant(step.angle, 4),
+                turns=significant(step.angle / (2 * math.pi), 3),
                 shift=shift,
-                difference=f"{step.difference:.1e}",
+                difference=significant(step.difference),
             )
         )
 

@@ -12,6 +12,7 @@ from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.positions import choose_size
 from transformer_core.analysis.positions.exponents import Exponents, compare_exponents
 
@@ -78,9 +79,9 @@ def _table(found: Exponents, length: int, d_model: int) -> str:
         "still": [f"{value} / {d_model}" for value in found.still],
         "fast": [f"{value} / {d_model}" for value in found.fast],
         "farthest": [f"{value:.4f}" for value in found.farthest],
-        "deviation": [f"{value:.2g}" for value in found.deviation],
-        "ratio": [f"{value:,.4g}" for value in found.ratio],
-        "rotation": [f"{value:.2g}" for value in found.rotation_error],
+        "deviation": [significant(value) for value in found.deviation],
+        "ratio": [significant(value, 4) for value in found.ratio],
+        "rotation": [significant(value) for value in found.rotation_error],
     }
     head = f"| | {t('positions.variant_paper')} | {t('positions.variant_doubled')} |\n|---|---:|---:|\n"
     return head + "\n".join(

@@ -15,6 +15,7 @@ from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.model_choice import offer_model
 from pages.ui.models import model_names, open_bundle
+from pages.ui.numbers import significant
 from pages.ui.positions_schemes import models_at_hand
 from pages.ui.url import switch
 from pages.ui.verdict import class_word
@@ -113,7 +114,7 @@ def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
 def _ways(found: OrderWorth) -> str:
     if found.ways_differ is None:
         return t("positions.ways_causal")
-    return t("positions.ways_same", difference=f"{found.ways_differ:.1e}")
+    return t("positions.ways_same", difference=significant(found.ways_differ))
 
 
 def _table(found: OrderWorth) -> str:

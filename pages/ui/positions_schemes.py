@@ -14,6 +14,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.models import READERS, model_names, open_bundle
+from pages.ui.numbers import significant
 from pages.ui.url import choose, choose_from_list, current, forget, slide
 from transformer_core.analysis.positions.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
@@ -124,14 +125,14 @@ def schemes_part(view: View) -> None:
 def _titles(found: SchemeScores) -> list[str]:
     """Return the schemes' names, the learned one with whose it is, ALiBi's with its slope."""
     learned = t("positions.learned_of", model=found.learned_from) if found.learned_from else t("positions.learned_raw")
-    own = {"learned": learned, "alibi": t("positions.alibi_slope", slope=f"{found.slope:.4g}")}
+    own = {"learned": learned, "alibi": t("positions.alibi_slope", slope=significant(found.slope, 4))}
     return [own.get(scheme) or t(f"positions.scheme_{scheme}") for scheme in found.schemes]
 
 
 def _table(found: SchemeScores, names: list[str]) -> str:
     head = f"| {t('positions.fact_scheme')} | {t('positions.fact_numbers')} | {t('positions.fact_spread')} |"
     rows = [
-        f"| {plain(name)} | {count:,} | {spread:.1e} |"
+        f"| {plain(name)} | {count:,} | {significant(spread)} |"
         for name, count, spread in zip(names, found.parameters.tolist(), found.deviation.tolist(), strict=True)
     ]
     return "\n".join([head, "|---|---:|---:|", *rows])

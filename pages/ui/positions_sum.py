@@ -13,6 +13,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.positions_schemes import choose_word
 from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.positions.sums import Sums, adding_is_concatenating, token_and_position
@@ -136,11 +137,11 @@ def _concatenated(view: View) -> None:
     words.markdown(
         t(
             "positions.concatenated",
-            difference=f"{found.difference:.1e}",
+            difference=significant(found.difference),
             share=f"{found.free_share:.1%}",
             one=f"{found.parameters[0]:,}",
             two=f"{found.parameters[1]:,}",
-            tied=f"{found.confused[0]:.1e}",
+            tied=significant(found.confused[0]),
             free=f"{found.confused[1]:.3f}",
         )
     )

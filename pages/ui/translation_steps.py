@@ -15,6 +15,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.token_choice import choose_layer
 from pages.ui.translation import (
     choose_step,
@@ -99,7 +100,7 @@ def whole_experiment(view: View, written: Written) -> None:
         told = t(
             "translation.whole_measured",
             count=count,
-            whole=f"{100 * whole:.3g}%",
+            whole=f"{significant(100 * whole, 3)}%",
             mean=f"{exp(written.log_prob / count):.1%}",
             least=f"{written.probabilities.min():.1%}",
         )

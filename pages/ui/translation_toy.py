@@ -11,6 +11,7 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.translation import markdown_table
 from pages.ui.url import choose, slide, switch
 from transformer_core.analysis.translation.toy import CONFIG, SENTENCES, ToyBatch, toy_batch
@@ -93,12 +94,12 @@ def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool
     head = ("", *(words[name] for name in ATTENTIONS))
     each = [getattr(found, name) for name in ATTENTIONS]
     rows = [
-        (t("translation.toy_on_hidden"), *(f"{one.on_hidden:g}" for one in each)),
+        (t("translation.toy_on_hidden"), *(significant(one.on_hidden) for one in each)),
         (t("translation.toy_empty"), *(str(one.empty_rows) for one in each)),
         (t("translation.toy_fill_empty"), *(f"{one.filled_on_hidden:.4f}" for one in each)),
     ]
     st.markdown(markdown_table(head, rows, right=3))
-    st.caption(t("translation.toy_sums", off=f"{found.row_sums:.1e}"))
+    st.caption(t("translation.toy_sums", off=significant(found.row_sums)))
 
 
 def _padding_experiment(answer: Answer[ToyBatch]) -> None:

@@ -20,6 +20,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import significant
 from pages.ui.token_choice import choose_layer
 from pages.ui.url import choose, keep, recall, switch
 
@@ -173,11 +174,6 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"
 
 
-def scientific(number: float) -> str:
-    """Write a very small number with its power of ten."""
-    return f"{number:.1e}" if number else "0"
-
-
 def milliseconds(seconds: float) -> str:
     """Write a time in milliseconds with three digits."""
-    return f"{1_000 * seconds:.3g} ms"
+    return f"{significant(1_000 * seconds, 3)} ms"

@@ -11,8 +11,9 @@ from pages.figures.why_axes import Side
 from pages.figures.why_matrices import Square
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.language import t
+from pages.ui.numbers import significant
 from pages.ui.url import choose
-from pages.ui.why import SEED, Desk, Finding, Question, layer_of, measure_again, milliseconds, scientific, step_through
+from pages.ui.why import SEED, Desk, Finding, Question, layer_of, measure_again, milliseconds, step_through
 from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, heads_of_layer
 
 LENGTHS = (16, 32, 64, 128, 256)
@@ -70,7 +71,7 @@ def _cost(desk: Desk, outcome: str) -> Finding:
         for heads, parameters, multiplications, exponentials, seconds, difference in rows:
             counted.append(
                 f"| {heads} | {parameters:,} | {multiplications:,} | {exponentials:,} "
-                f"| {milliseconds(float(seconds))} | {scientific(difference)} |"
+                f"| {milliseconds(float(seconds))} | {significant(difference)} |"
             )
         st.markdown("\n".join(counted))
     at = found.heads.tolist().index(8)
@@ -82,7 +83,7 @@ def _cost(desk: Desk, outcome: str) -> Finding:
         "one": milliseconds(float(found.seconds[0])),
         "eight": milliseconds(float(found.seconds[at])),
         "ratio": f"{found.seconds[at] / found.seconds[0]:.1f}",
-        "difference": scientific(float(found.difference[at])),
+        "difference": significant(float(found.difference[at])),
     }
     return Finding(outcome, numbers, "cost")
 

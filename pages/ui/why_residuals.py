@@ -11,8 +11,9 @@ from pages.figures.why import GREY, curves
 from pages.figures.why_axes import Side
 from pages.ui.asking import ask_once
 from pages.ui.navigation import page_path
+from pages.ui.numbers import significant
 from pages.ui.url import choose
-from pages.ui.why import SEED, Desk, Finding, Question, scientific, step_through
+from pages.ui.why import SEED, Desk, Finding, Question, step_through
 from transformer_core.analysis.why.residuals import DEPTHS, WIDTH, Reach, reach_by_depth
 
 NORMS = ("pre", "post", "none")
@@ -58,10 +59,10 @@ def _experiment(desk: Desk) -> Finding:
         "depth": str(depth),
         "deepest": str(DEPTHS[-1]),
         "width": str(WIDTH),
-        "with_now": f"{found.with_residuals[row, place]:.3g}",
-        "without_now": f"{found.without_residuals[row, place]:.3g}",
-        "bare": scientific(found.without_residuals[found.norms.index("none"), -1]),
-        "pre": f"{found.without_residuals[found.norms.index('pre'), -1]:.3g}",
+        "with_now": significant(found.with_residuals[row, place], 3),
+        "without_now": significant(found.without_residuals[row, place], 3),
+        "bare": significant(found.without_residuals[found.norms.index("none"), -1]),
+        "pre": significant(found.without_residuals[found.norms.index("pre"), -1], 3),
     }
     return Finding(_outcome(found), numbers)
 

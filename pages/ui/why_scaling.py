@@ -10,6 +10,7 @@ from pages.figures.why import GREY, bars, curves, dots
 from pages.figures.why_axes import Side
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.language import t
+from pages.ui.numbers import significant
 from pages.ui.url import choose
 from pages.ui.why import SEED, Desk, Finding, Question, step_through
 from transformer_core.analysis.why.scaling import WIDTHS, OwnSpread, Spread, spread_by_width, spread_of_own_heads
@@ -63,7 +64,7 @@ def _random(desk: Desk, answer: Answer[Spread]) -> Finding:
     numbers = {
         "slope": f"{found.slope:.2f}",
         "width": str(width),
-        "variance": f"{found.variance[index]:.3g}",
+        "variance": significant(found.variance[index], 3),
         "variance_divided": f"{found.variance_divided[index]:.2f}",
         "greatest": f"{found.greatest[index]:.0%}",
         "greatest_divided": f"{found.greatest_divided[index]:.0%}",
@@ -103,8 +104,8 @@ def _sentence(desk: Desk, answer: Answer[OwnSpread], outcome: str) -> Finding:
         up = Side(desk.word("entropy_axis"))
         heads(found.entropy_undivided.tolist(), found.entropy.tolist(), up, even, "own_entropy")
     numbers = {
-        "low": f"{found.variance.min():.3g}",
-        "high": f"{found.variance.max():.3g}",
+        "low": significant(found.variance.min(), 3),
+        "high": significant(found.variance.max(), 3),
         "d_head": str(found.d_head),
         "n_heads": str(len(names)),
         "above": str(int((found.variance > found.d_head).sum())),

@@ -8,8 +8,9 @@ from pages.figures.why import GREY, curves
 from pages.figures.why_axes import Side
 from pages.figures.why_matrices import Square
 from pages.ui.asking import ask
+from pages.ui.numbers import significant
 from pages.ui.url import slide
-from pages.ui.why import SEED, Desk, Finding, Question, head_of, layer_of, scientific
+from pages.ui.why import SEED, Desk, Finding, Question, head_of, layer_of
 from transformer_core.analysis.why.symmetry import Tied, tied_query_key
 
 NONE_LEFT = 0.01
@@ -58,7 +59,7 @@ def _experiment(desk: Desk) -> Finding:
         "low": f"{found.own.min():.2f}",
         "high": f"{found.own.max():.2f}",
         "chance": f"{found.chance:.2f}",
-        "tied": scientific(float(found.tied.max())),
+        "tied": significant(float(found.tied.max())),
         "of_weights": f"{found.weights_asymmetry[-1]:.2f}",
     }
     return Finding(_outcome(found), numbers)

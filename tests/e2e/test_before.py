@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.ui.before import short_number
 from pages.ui.models import model_folders
+from pages.ui.numbers import significant
 from tests.e2e.acting import visit, wait_painted
 from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
 from transformer_core.analysis.before.gates import gates_of_sentence
@@ -69,12 +69,12 @@ def test_where_a_word_came_from_is_predicted_first(page: Page, address: str, bun
 def test_a_longer_reach_is_measured_and_in_the_link(page: Page, address: str) -> None:
     visit(page, address, "before", text=TEXT, before_part="reach", before_length="16", before_width="16")
     found = gradient_reach(length=16, d_model=16, seed=0, keep_bias=2.0)
-    expect(page.get_by_role("cell", name=short_number(found.relative[1, -1]), exact=True).first).to_be_visible(
+    expect(page.get_by_role("cell", name=significant(found.relative[1, -1]), exact=True).first).to_be_visible(
         timeout=20_000
     )
     page.get_by_role("radio", name="32", exact=True).click()
     wider = gradient_reach(length=16, d_model=32, seed=0, keep_bias=2.0)
-    expect(page.get_by_role("cell", name=short_number(wider.relative[1, -1]), exact=True).first).to_be_visible(
+    expect(page.get_by_role("cell", name=significant(wider.relative[1, -1]), exact=True).first).to_be_visible(
         timeout=20_000
     )
     page.wait_for_url(lambda url: "before_width" not in url)

@@ -79,7 +79,7 @@ def test_the_table_holds_the_numbers_of_every_frame(page: Page, address: str, st
     frame = stage.films["runone01"].frames[2]
     cells = rows.nth(2).locator("td").all_inner_texts()
     assert cells[:2] == ["3", str(frame.step)]
-    assert cells[-1] == f"{100 * frame.measures['held_out_accuracy']:.1f} %"
+    assert cells[-1] == f"{frame.measures['held_out_accuracy']:.1%}"
 
 
 def test_texts_and_names_are_never_markup(page: Page, address: str, stage: Stage) -> None:
@@ -106,7 +106,7 @@ def test_a_finished_run_lives_on_in_a_page_of_its_own(page: Page, address: str, 
     slider(page).focus()
     page.keyboard.press("ArrowLeft")
     wait_frame(page, 6)
-    expect(page.locator(".vf-bars .vf-amount").nth(1)).to_have_text("88.6 %")
+    expect(page.locator(".vf-bars .vf-amount").nth(1)).to_have_text("88.6%")
 
 
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("webm", b"\x1aE\xdf\xa3")])

@@ -3,6 +3,7 @@
 import numpy as np
 from playwright.sync_api import Page, expect
 
+from pages.ui.numbers import significant
 from tests.e2e.acting import BUNDLE, visit, wait_painted
 from transformer_core.analysis.stream.depth import gradients_by_depth
 from transformer_core.analysis.stream.normalizing import normed_vector
@@ -40,5 +41,5 @@ def test_the_gradient_is_measured_after_the_prediction(page: Page, address: str)
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(0)
     page.get_by_text("it all but vanishes").click()
     for profile in gradients_by_depth(n_layers=8, d_model=32, seed=0).profiles:
-        expect(page.get_by_role("cell", name=f"{profile.first_over_last:.3g}", exact=True).first).to_be_visible()
+        expect(page.get_by_role("cell", name=significant(profile.first_over_last, 3), exact=True).first).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()

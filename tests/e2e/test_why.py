@@ -5,6 +5,7 @@ import re
 import numpy as np
 from playwright.sync_api import Page, expect
 
+from pages.ui.numbers import significant
 from tests.e2e.acting import BUNDLE, download, visit, weights
 from transformer_core.analysis.why.scaling import WIDTHS, spread_by_width
 from transformer_core.analysis.why.symmetry import tied_query_key
@@ -30,7 +31,7 @@ def test_a_guess_is_judged_and_the_slider_reveals(page: Page, address: str) -> N
     for _ in range(2):
         page.keyboard.press("ArrowRight")
     index = WIDTHS.index(16)
-    expect(page.get_by_test_id("stAlert")).to_contain_text(f"At d_k = 16 it is {found.variance[index]:.3g}")
+    expect(page.get_by_test_id("stAlert")).to_contain_text(f"At d_k = 16 it is {significant(found.variance[index], 3)}")
     assert f"{found.greatest[index]:.0%}" in measured(page)
     page.wait_for_url("**why_scaling_width=16**")
 

@@ -7,9 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import ask, forget_answers
-from pages.ui.before import short_number
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.numbers import significant
 from tests.core.before.conftest import SENTENCE
 from tests.core.helpers import made
 from tests.pages.running import run, told
@@ -139,27 +139,19 @@ def test_what_is_left_of_gradients_stands_in_the_table() -> None:
     found = gradient_reach(length=16, d_model=16, seed=3, gain=1.0, keep_bias=1.0)
     query = {"before_length": "16", "before_width": "16", "before_seed": "3", "before_keep": "1.0"}
     app = before(before_part="reach", **query)
-    assert short_number(found.relative[2, -1]) in told(app)
+    assert significant(found.relative[2, -1]) in told(app)
     app.slider(key="before_seed@before").set_value(4).run()
     other = gradient_reach(length=16, d_model=16, seed=4, gain=1.0, keep_bias=1.0)
-    assert short_number(other.relative[0, -1]) in told(app)
+    assert significant(other.relative[0, -1]) in told(app)
     assert app.query_params["before_seed"] in (["4"], "4")
 
 
 def test_open_gates_are_held_against_half_open_ones() -> None:
     query = {"before_part": "reach", "before_length": "16", "before_width": "16"}
     half = gradient_reach(length=16, d_model=16, seed=0)
-    told_of = f"With the bias at 0 and all else the same it is {short_number(half.relative[1, 8])}"
+    told_of = f"With the bias at 0 and all else the same it is {significant(half.relative[1, 8])}"
     assert told_of in told(before(**query))
     assert told_of not in told(before(**query, before_keep="0.0"))
-
-
-@pytest.mark.parametrize(
-    ("number", "written"),
-    [(0.0, "0"), (0.61, "0.61"), (0.0979, "0.098"), (0.00141, "0.0014"), (16.3, "16"), (3.1e-7, r"$3.1\cdot 10^{-7}$")],
-)
-def test_numbers_are_written_plainly_unless_very_small(number: float, written: str) -> None:
-    assert short_number(number) == written
 
 
 def test_the_trained_encoders_reach_is_told_after_a_prediction(bundle: Bundle) -> None:

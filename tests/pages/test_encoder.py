@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import LANGUAGES, prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.numbers import significant
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.encoder.calibration import calibration
@@ -108,7 +109,7 @@ def test_the_word_is_foretold_and_integrated_gradients_checked(language: str) ->
     assert words(language)["encoder.signs"].format(label=label) in told(app)
     shown = metrics(app)
     assert shown[words(language)["encoder.check_summed"]] == f"{found.saliency.summed:+.4f}"
-    assert shown[words(language)["encoder.check_gap"]] == f"{found.saliency.gap:+.1e}"
+    assert shown[words(language)["encoder.check_gap"]] == significant(found.saliency.gap, sign=True)
 
 
 @pytest.mark.parametrize("name", ["gradient", "product", "occlusion", "rollout", "last"])

@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
+from pages.ui.numbers import significant
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.feed_forward.activations import own_activations
@@ -41,7 +42,7 @@ def test_the_curves_say_what_the_model_computes_for_the_chosen_token() -> None:
     shown = metrics(app)
     assert shown[words("en")["feed_forward.below_zero"].format(layer=1)] == f"{found.below_zero:.1%}"
     assert shown[words("en")["feed_forward.token_below_zero"]] == f"{found.token_below_zero:.1%}"
-    assert shown[words("en")["feed_forward.own_difference"]] == f"{found.own_difference:.2e}"
+    assert shown[words("en")["feed_forward.own_difference"]] == significant(found.own_difference, 3)
 
 
 def test_where_the_two_gelus_part_is_told_after_a_prediction() -> None:

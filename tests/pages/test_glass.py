@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.figures.glass import plain_number, scientific, slice_of
+from pages.figures.glass import slice_of
 from pages.ui.asking import ask, repeating
 from pages.ui.glass_choice import default_of, part_of
 from pages.ui.language import words
 from pages.ui.models import open_bundle
+from pages.ui.numbers import significant
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through, recompute, tensor_of
@@ -70,8 +71,8 @@ def test_every_tensor_shows_its_name_its_numbers_and_its_line(language: str) -> 
         values = read().trace[name].double()
         finite = values[values.isfinite()]
         assert f"`{name}`" in told(app)
-        assert plain_number(float(finite.max()), 4) in told(app)
-        badge = words(language)["glass.badge"].format(difference=scientific(recompute(read(), name).difference))
+        assert significant(float(finite.max()), 4) in told(app)
+        badge = words(language)["glass.badge"].format(difference=significant(recompute(read(), name).difference))
         assert f":green-badge[:material/check: {badge}]" in told(app)
         assert f"{lines[name].path}:{lines[name].number}" in told(app)
         assert app.code[-1].value == lines[name].code
@@ -94,7 +95,7 @@ def test_a_link_names_tensor_head_and_cell(name: str, head: str, cell: str, inde
     expected = explain_cell(read(), name, index)
     for part in (expected.entry, expected.cell.symbols, expected.cell.numbers, expected.result):
         assert part in formulas(app)
-    assert plain_number(expected.recorded, 9) in told(app)
+    assert significant(expected.recorded, 9) in told(app)
     assert app.query_params["glass_cell"] == cell
 
 

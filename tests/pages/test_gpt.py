@@ -7,6 +7,7 @@ from pages.ui.asking import ask
 from pages.ui.gpt import place_of
 from pages.ui.language import words
 from pages.ui.models import open_bundle
+from pages.ui.numbers import significant
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
@@ -152,7 +153,7 @@ def test_what_moves_is_told_with_the_mask_and_without_it() -> None:
     found = changed_word(**asked(), place=place, words="to")
     assert metrics(app)[EN["gpt.earlier_masked"]] == EN["gpt.exactly_zero"]
     app.radio[0].set_value("all").run()
-    assert f"{found.earlier_unmasked:.2g}" in told(app)
+    assert significant(found.earlier_unmasked) in told(app)
     app.radio[1].set_value("worse").run()
     off = without_mask(**asked())
     assert f"**{off.mean_unmasked:.2f}**" in told(app)

@@ -143,7 +143,7 @@ def test_a_batch_is_shown_with_its_padding_and_polarity_is_measured(language: st
     assert any('class="pad"' in element.proto.body for element in app.get("html"))
     app.radio[0].set_value("error").run()
     assert not app.exception
-    assert "e-0" in told(app)
+    assert "×10⁻" in told(app)
     app.text_area(key="masks_lines@masks").set_value("one line").run()
     assert "1" in app.info[0].value
     app.text_area(key="masks_lines@masks").set_value("a\nb\nc\nd\ne\nf\n").run()

@@ -5,6 +5,7 @@ import pytest
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
+from pages.ui.numbers import significant
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.stream.deep_training import deep_training
@@ -56,7 +57,7 @@ def test_the_scaled_vector_is_told_after_a_prediction(power: int) -> None:
         token=2,
         scale=10.0**power,
     )
-    assert f"**{found.moved:.2e}**" in told(app)
+    assert f"**{significant(found.moved, 3)}**" in told(app)
     assert words("en")["norm.scaled_stays"] in told(app)
 
 
@@ -65,7 +66,7 @@ def test_the_stream_is_the_sum_that_is_shown() -> None:
     app.radio[0].set_value("embedding").run()
     assert not app.exception
     found = stream_sum(bundle=open_bundle("sentiment"), text=TEXT, n_tokens=n_tokens(), token=3)
-    assert f"**{found.difference:.1e}**" in told(app)
+    assert f"**{significant(found.difference)}**" in told(app)
     assert f"{found.norms.max():.3f}" in told(app)
 
 
@@ -77,7 +78,7 @@ def test_gradients_are_measured_after_a_prediction(language: str, measure: str) 
     assert not app.exception
     found = ask_once(gradients_by_depth, n_layers=6, d_model=32, seed=2).value
     for profile in found.profiles:
-        assert f"| {profile.first_over_last:.3g} |" in told(app)
+        assert f"| {significant(profile.first_over_last, 3)} |" in told(app)
 
 
 def test_both_stacks_are_trained_on_request_and_a_link_trains_them_again() -> None:

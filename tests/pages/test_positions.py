@@ -4,6 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.models import open_bundle
+from pages.ui.numbers import significant
 from tests.pages.running import run, told
 from transformer_core.analysis.positions.exponents import compare_exponents
 from transformer_core.analysis.positions.schemes import score_schemes
@@ -84,7 +85,7 @@ def test_sliders_and_curves_move_the_matrix() -> None:
     app.multiselect(key="positions_dims@positions").set_value([0, 5, 31]).run()
     app.button_group(key="positions_measure@positions").set_value("dot").run()
     assert not app.exception
-    assert f"{position_matrix(length=100, d_model=32).deviation:.1e}" in told(app)
+    assert significant(position_matrix(length=100, d_model=32).deviation) in told(app)
     assert app.query_params["positions_dims"] == "0.5.31"
     assert app.slider(key="positions_pos@positions").value == 12
     assert app.slider(key="positions_pair@positions").value == 4
@@ -96,7 +97,7 @@ def test_the_step_has_the_rotations_numbers() -> None:
     formulas = "".join(str(formula.value) for formula in app.latex)
     assert f"{step.after[0]:.4f}" in formulas
     assert f"{step.rotation[0, 1]:.4f}" in formulas
-    assert f"{step.difference:.1e}" in told(app)
+    assert significant(step.difference) in told(app)
 
 
 def test_half_the_width_is_computed_after_the_prediction() -> None:

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.numbers import significant
 from tests.core.translation_tools import SOURCE, letters_bundle
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
@@ -80,8 +81,8 @@ def test_weights_are_of_all_heads_of_a_layer_or_of_one(part: str, over: str) -> 
 def test_how_probable_the_whole_is_is_told_after_a_prediction(bundle: Bundle) -> None:
     whole = float(written_greedily(**asked(bundle)).probabilities.astype(float).prod())
     app = translation(translation_whole_open="true")
-    assert f"{100 * whole:.3g}%" not in told(app)
-    assert f"**{100 * whole:.3g}%**" in told(answered(app, "under"))
+    assert f"{significant(100 * whole, 3)}%" not in told(app)
+    assert f"**{significant(100 * whole, 3)}%**" in told(answered(app, "under"))
 
 
 def test_a_step_or_depth_that_was_another_sentences_default_does_not_stick() -> None:

@@ -13,7 +13,7 @@ export function ticks(low, high, count) {
   return values;
 }
 
-export const percent = (value, digits = 0) => (Number.isFinite(value) ? `${(100 * value).toFixed(digits)} %` : "–");
+export const percent = (value, digits = 0) => (Number.isFinite(value) ? `${(100 * value).toFixed(digits)}%` : "–");
 export const decimal = (value, digits = 3) => (Number.isFinite(value) ? value.toFixed(digits).replace("-", "−") : "–");
 export const significant = (value, digits = 2) => (Number.isFinite(value) ? number(value, digits) : "–");
 // A round number along an axis, without the dust of its sums.

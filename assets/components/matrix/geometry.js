@@ -80,7 +80,7 @@ export function layoutGrid(figure, width, tall, ratio, ruler) {
   const aspect = clamp(rows / cols, 0.3, 1.6);
   const shared = lines.length > 1 && columns === asked && lines.every((line) => line.every((panel, c) => panel.title === lines[0][c].title));
   const own = !sameScale(panels);
-  const titleHeight = 18;
+  const titleHeight = 20;
   const below = (shared ? 0 : titleHeight) + (own ? 16 : 0) + (shared && !own ? gap : 10);
   const fitting = (room - (columns - 1) * gap) / columns;
   const limit = (tall - (shared ? titleHeight : 0)) / lines.length - below;
@@ -97,7 +97,7 @@ export function layoutGrid(figure, width, tall, ratio, ruler) {
       const x = Math.round((gutter + edge + column * pitch) * ratio) / ratio;
       boxes.push({ panel, x, y: top, w: cw * panel.width, h: ch * panel.height });
       if (!shared || index === 0) {
-        labels.push({ text: ruler.fit(panel.title, cw * cols + gap - 4, 11.5), x, y: top - 6, size: 11.5, tone: "muted" });
+        labels.push({ text: ruler.fit(panel.title, cw * cols + gap - 4, 11.5), x, y: top - 8, size: 11.5, tone: "muted" });
       }
       if (own) {
         const bounds = `${number(panel.scale.low, 2)} … ${number(panel.scale.high, 2)}`;
@@ -214,6 +214,7 @@ function layoutLines(figure, columns, width, tall, ratio, ruler, views) {
 }
 
 const LINE_GAP = 26;
+const largestCell = (width) => clamp(width / 26, 46, 72); // wide windows are often seen from afar
 
 // The cell size of a line of panels, and the room its labels take.
 function planLine(line, width, tall, ruler, cap) {
@@ -229,7 +230,7 @@ function planLine(line, width, tall, ruler, cap) {
   let ch = 0;
   let across = [];
   for (let pass = 0; pass < 2; pass += 1) {
-    ch = Math.max(1, Math.min(fitting(reaches), tall / most, 46, cap));
+    ch = Math.max(1, Math.min(fitting(reaches), tall / most, largestCell(width), cap));
     across = line.map((panel, i) => acrossLabels(panel.cols, (ch * units[i]) / panel.width, 96, ruler));
     reaches = across.map((label) => Math.max(8, label.reach));
   }

@@ -4,7 +4,7 @@
 
 import { LEVELS, MASKED, OPEN, codesOf, isMask, number, placeIn, valueAt, visible } from "./unpack.js";
 import { accent, css, ramp, toLab } from "./colour.js";
-import { PILE, edgeX, edgeY, upright } from "./geometry.js";
+import { PILE, clamp, edgeX, edgeY, upright } from "./geometry.js";
 import { zoomed } from "./surface.js";
 
 const tone = (theme, name) => ({ ink: theme.ink, muted: theme.muted })[name];
@@ -115,6 +115,7 @@ function paintNumbers(surface, scene, box) {
   const cw = box.w / (view.x[1] - view.x[0]);
   const ch = box.h / (view.y[1] - view.y[0]);
   if (ch < 17 || cw < 28) return;
+  const size = clamp(Math.min(cw, ch) * 0.23, 10.5, 14);
   const colours = ramp(surface.theme, panel.role, panel.scale.kind);
   const short = (value) => (panel.scale.kind === "probability" ? value.toFixed(2) : number(value, 2));
   surface.within(box.x, box.y, box.w, box.h, () => {
@@ -123,11 +124,11 @@ function paintNumbers(surface, scene, box) {
         const code = codesOf(panel)[row * panel.width + col];
         if (code === MASKED) continue;
         const text = short(valueAt(panel, row, col)).replace("-", "−");
-        if (scene.ruler.width(text, 10.5) > cw - 4) continue;
+        if (scene.ruler.width(text, size) > cw - 4) continue;
         const dark = toLab(colours[code])[0] < 0.62;
         const x = (edgeX(scene, box, col) + edgeX(scene, box, col + 1)) / 2;
         const y = (edgeY(scene, box, row) + edgeY(scene, box, row + 1)) / 2;
-        surface.text(text, x, y + 3.7, { size: 10.5, anchor: "middle", fill: dark ? "#ffffff" : "#1b1b1f" });
+        surface.text(text, x, y + size * 0.35, { size, anchor: "middle", fill: dark ? "#ffffff" : "#1b1b1f" });
       }
     }
   });
