@@ -12,12 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-from tests.benchmarks.keystroke import TEXT
-from tests.benchmarks.painted import ACTED, LISTEN, told
+from tests.benchmarks.painted import ACTED, TEXT, UNMEASURED, browsing, painted_page, told
 from tests.e2e.paths import ROOT
-from tests.e2e.serving import launch, serving, settle
 from transformer_core import Classifier, ModelConfig, load, save
 
 WAIT = """
@@ -42,13 +40,13 @@ def measured(page: Page, control: str, options: int, changes: int, version: str)
     """
     group = page.get_by_role("radiogroup", name=control)
     times = []
-    for index in range(1, changes + 4):
+    for index in range(1, changes + UNMEASURED + 1):
         page.evaluate("() => { window.vitrinePainted.length = 0; window.vitrineActed = Infinity; }")
         group.get_by_role("radio", name=str(index % options), exact=True).click()
         found = page.wait_for_function(WAIT, arg=version.format(index % options), polling=20).json_value()
         times.append(found[1] - page.evaluate(ACTED))
         page.wait_for_timeout(250)
-    return times[3:]
+    return times[UNMEASURED:]
 
 
 def main() -> int:
@@ -61,21 +59,14 @@ def main() -> int:
         ("128 x 128, 12 heads", {"text": "good bad film " * 42, "model": "wide"}, "Head", 12, "weights|0.{}|", 250),
     )
     missed = False
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder:
         make_wide(Path(folder))
         os.environ["VITRINE_MODELS"] = folder
-        with serving(Path(folder) / "log") as address:
-            browser = launch(playwright)
+        with browsing() as (browser, address):
             for name, query, control, options, version, bound in cases:
-                page = browser.new_page(viewport={"width": 1280, "height": 800}, locale="en-GB")
-                page.goto(f"{address}/attention?{urlencode(query)}")
-                settle(page)
-                page.wait_for_selector(".vm[data-painted]")
-                page.wait_for_timeout(1_000)
-                page.evaluate(LISTEN)
+                page = painted_page(browser, f"{address}/attention?{urlencode(query)}")
                 missed |= not told(name, measured(page, control, options, changes, version), bound)
                 page.close()
-            browser.close()
     return 1 if missed else 0
 
 

@@ -6,26 +6,21 @@ Run: python -m tests.benchmarks.drawn [--changes N] [--pages NAME...]
 """
 
 import argparse
-import string
 import sys
-import tempfile
-from pathlib import Path
 from urllib.parse import quote
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-from tests.benchmarks.painted import told
-from tests.e2e.serving import launch, serving, settle
+from tests.benchmarks.painted import LETTERS, UNMEASURED, add_changes, browsing, told
+from tests.e2e.serving import settle
 
 BOUND_MS = 250
 STILL_MS = 500
-UNMEASURED = 3
 PAGES = ("encoder", "translation", "bert", "gpt", "before")
 TEXT = (
     "A man in a red shirt and a woman in a blue dress are sitting on a wooden bench in front of a small brown house "
     "near a green park x"
 )
-LETTERS = string.ascii_letters + string.digits  # each once: an answer that is remembered takes no time
 NOTE_STROKES = """
 () => {
   window.vitrineStroke = 0;
@@ -60,17 +55,11 @@ def change_once(page: Page, letter: str) -> float:
 def main() -> int:
     """Print the median and the 95th percentile of every page; exit status 1 where the bound is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    most = len(LETTERS) - UNMEASURED
-    parser.add_argument("--changes", type=int, default=40, choices=range(1, most + 1), metavar=f"1...{most}")
     parser.add_argument("--pages", nargs="+", choices=PAGES, default=PAGES)
+    add_changes(parser)
     chosen = parser.parse_args()
-    missed = False
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder) / "log") as address,
-        sync_playwright() as playwright,
-    ):
-        browser = launch(playwright)
+    letters, missed = LETTERS[: chosen.changes + UNMEASURED], False
+    with browsing() as (browser, address):
         for name in chosen.pages:
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             page.add_init_script(f"({NOTE_STROKES})()")
@@ -79,11 +68,9 @@ def main() -> int:
             page.wait_for_function("() => window.vitrineStroke > 0", polling=50)
             page.wait_for_timeout(2_000)
             page.get_by_role("textbox").first.press("End")
-            letters = LETTERS[: chosen.changes + UNMEASURED]
             times = [change_once(page, letter) for letter in letters][UNMEASURED:]
             missed |= not told(f"{name}: {len(times)} changed words", times, BOUND_MS)
             page.close()
-        browser.close()
     return 1 if missed else 0
 
 

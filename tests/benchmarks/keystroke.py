@@ -5,21 +5,13 @@ Run: python -m tests.benchmarks.keystroke [--changes N]
 
 import argparse
 import sys
-import tempfile
-from pathlib import Path
 from urllib.parse import quote
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-from tests.benchmarks.painted import ACTED, LISTEN, told
-from tests.e2e.serving import launch, serving, settle
+from tests.benchmarks.painted import ACTED, LETTERS, TEXT, UNMEASURED, add_changes, browsing, painted_page, told
 
 BOUND_MS = 150
-TEXT = (
-    "The story was slow at first but the actors were good and I forgot the time and in the end "
-    "I wanted to see the film with my friends x"
-)
-
 WAIT = """
 (ending) => window.vitrinePainted.find(([version, at]) => at > window.vitrineActed && version.includes(ending))
 """
@@ -42,23 +34,12 @@ def change_once(page: Page, letter: str) -> float:
 def main() -> int:
     """Print the median and the 95th percentile; exit status 1 where the bound is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--changes", type=int, default=60)
-    changes = parser.parse_args().changes
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder) / "log") as address,
-        sync_playwright() as playwright,
-    ):
-        browser = launch(playwright)
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.goto(f"{address}/attention?text={quote(TEXT)}")
-        settle(page)
-        page.wait_for_selector(".vm[data-painted]")
-        page.wait_for_timeout(1_000)
-        page.evaluate(LISTEN)
+    add_changes(parser)
+    letters = LETTERS[: parser.parse_args().changes + UNMEASURED]
+    with browsing() as (browser, address):
+        page = painted_page(browser, f"{address}/attention?text={quote(TEXT)}")
         page.get_by_role("textbox").first.press("End")
-        times = [change_once(page, "abcdefghij"[index % 10]) for index in range(changes + 3)][3:]
-        browser.close()
+        times = [change_once(page, letter) for letter in letters][UNMEASURED:]
     return 0 if told(f"{len(times)} changed words at 32 tokens", times, BOUND_MS) else 1
 
 

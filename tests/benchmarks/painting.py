@@ -5,15 +5,11 @@ Run: python -m tests.benchmarks.painting [--strokes N]
 
 import argparse
 import sys
-import tempfile
-from pathlib import Path
 from urllib.parse import quote
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-from tests.benchmarks.keystroke import TEXT
-from tests.benchmarks.painted import ACTED, LISTEN, told
-from tests.e2e.serving import launch, serving, settle
+from tests.benchmarks.painted import ACTED, TEXT, UNMEASURED, browsing, painted_page, told
 
 BOUND_MS = 150
 AGAIN = """
@@ -44,22 +40,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--strokes", type=int, default=60)
     strokes = parser.parse_args().strokes
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder) / "log") as address,
-        sync_playwright() as playwright,
-    ):
-        browser = launch(playwright)
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.goto(f"{address}/masks?lang=en&text={quote(TEXT)}&masks_preset=everything")
-        settle(page)
-        page.wait_for_selector(".vm[data-painted]")
-        page.wait_for_timeout(1_000)
-        page.evaluate(LISTEN)
+    with browsing() as (browser, address):
+        page = painted_page(browser, f"{address}/masks?lang=en&text={quote(TEXT)}&masks_preset=everything")
         page.locator(".vm-canvas").first.focus()
         page.keyboard.press("Home")
-        times = [stroke(page) for _ in range(strokes + 3)][3:]
-        browser.close()
+        times = [stroke(page) for _ in range(strokes + UNMEASURED)][UNMEASURED:]
     return 0 if told(f"{len(times)} strokes at 32 tokens", times, BOUND_MS) else 1
 
 
