@@ -37,7 +37,7 @@ def moved_board(
         words: stage, place, masked, unmasked, moved, embedding, layer.
     """
     stages = tuple(stage_names(len(masked), words))
-    columns = tuple(old if old == new else f"{old} → {new}" for old, new in zip(before, after, strict=True))
+    columns = tuple(old if old == new else f"→ {new}" for old, new in zip(before, after, strict=True))
     shown = {"masked": masked} if unmasked is None else {"masked": masked, "unmasked": unmasked}
     shown = {name: np.log2(1.0 + values) for name, values in shown.items()}
     scale = Scale.of("count", *shown.values())

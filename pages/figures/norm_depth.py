@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, Chart, records
+from pages.figures.log_axis import LABELS
 
 Words = Mapping[str, str]
 MEASURES = ("input_gradients", "parameter_gradients", "activations", "apart")
@@ -34,7 +35,7 @@ def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure:
             values
         )
     shown = [words[f"stack_{name}"] for name in HUES_OF_NORMS]
-    scale, axis = alt.Scale(type="log"), alt.Axis(format=".0e", tickCount=6)
+    scale, axis = alt.Scale(type="log"), alt.Axis(labelExpr=LABELS, tickCount=6)
     dash = alt.Scale(domain=shown, range=[list(dash) for dash in DASHES[: len(shown)]])
     kinds = [words["with_residuals"], words["without_residuals"]]
     base = alt.Chart(records(**columns)).encode(

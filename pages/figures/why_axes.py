@@ -12,6 +12,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES
+from pages.figures.log_axis import LABELS
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 NO_MARK = "M0,0Z"
@@ -47,7 +48,9 @@ class Side:
         if not self.log:
             shown = alt.Undefined if self.format is None else self.format
             return alt.Axis(format=shown, labelOverlap="greedy", tickCount=6)
-        return alt.Axis(format=self.format or "~g", labelOverlap="greedy", values=_round_places(values))
+        if self.format is None:
+            return alt.Axis(labelExpr=LABELS, labelOverlap="greedy", values=_round_places(values))
+        return alt.Axis(format=self.format, labelOverlap="greedy", values=_round_places(values))
 
 
 def _round_places(values: np.ndarray) -> list[float]:

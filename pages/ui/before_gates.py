@@ -18,6 +18,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.numbers import percent
 from pages.ui.translation import shown_word
 from pages.ui.url import switch
 from transformer_core.analysis.before.gates import gates_of_sentence
@@ -66,7 +67,7 @@ def gates_part(view: View) -> None:
 def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
     """Say at which of the text's own tokens least and most is kept; special ones stand in the bars alone."""
     words = [place for place, special in enumerate(view.encoding.special) if not special]
-    if not words:
+    if len(words) < 2:
         return
     least, most = min(words, key=kept.__getitem__), max(words, key=kept.__getitem__)
     st.caption(
@@ -99,7 +100,7 @@ def _end_experiment(view: View, direction: str) -> None:
             word=plain(shown_word(found.tokens[most])),
             share=f"{found.share[most]:.1%}",
             first=plain(shown_word(found.tokens[far])),
-            little=f"{found.share[far]:.2%}",
+            little=percent(found.share[far]),
         )
         st.markdown(f"{judged(guess, str(most), options)} {told}")
         show_survivors(view, key="before_end")
@@ -115,4 +116,4 @@ def show_survivors(view: View, *, key: str) -> None:
     best = [max(shares) for shares in zip(*(one.share.tolist() for one in found), strict=True)]
     least = min(range(len(best)), key=best.__getitem__)
     word = plain(shown_word(found[0].tokens[least]))
-    st.markdown(t("before.least_measured", place=least + 1, word=word, share=f"{best[least]:.2%}"))
+    st.markdown(t("before.least_measured", place=least + 1, word=word, share=percent(best[least])))

@@ -99,13 +99,6 @@ def chosen_places(read: Hidden) -> tuple[int, ...]:
     return tuple(place for place, id_ in zip(read.places, read.true_ids, strict=True) if id_ is not None)
 
 
-def percent(share: float) -> str:
-    """Return a probability in percent, a small one with more places."""
-    if share >= 0.01:
-        return f"{share:.1%}"
-    return f"{share:.2%}" if share >= 0.0001 else "< 0.01%"
-
-
 def called(read: Hidden, place: int) -> str:
     """Return what a mask is called in a list: its place, and what stood there."""
     known = read.true_ids[read.places.index(place)] is not None

@@ -9,11 +9,12 @@ import streamlit as st
 
 from pages.figures.bert import each_chart, guesses_chart
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.bert import asked_of, called, choose_hidden, chosen_places, masked_view, percent, show_sentence
+from pages.ui.bert import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.numbers import percent
 from pages.ui.url import switch
 from transformer_core.analysis.bert.filling import Filled, each_hidden, fill_in
 from transformer_core.analysis.bert.hiding import Hidden

@@ -16,7 +16,6 @@ from pages.ui.bert import (
     chosen_places,
     hide_only,
     masked_view,
-    percent,
     show_sentence,
 )
 from pages.ui.boxes import judged, lazy_box, predict
@@ -24,6 +23,7 @@ from pages.ui.charts import show_chart
 from pages.ui.gpt import clickable
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.numbers import percent
 from transformer_core.analysis.bert.hiding import Hidden
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
 

@@ -42,7 +42,7 @@ def recipe_part(view: View) -> View:
         st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")
         return view
     if not choosable_places(encode_masks(view.bundle, asked["text"], asked["n_tokens"])):
-        st.info(t("bert.nothing_to_hide"), icon=":material/info:")
+        st.info(t("bert.nothing_to_choose"), icon=":material/info:")
         return view
     share, again = st.columns([3, 1], vertical_alignment="bottom", gap="large")
     with share:

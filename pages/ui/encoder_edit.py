@@ -21,6 +21,7 @@ from transformer_core.analysis.encoder.pairs import SentencePair, sentence_pair
 from transformer_core.analysis.encoder.suggesting import one_word_changed
 
 OTHER = "encoder_other"
+MOST_QUOTED = 200
 SUGGESTED = "encoder suggested"
 
 
@@ -39,7 +40,7 @@ def edit_part(view: View) -> None:
         st.columns(2, gap="large"), (view.encoding.text, other), found.probabilities, strict=True
     ):
         with place:
-            st.caption(plain(words[:200]))
+            st.caption(plain(words if len(words) <= MOST_QUOTED else f"{words[:MOST_QUOTED]}…"))
             show_verdict(view.bundle.labels, probabilities.tolist())
     if not len(found.pairs):
         st.info(t("encoder.nothing_aligned"), icon=":material/info:")

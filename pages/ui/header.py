@@ -96,7 +96,16 @@ def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
     if st.session_state.get("start", 0) > last:
         st.session_state.start = last
     start = st.slider(t("text.window", count=len(encoding), most=most), 0, last, 0, key="start", bind="query-params")
-    return bundle.tokenizer.encode(encoding.text[word_start(encoding.text, starts[start]) :], max_len=most)
+    window = bundle.tokenizer.encode(encoding.text[word_start(encoding.text, starts[start]) :], max_len=most)
+    return bundle.tokenizer.encode(whole_words(window), max_len=most)
+
+
+def whole_words(cut: Encoding) -> str:
+    """Return the text of a cut encoding up to its last whole word; up to its last token where that is one long word."""
+    if not cut.truncated:
+        return cut.text
+    end = max(end for _, end in cut.offsets)
+    return cut.text[: word_start(cut.text, end)].rstrip() or cut.text[:end]
 
 
 def word_start(text: str, place: int) -> int:

@@ -1,4 +1,4 @@
-"""How a page writes a number that may be very small: so many significant digits, and the power of ten as in a book.
+"""How a page writes a number that may be very small: significant digits and a power of ten as in a book, or per cent.
 
 Read next: language.py.
 """
@@ -22,6 +22,13 @@ def significant_in_tex(value: float, digits: int = 2, *, sign: bool = False) -> 
     """Write the same in TeX, for the inside of a formula."""
     mantissa, exponent = _parts(value, digits, sign=sign)
     return mantissa.replace(",", "{,}") + (rf"\cdot 10^{{{exponent}}}" if exponent else "")
+
+
+def percent(share: float) -> str:
+    """Write a probability or a share in per cent, a small one with more places."""
+    if share >= 0.01:
+        return f"{share:.1%}"
+    return f"{share:.2%}" if share >= 0.0001 else "< 0.01%"
 
 
 def _parts(value: float, digits: int, *, sign: bool) -> tuple[str, str]:

@@ -13,16 +13,9 @@ from pages.ui.asking import Answer
 from pages.ui.boxes import lazy_box
 from pages.ui.component import registered
 from pages.ui.exports import offer_files
-from pages.ui.header import View
 from pages.ui.language import language, strings, t
 
 _ASSETS = component_assets()
-
-
-def read_text(view: View) -> str:
-    """Return the part of the text that the model reads, which every tokenizer is given."""
-    encoding = view.encoding
-    return encoding.text[: max(end for _, end in encoding.offsets)] if encoding.truncated else encoding.text
 
 
 def name_of(kind: str) -> str:

@@ -12,7 +12,7 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.tokens import offer_chips, read_text, show_chips
+from pages.ui.tokens import offer_chips, show_chips
 from pages.ui.url import choose, keep, recall, slide
 from transformer_core.analysis.words.merging import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
 from transformer_core.analysis.words.tokenizing import CORPORA
@@ -39,7 +39,7 @@ def show_merges(view: View) -> None:
         return
     merges, step = _choose_step(most)
     answer = ask(
-        merge_step, corpus=corpus, pasted=pasted, alphabet=alphabet, merges=merges, step=step, text=read_text(view)
+        merge_step, corpus=corpus, pasted=pasted, alphabet=alphabet, merges=merges, step=step, text=view.encoding.text
     )
     _show_step(view, answer)
     _foresee(view, answer, corpus, pasted, alphabet)
@@ -75,7 +75,7 @@ def _choose_step(most: int) -> tuple[int, int]:
 def _show_step(view: View, answer: Answer[MergeStep]) -> None:
     found = answer.value
     st.markdown(_told(found))
-    text = read_text(view)
+    text = view.encoding.text
     chips = show_chips(text, (_line(found, len(text)),), name="tokens_merged")
     curve, bars = st.columns([3, 2], gap="large")
     with curve:
@@ -136,11 +136,11 @@ def _foresee(view: View, answer: Answer[MergeStep], corpus: str, pasted: str, al
         elsewhere = min(merges, learnable(corpus=other, pasted="", alphabet=alphabet))
         question = t("tokens.question_merges", merges=f"{merges:,}", **names)
         guess = predict(
-            question, options, about=f"merges {corpus} {alphabet} {merges} {hash(pasted)} {read_text(view)}"
+            question, options, about=f"merges {corpus} {alphabet} {merges} {hash(pasted)} {view.encoding.text}"
         )
         if guess is None:
             return
-        text = read_text(view)
+        text = view.encoding.text
         found = ask(merge_step, corpus=other, pasted="", alphabet=alphabet, merges=elsewhere, step=0, text=text)
         here, there = (int(one.value.sentence_tokens[-1]) for one in (answer, found))
         outcome = "more" if there > here else "fewer" if there < here else "as_many"

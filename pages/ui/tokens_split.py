@@ -14,7 +14,7 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.tokens import name_of, offer_chips, read_text, show_chips
+from pages.ui.tokens import name_of, offer_chips, show_chips
 from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.words.tokenizing import CORPORA, MODEL, Cut, Cuts, cut_sentence
 
@@ -32,7 +32,7 @@ SAMPLES = {
 def show_split(view: View) -> None:
     """Show the part."""
     corpus, size = _choose_learned()
-    text = read_text(view)
+    text = view.encoding.text
     answer = ask(cut_sentence, bundle=view.bundle, text=text, corpus=corpus, vocab_size=size)
     chips = show_chips(text, tuple(_line(cut, len(text)) for cut in answer.value.cuts), name="tokens_split")
     offer_chips(chips, answer)

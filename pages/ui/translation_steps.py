@@ -50,7 +50,7 @@ def show_steps(view: View) -> None:
         show_chart(
             chart, answer, key="translation_bars", stem="translation_likeliest", label=t("translation.bars_label")
         )
-        st.caption(t("translation.others_note", count=view.bundle.config.target_vocab_size or 0))
+        st.caption(t("translation.others_note", count=f"{view.bundle.config.target_vocab_size or 0:,}"))
     with lines_place:
         over, layer, head = choose_weights(view)
         weights = weights_over(written.cross_weights, over, layer, head)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.header import word_start
+from pages.ui.header import whole_words, word_start
 from pages.ui.models import open_bundle
 from tests.pages.running import run, told
 from transformer_core.analysis.attention.heads import head_off
@@ -75,6 +75,28 @@ def test_text_that_spells_special_tokens_is_read(text: str) -> None:
 )
 def test_a_window_starts_where_a_word_does(text: str, place: int, start: int) -> None:
     assert word_start(text, place) == start
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "read"),
+    [
+        ("good films and unwatchability here", 6, "good films and"),
+        ("unwatchability", 3, "unwatch"),
+        ("good films ", 9, "good films "),
+        ("这部电影很好看", 6, "这部电影"),
+    ],
+)
+def test_a_window_ends_where_a_word_does(text: str, most: int, read: str) -> None:
+    assert whole_words(open_bundle("sentiment").tokenizer.encode(text, max_len=most)) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("gpt", "0"), ("gpt", "50"), ("bert", "7"), ("translation", "3"), ("encoder", "11")]
+)
+def test_no_page_shows_more_of_a_long_text_than_is_read(name: str, start: str) -> None:
+    app = run(name, text=" ".join(f"the old dog sees {number} trees." for number in range(60)), start=start)
+    assert not app.exception
+    assert "59 trees" not in told(app)
 
 
 def test_a_link_cannot_put_a_link_into_a_message() -> None:

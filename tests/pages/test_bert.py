@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from pages.ui.asking import ask
-from pages.ui.bert import percent
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.numbers import percent
 from tests.pages.berts import MODEL, TEXTS, lay_berts
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
