@@ -12,7 +12,8 @@ from pages.ui.attention_heads import show_heads
 from pages.ui.attention_tendencies import show_tendencies
 from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
-from pages.ui.language import section, t
+from pages.ui.language import t
+from pages.ui.model_page import model_page
 from pages.ui.models import READERS
 from pages.ui.url import choose
 
@@ -34,8 +35,4 @@ def explore(view: View) -> None:
     under_the_glass(view)
 
 
-view = header(kinds=READERS)
-st.header(t("attention.heading"), anchor=False)
-explore(view)
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("attention", "why"))
+model_page("attention", lambda: header(kinds=READERS), explore)
