@@ -63,13 +63,17 @@ def painted_page(browser: Browser, url: str) -> Page:
     return page
 
 
-def told(what: str, times: list[float], bound: float) -> bool:
-    """Print the median and the 95th percentile of milliseconds, and return whether the bound is met."""
+def told(what: str, times: list[float], bound: float, note: str = "") -> bool:
+    """Print the median and the 95th percentile of milliseconds, and return whether the bound is met.
+
+    Args:
+        note: printed after them.
+    """
     times = sorted(times)
     p95 = times[min(len(times) - 1, int(0.95 * len(times)))]
     met = p95 <= bound
     print(
         f"{what}: median {statistics.median(times):.0f} ms, "
-        f"95th percentile {p95:.0f} ms <= {bound:g} {'ok' if met else 'MISSED'}"
+        f"95th percentile {p95:.0f} ms <= {bound:g} {'ok' if met else 'MISSED'}{note}"
     )
     return met

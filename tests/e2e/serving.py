@@ -29,6 +29,13 @@ def browser_path() -> str | None:
 @contextmanager
 def serving(log: Path) -> Iterator[str]:
     """Start a fresh server on a free port and yield its address."""
+    with started(log) as (address, _):
+        yield address
+
+
+@contextmanager
+def started(log: Path) -> Iterator[tuple[str, int]]:
+    """Start a fresh server on a free port; yield its address and the number of its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -38,7 +45,7 @@ def serving(log: Path) -> Iterator[str]:
     address = f"http://localhost:{port}"
     try:
         _wait_until_healthy(server, f"{address}/_stcore/health", log)
-        yield address
+        yield address, server.pid
     finally:
         server.terminate()
         server.wait(timeout=20)
