@@ -95,7 +95,7 @@ def _feed_forward(model: Architecture, words: Mapping[str, str], size: str) -> _
 
 def _beginning(draw: Drawing, model: Architecture, size: str, vocab_size: int, title: str) -> None:
     words = draw.words
-    draw.box("tokens", 58, STREAM_Y, 104, title, f"(1, {size})")
+    draw.box("target" if draw.down else "tokens", 58, STREAM_Y, 104, title, f"(1, {size})")
     draw.arrow(110, 134, STREAM_Y, "")
     draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{vocab_size:,} × {model.d_model}")
     added = [words["segments"]] if model.n_segments and not draw.down else []
@@ -118,7 +118,7 @@ def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None
     end = LAYERS_X + width
     draw.frame(LAYERS_X, width, words["layers"].format(count=model.n_layers), start=len(branches) > 2)
     draw.line(LAYERS_X, STREAM_Y, end, STREAM_Y, "stream")
-    draw.text(LAYERS_X + 20, STREAM_Y + 24, words["residual"], "small", anchor="start")
+    draw.caption("stream", LAYERS_X + 20, STREAM_Y + 24, words["residual"])
     for index, branch in enumerate(branches):
         up = LAYERS_X + 40 + step * index
         middle, down = up + to_middle, up + to_down
@@ -146,14 +146,14 @@ def _sentence(draw: Drawing, model: Architecture) -> None:
 def _word_scores(draw: Drawing, model: Architecture) -> None:
     """End in a score for every word of the vocabulary at every position, and what is read off it."""
     words = draw.words
-    draw.box("classifier", 1088, STREAM_Y, 156, words["word_scores"], f"(1, {model.n_tokens}, {model.vocab_size:,})")
+    draw.box("word_scores", 1088, STREAM_Y, 156, words["word_scores"], f"(1, {model.n_tokens}, {model.vocab_size:,})")
     if model.kind == "gpt":
         draw.line(1088, STREAM_Y - 30, 1088, BRANCH_Y + 30, "stream", arrow=True)
-        draw.box("classifier", 1088, BRANCH_Y, 140, words["next_token"], f"(1, {model.vocab_size:,})")
+        draw.box("next_token", 1088, BRANCH_Y, 140, words["next_token"], f"(1, {model.vocab_size:,})")
     elif model.pair_head:
         draw.line(988, STREAM_Y, 988, BRANCH_Y, "branch")
         draw.line(988, BRANCH_Y, 1018, BRANCH_Y, "branch", arrow=True)
-        draw.box("classifier", 1092, BRANCH_Y, 148, words["pair"], f"{words['cls_short']} → (1, 2)")
+        draw.box("pair", 1092, BRANCH_Y, 148, words["pair"], f"{words['cls_short']} → (1, 2)")
 
 
 def _two_stacks(model: Architecture, words: Mapping[str, str], pages: Mapping[str, str]) -> str:
@@ -161,7 +161,7 @@ def _two_stacks(model: Architecture, words: Mapping[str, str], pages: Mapping[st
     _beginning(draw, model, str(model.n_tokens), model.vocab_size, words["source"])
     _layers(draw, model, [_attention(model, words, masked=False), _feed_forward(model, words, str(model.n_tokens))])
     draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")
-    draw.box("pooled", 1066, STREAM_Y, 104, words["memory"], f"(1, {model.n_tokens}, {model.d_model})")
+    draw.box("memory", 1066, STREAM_Y, 104, words["memory"], f"(1, {model.n_tokens}, {model.d_model})")
     step, to_middle, _ = BRANCH_WIDTHS[3]
     crossing = LAYERS_X + 40 + step + to_middle + 60
     draw.line(1066, STREAM_Y + 30, 1066, MEMORY_Y, "memory")
@@ -176,5 +176,5 @@ def _two_stacks(model: Architecture, words: Mapping[str, str], pages: Mapping[st
     vocabulary = model.target_vocab_size or model.vocab_size
     draw.line(LAYERS_X + 3 * step + 34, STREAM_Y, 1108, STREAM_Y, "stream")
     draw.line(1108, STREAM_Y, 1108, BRANCH_Y + 30, "stream", arrow=True)
-    draw.box("classifier", 1108, BRANCH_Y, 136, words["word_scores"], f"(1, {size}, {vocabulary:,})")
+    draw.box("word_scores", 1108, BRANCH_Y, 136, words["word_scores"], f"(1, {size}, {vocabulary:,})")
     return draw.svg(words["label"])

@@ -48,6 +48,14 @@ class Drawing:
             f'<text x="{x}" y="{y + 4}" class="small">{escape(title)}</text></g>'
         )
 
+    def caption(self, part: str, x: float, y: float, title: str) -> None:
+        """Write a part's name where the part itself is a line, beginning at x."""
+        y += self.down
+        self._shapes.append(
+            f'<g class="caption"{self._button(part)}><rect x="{x - 6}" y="{y - 14}" width="104" height="20" rx="6"/>'
+            f'<text x="{x}" y="{y}" class="small" style="text-anchor:start">{escape(title)}</text></g>'
+        )
+
     def plus(self, x: float, y: float) -> None:
         """Draw a sum."""
         y += self.down

@@ -1,13 +1,28 @@
 """Home is useful with no click, in both languages, whatever is typed."""
 
+from html import escape
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from pages.figures.architecture import Architecture, architecture_svg
+from pages.ui.asking import forget_answers
 from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
+from pages.ui.home import PLACES
 from pages.ui.language import words
 from pages.ui.models import open_bundle
+from pages.ui.navigation import page_path
 from tests.pages.running import run, told
-from transformer_core.analysis.attention.occlusion import occlusion
+from transformer_core.analysis.word_worth import WordWorth, word_worth
+
+NAMED = (["box"], ["pill"], ["caption"])
+
+
+def because(app: AppTest) -> str:
+    """Return the HTML of the words under the verdict."""
+    return "\n".join(element.proto.body for element in app.get("html") if "tinted" in element.proto.body)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -75,24 +90,95 @@ def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_word_that_matters_most_is_the_one_that_hiding_says(language: str) -> None:
-    app = run(lang=language, home_try="true")
-    options = app.radio[0].options
-    assert 2 <= len(options) <= 4
-    bundle = open_bundle("sentiment")
-    change = occlusion(bundle=bundle, text=DEFAULT_TEXT, n_tokens=128).change
-    most = int(np.nanargmax(np.abs(change)))
-    app.radio[0].set_value(str(most)).run()
-    assert not app.exception
-    assert words(language)["try.right"] in told(app)
-    assert f"{100 * change[most]:+.1f}" in told(app)
+def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) -> None:
+    text = "I expected a masterpiece, but the story was dull."
+    found = word_worth(bundle=open_bundle("sentiment"), text=text, n_tokens=128)
+    names = [text[start:end] for start, end in found.spans]
+    most, least = int(np.nanargmax(found.worth)), int(np.nanargmin(found.worth))
+    said = because(run(lang=language, text=text))
+    assert f"<b>{names[most]}</b>" in said
+    assert f"<b>{names[least]}</b>" in said
+    assert words(language)["because.points"].format(count=round(100 * found.worth[most])) in said
+    assert words(language)["because.points"].format(count=round(-100 * found.worth[least])) in said
+    for name, worth in zip(names, found.worth, strict=True):
+        label = words(language)[f"class.{open_bundle('sentiment').labels[found.winner]}"]
+        told_of = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
+        assert escape(told_of) in said
 
 
-@pytest.mark.parametrize("text", ["good", "[MASK] [PAD]", "!"])
-def test_with_one_word_there_is_nothing_to_choose_from(text: str) -> None:
-    app = run(text=text, home_try="true")
+def test_a_word_that_the_text_has_twice_is_told_by_its_number() -> None:
+    said = because(run(text="dull story, dull ending"))
+    assert words("en")["because.nth"].format(word="dull", nth=1, count=2) in said
+
+
+@pytest.mark.parametrize(
+    ("worth", "said"),
+    [
+        ([0.12, -0.04, 0.001], "<b>good</b> pushed towards positive by 12 points, <b>odd</b> against it by 4 points."),
+        ([0.12, 0.05, -0.01], "<b>good</b> pushed towards positive by 12 points and <b>odd</b> by 5 points, "),
+        ([0.1204, 0.1196, 0.0], "<b>good</b> and <b>odd</b> pushed towards positive by 12 points each."),
+        ([0.9, 0.01, 0.0], "<b>good</b> pushed towards positive by 90 points."),
+        ([-0.01, 0.0, 0.002], "No word pushed towards positive by a point; <b>good</b> pushed against it by 1 point."),
+        ([0.001, -0.002, 0.0], "No single word decides: whichever is hidden, positive stays within a point of 75.0%."),
+        ([np.nan, np.nan, np.nan], words("en")["because.nothing_to_hide"]),
+    ],
+)
+def test_the_sentence_says_who_pushed_which_way(monkeypatch: pytest.MonkeyPatch, worth: list, said: str) -> None:
+    spans, unknown = np.array([[0, 4], [5, 8], [9, 13]]), np.zeros(3, dtype=bool)
+
+    def word_worth(**_: object) -> WordWorth:
+        return WordWorth(spans, unknown, np.array(worth), 1, 0.75, "mask")
+
+    monkeypatch.setattr("pages.ui.because.word_worth", word_worth)
+    forget_answers()
+    assert said in because(run(text="good odd film"))
+    forget_answers()
+
+
+def test_where_no_word_can_be_hidden_it_is_said() -> None:
+    app = run(text="[MASK] [PAD]")
     assert not app.exception
-    assert words("en")["home.too_few"] in told(app)
+    assert words("en")["because.nothing_to_hide"] in told(app)
+
+
+@pytest.mark.parametrize("text", ["<img src=x onerror=alert(1)> good", "\u202e", "好 😀", "a" * 1_500, "don't"])
+def test_hostile_words_are_shown_as_text(text: str) -> None:
+    app = run(text=text)
+    assert not app.exception
+    assert "<img" not in because(app)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("classifier", {}),
+        ("encoder", {"pooling": "mean"}),
+        ("bert", {"n_segments": 2}),
+        ("gpt", {}),
+        ("translation", {}),
+    ],
+)
+def test_every_name_in_the_diagram_opens_a_page(kind: str, changes: dict) -> None:
+    sizes = {"n_tokens": 5, "vocab_size": 90, "d_model": 8, "n_heads": 2, "d_head": 4, "d_ff": 16, "n_layers": 2}
+    sizes |= {"n_classes": 2, "positions": "learned", "norm_order": "pre", "pooling": "cls", "target_vocab_size": 90}
+    start = "diagram."
+    said = {key.removeprefix(start): word for key, word in words("en").items() if key.startswith(start)}
+    places = PLACES[kind]
+    svg = architecture_svg(Architecture(kind=kind, **sizes | changes), said, {part: part for part in places})
+    named = [node for node in ElementTree.fromstring(svg).iter() if node.get("class", "").split()[:1] in NAMED]
+    assert len(named) >= 9
+    for node in named:
+        page, part = places[node.get("data-part", "nothing")]
+        assert page_path(page).exists()
+        assert not part or f"{page}.part_{part}" in words("en")
+
+
+def test_a_part_that_is_chosen_opens_its_page_at_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.ui.home.show_architecture", lambda *_: "classifier")
+    app = run()
+    assert not app.exception
+    assert words("en")["encoder.heading"] in told(app)
+    assert app.query_params["encoder_part"] == "sum"
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -41,7 +41,7 @@ CONCLUDING = [
     ("masks", "paint"),
 ]
 ALL = [(page, part) for page, parts in PARTS.items() for part in parts]
-BOXES = dict.fromkeys(("try_open", "home_try", "masks_try", "positions_try_sum"), "true")
+BOXES = dict.fromkeys(("try_open", "masks_try", "positions_try_sum"), "true")
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ attention need not agree: Jain and Wallace 2019.
 Read next: effects.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,48 +67,66 @@ def substitutes(bundle: Bundle) -> tuple[Substitute, ...]:
 
 
 @torch.inference_mode()
-def hidden_logits(bundle: Bundle, encoding: Encoding, substitute: Substitute) -> tuple[list[int], Tensor]:
-    """Read a text once for each of its tokens, with that token hidden; special tokens stay where they are.
+def hidden_logits(
+    bundle: Bundle,
+    encoding: Encoding,
+    substitute: Substitute,
+    groups: Sequence[tuple[int, ...]] | None = None,
+) -> tuple[list[int], Tensor]:
+    """Read a text once for each group of its tokens, with these hidden; special tokens stay where they are.
+
+    Args:
+        groups: places that are hidden together; each token by itself where None.
 
     Shapes:
-        returns: the places hidden, in order, and the logits (copy, outcome), those of the whole text first
+        returns: which of the groups were hidden, in order, and the logits (copy, outcome), those of the whole text
+            first
 
     Raises:
         ValueError: the model concludes nothing from the text, or its vocabulary has no such token.
     """
     outcome = require_outcome(bundle, encoding)
+    groups = [(place,) for place in range(len(encoding))] if groups is None else list(groups)
     if substitute == "cut":
-        return _cut_logits(bundle, encoding, outcome)
+        return _cut_logits(bundle, encoding, outcome, groups)
     token_id = {"mask": bundle.tokenizer.mask_id, "unk": bundle.tokenizer.unk_id}.get(substitute)
     if token_id is None:
         raise ValueError(f"substitute={substitute!r} must be mask or unk, a token of the model's vocabulary, or cut")
-    places = [
-        place
-        for place, (there, special) in enumerate(zip(encoding.ids, encoding.special, strict=True))
-        if not special and there != token_id
+    hidden = [
+        number
+        for number, places in enumerate(groups)
+        if not any(encoding.special[place] for place in places)
+        and any(encoding.ids[place] != token_id for place in places)
     ]
-    token_ids = one_text(bundle, encoding).repeat(len(places) + 1, 1)  # (copy, pos)
-    for copy, place in enumerate(places):
-        token_ids[copy + 1, place] = token_id
+    token_ids = one_text(bundle, encoding).repeat(len(hidden) + 1, 1)  # (copy, pos)
+    for copy, number in enumerate(hidden):
+        token_ids[copy + 1, list(groups[number])] = token_id
     at_once = copies_at_once(bundle, len(encoding), MOST_AT_ONCE)
     parts = [outcome.logits(capture(bundle.model, part, sites=())[0]) for part in token_ids.split(at_once)]
-    return places, torch.cat(parts)
+    return hidden, torch.cat(parts)
 
 
-def _cut_logits(bundle: Bundle, encoding: Encoding, outcome: Outcome) -> tuple[list[int], Tensor]:
-    places = [at for at, special in enumerate(encoding.special) if not special and at != outcome.place]
+def _cut_logits(
+    bundle: Bundle, encoding: Encoding, outcome: Outcome, groups: list[tuple[int, ...]]
+) -> tuple[list[int], Tensor]:
+    hidden = [
+        number
+        for number, places in enumerate(groups)
+        if outcome.place not in places and not any(encoding.special[place] for place in places)
+    ]
     token_ids = one_text(bundle, encoding)
-    masks = own_mask(bundle, encoding).to(token_ids.device).repeat(len(places) + 1, 1, 1, 1)  # (copy, 1, query, key)
-    for copy, place in enumerate(places):
-        seen_by_itself = masks[copy + 1, 0, place, place].clone()
-        masks[copy + 1, 0, :, place] = False
-        masks[copy + 1, 0, place, place] = seen_by_itself
+    masks = own_mask(bundle, encoding).to(token_ids.device).repeat(len(hidden) + 1, 1, 1, 1)  # (copy, 1, query, key)
+    for copy, number in enumerate(hidden):
+        own = torch.tensor(groups[number], device=masks.device)
+        among_themselves = masks[copy + 1, 0, own[:, None], own].clone()
+        masks[copy + 1, 0, :, own] = False
+        masks[copy + 1, 0, own[:, None], own] = among_themselves
     at_once = copies_at_once(bundle, len(encoding), MOST_AT_ONCE)
     parts = [
         outcome.logits(capture(bundle.model, token_ids.expand(len(part), -1), mask=part, sites=())[0])
         for part in masks.split(at_once)
     ]
-    return places, torch.cat(parts)
+    return hidden, torch.cat(parts)
 
 
 def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitute = "mask") -> Occlusion:

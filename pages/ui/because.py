@@ -1,0 +1,115 @@
+"""Why did it say that? Under a verdict: its words tinted by what hiding each is worth, and a sentence from the numbers.
+
+Read next: home.py.
+"""
+
+import math
+from html import escape
+
+import streamlit as st
+
+from pages.figures.tinted_words import FEWEST_POINTS, Tinted, tinted_words
+from pages.ui.asking import ask_once
+from pages.ui.header import View
+from pages.ui.language import t
+from pages.ui.verdict import HUES, chart_word
+from transformer_core.analysis.outcome import outcome_of
+from transformer_core.analysis.word_worth import WordWorth, word_worth
+from transformer_core.text.visible import visible
+
+SECOND = 0.25  # a second word is named where it is worth at least this part of the first
+
+
+def show_because(view: View) -> None:
+    """Show what each word did for the verdict; nothing where the model concludes nothing."""
+    if outcome_of(view.bundle, view.encoding) is None:
+        return
+    if all(view.encoding.special):
+        st.caption(t("because.nothing_to_hide"))
+        return
+    asked = view.asked
+    asked.pop("pair", None)  # what is hidden are words of the first text
+    found = ask_once(word_worth, **asked).value
+    label = chart_word(view, found.winner)
+    names = _names(view, found)
+    st.html(
+        f'<p style="margin:0 0 0.4rem;font-size:1.05rem">{_sentence(names, found, label)}</p>'
+        + tinted_words(_tinted(view, found, names, label), hues_of(view, found.winner), _legend(label))
+    )
+
+
+def hues_of(view: View, winner: int) -> tuple[str, str]:
+    """Return the hue of what pushes towards the verdict, which is the verdict's own, and of what pushes against it."""
+    own = winner % len(HUES) if view.bundle.kind == "classifier" else 0
+    return HUES[own], HUES[1 if own == 0 else 0]
+
+
+def _legend(label: str) -> dict[str, str]:
+    names = ("label", "towards", "against", "unit")
+    return {name: t(f"because.legend_{name}", label=label) for name in names}
+
+
+def _names(view: View, found: WordWorth) -> list[str]:
+    """Return each word; one that the text has several times is told by which of them it is."""
+    text = view.encoding.text
+    own = [_shown(text[start:end]) for start, end in found.spans.tolist()]
+    folded = [word.casefold() for word in own]
+    names = []
+    for place, word in enumerate(own):
+        count, nth = folded.count(folded[place]), folded[: place + 1].count(folded[place])
+        names.append(word if count == 1 else t("because.nth", word=word, nth=nth, count=count))
+    return names
+
+
+def _shown(word: str) -> str:
+    return word if word.isprintable() else visible(word)
+
+
+def _tinted(view: View, found: WordWorth, names: list[str], label: str) -> list[Tinted]:
+    text, last, shown = view.encoding.text, 0, []
+    rows = zip(found.spans.tolist(), found.worth.tolist(), found.unknown.tolist(), names, strict=True)
+    for (start, end), worth, unknown, name in rows:
+        hidden = not math.isnan(worth)
+        said = (
+            t("because.said", word=name, points=f"{100 * worth:+.1f}", label=label)
+            if hidden
+            else t("because.said_not_hidden", word=name)
+        )
+        said += t("because.said_unknown") if unknown else ""
+        between = " " if text[last:start].isspace() else text[last:start]
+        shown.append(Tinted(_shown(text[start:end]), between, worth if hidden else None, said, unknown))
+        last = end
+    return shown
+
+
+def _sentence(names: list[str], found: WordWorth, label: str) -> str:
+    """Return in one sentence, as HTML, which words pushed the verdict most, and which against it."""
+    order = [place for place, worth in enumerate(found.worth.tolist()) if not math.isnan(worth)]
+    order.sort(key=lambda place: -found.worth[place])
+    whole = {place: round(100 * float(found.worth[place])) for place in order}
+    name = {place: f"<b>{escape(names[place])}</b>" for place in order}
+    said = {"label": escape(label), "before": f"{found.before:.1%}"}
+    towards = [place for place in order if whole[place] >= FEWEST_POINTS]
+    against = [place for place in reversed(order) if whole[place] <= -FEWEST_POINTS]
+    if not order:
+        return t("because.nothing_to_hide", **said)
+    if not towards and not against:
+        return t("because.none", **said)
+    parts = []
+    if towards:
+        first, *others = towards
+        said |= {"word": name[first], "points": _points(whole[first])}
+        if others and whole[others[0]] >= SECOND * whole[first]:
+            said |= {"other": name[others[0]], "other_points": _points(whole[others[0]])}
+            tie = whole[first] == whole[others[0]]
+            parts.append(t("because.two_alike" if tie else "because.two", **said))
+        else:
+            parts.append(t("because.one", **said))
+    if against:
+        said |= {"rival": name[against[0]], "rival_points": _points(-whole[against[0]])}
+        parts.append(t("because.against" if towards else "because.only_against", **said))
+    return t("because.then").join(parts) + t("because.end")
+
+
+def _points(count: int) -> str:
+    return t("because.point" if count == 1 else "because.points", count=count)
