@@ -10,30 +10,20 @@ from pages.ui.embeddings_map import show_map
 from pages.ui.embeddings_neighbours import show_analogies, show_neighbours
 from pages.ui.embeddings_row import show_row
 from pages.ui.embeddings_sentence import show_sentence, try_same_word
-from pages.ui.glass import under_the_glass
-from pages.ui.header import header
-from pages.ui.language import section, t
+from pages.ui.header import View, header
+from pages.ui.language import t
+from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
-from pages.ui.url import choose
 
-PARTS = ("sentence", "row", "neighbours", "map", "counts")
 
-view = header(kinds=READERS)
-st.header(t("embeddings.heading"), anchor=False)
-st.markdown(section("embeddings", "look"))
-part = choose(
-    t("embeddings.part"),
-    {name: t(f"embeddings.part_{name}") for name in PARTS},
-    name="embeddings_part",
-    default=PARTS[0],
-)
-st.markdown(section("embeddings", f"part_{part}"))
-if part == "sentence":
+def sentence_part(view: View) -> None:
+    """Show the sentence's vectors, and one word at two places."""
     show_sentence(view)
     try_same_word(view)
-elif part == "row":
-    show_row(view)
-elif part == "neighbours":
+
+
+def neighbours_part(view: View) -> None:
+    """Show what lies near a word, and what lies where an analogy points."""
     near_place, analogy_place = st.columns(2, gap="large")
     with near_place:
         st.subheader(t("embeddings.near_heading"), anchor=False)
@@ -41,10 +31,14 @@ elif part == "neighbours":
     with analogy_place:
         st.subheader(t("embeddings.analogy_heading"), anchor=False)
         show_analogies(view)
-elif part == "map":
-    show_map(view)
-else:
-    show_counts()
-under_the_glass(view, sites=("*token_ids", "*embedding*"))
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("embeddings", "why"))
+
+
+PARTS = {
+    "sentence": sentence_part,
+    "row": show_row,
+    "neighbours": neighbours_part,
+    "map": show_map,
+    "counts": lambda _: show_counts(),
+}
+
+parts_page("embeddings", lambda: header(kinds=READERS), PARTS, sites=("*token_ids", "*embedding*"))

@@ -3,19 +3,14 @@
 Read next: ui/encoder.py.
 """
 
-import streamlit as st
-
 from pages.ui.encoder_agreement import agreement_part
 from pages.ui.encoder_edit import edit_part
 from pages.ui.encoder_layers import layers_part
 from pages.ui.encoder_sum import sum_part
 from pages.ui.encoder_sure import sure_part
 from pages.ui.encoder_tokens import tokens_part
-from pages.ui.glass import under_the_glass
-from pages.ui.header import View, header
-from pages.ui.language import section, t
-from pages.ui.model_page import model_page
-from pages.ui.url import choose
+from pages.ui.header import header
+from pages.ui.model_page import parts_page
 
 PARTS = {
     "layers": layers_part,
@@ -25,16 +20,6 @@ PARTS = {
     "edit": edit_part,
     "sure": sure_part,
 }
+SITES = ("class_logits", "*_embedding", "encoder.final_norm.normalized", "*.residual")
 
-
-@st.fragment
-def explore(view: View) -> None:
-    """Show the chosen part; a click in it runs nothing else on the page."""
-    parts = {name: t(f"encoder.part_{name}") for name in PARTS}
-    part = choose(t("encoder.part"), parts, name="encoder_part", default="layers", collapsed=True)
-    st.markdown(section("encoder", f"look_{part}"))
-    PARTS[part](view)
-    under_the_glass(view, sites=("class_logits", "*_embedding", "encoder.final_norm.normalized", "*.residual"))
-
-
-model_page("encoder", lambda: header(kinds=("classifier",), default="sentiment"), explore)
+parts_page("encoder", lambda: header(kinds=("classifier",), default="sentiment"), PARTS, sites=SITES)

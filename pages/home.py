@@ -9,23 +9,25 @@ from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
 from pages.ui.home import show_diagram, show_verdict_of
 from pages.ui.language import section, t
-from pages.ui.model_page import model_page
+from pages.ui.model_page import model_page, title
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
 
 
 def explore(view: View) -> None:
     """Show the verdict with its words, the diagram, and the ways on."""
-    show_verdict_of(view)
-    st.markdown(section("home", "look"))
-    show_diagram(view)
-    st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
-    if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
-        open_page("attention")
-    if view.bundle.kind in READERS:
-        under_the_glass(view)
-    with st.expander(t("home.card"), icon=":material/description:"):
-        st.markdown(view.bundle.card)
+    title("home")
+    with st.container(key="picture"):
+        show_verdict_of(view)
+        st.markdown(section("home", "look"))
+        show_diagram(view)
+        st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
+        if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
+            open_page("attention")
+        if view.bundle.kind in READERS:
+            under_the_glass(view)
+        with st.expander(t("home.card"), icon=":material/description:"):
+            st.markdown(view.bundle.card)
 
 
 model_page("home", lambda: header(kinds=(*READERS, "translation")), explore)

@@ -10,17 +10,15 @@ from pages.ui.asking import ask
 from pages.ui.exports import export_matrix
 from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
-from pages.ui.language import section, t
+from pages.ui.language import section
 from pages.ui.masks import PANELS, controls, explains, invert_and_reset, mask_edits, on_paint, words
 from pages.ui.masks_batch import show_batch
 from pages.ui.masks_cheat import show_cheating
 from pages.ui.masks_verdict import compare_layers, show_change, show_wholly_masked
 from pages.ui.matrix import show_matrix
+from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
-from pages.ui.url import choose
 from transformer_core.analysis.masks.masking import masked_head
-
-PARTS = ("paint", "batch", "cheat")
 
 
 @st.fragment
@@ -49,33 +47,7 @@ def paint(view: View) -> None:
     under_the_glass(choices.view, sites=sites, edits=mask_edits(choices))
 
 
-@st.fragment
-def batch(view: View) -> None:
-    """Show a batch of typed texts and its masks."""
-    show_batch(view)
+PARTS = {"paint": paint, "batch": show_batch, "cheat": lambda _: show_cheating()}
 
-
-@st.fragment
-def cheat() -> None:
-    """Train with and without the causal mask."""
-    show_cheating()
-
-
-view = header(kinds=READERS)
-st.header(t("masks.heading"), anchor=False)
-part = choose(
-    t("masks.part"),
-    {name: t(f"masks.part_{name}") for name in PARTS},
-    name="masks_part",
-    default="paint",
-    collapsed=True,
-)
-st.markdown(section("masks", "look" if part == "paint" else part))
-if part == "cheat":
-    cheat()
-elif part == "batch":
-    batch(view)
-else:
-    paint(view)
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("masks", "why"))
+# The painter's glass lies beside it, for it must know what is painted.
+parts_page("masks", lambda: header(kinds=READERS), PARTS, sites=dict.fromkeys(PARTS))

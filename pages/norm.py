@@ -3,35 +3,13 @@
 Read next: ui/norm.py.
 """
 
-import streamlit as st
-
-from pages.ui.glass import under_the_glass
 from pages.ui.header import header
-from pages.ui.language import section, t
+from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
 from pages.ui.norm import vector_part
 from pages.ui.norm_depth import depth_part
 from pages.ui.norm_residual import residual_part
-from pages.ui.url import choose
 
-PARTS = ("vector", "residual", "depth")
+PARTS = {"vector": vector_part, "residual": residual_part, "depth": lambda _: depth_part()}
 
-view = header(kinds=READERS)
-st.header(t("norm.heading"), anchor=False)
-part = choose(
-    t("norm.part"),
-    {name: t(f"norm.part_{name}") for name in PARTS},
-    name="norm_part",
-    default="vector",
-    collapsed=True,
-)
-st.markdown(section("norm", f"look_{part}"))
-if part == "vector":
-    vector_part(view)
-elif part == "residual":
-    residual_part(view)
-else:
-    depth_part()
-under_the_glass(view, sites=("*norm.*", "*.residual", "*.output"))
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("norm", "why"))
+parts_page("norm", lambda: header(kinds=READERS), PARTS, sites=("*norm.*", "*.residual", "*.output"))

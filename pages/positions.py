@@ -3,42 +3,21 @@
 Read next: figures/positions.py.
 """
 
-import streamlit as st
-
-from pages.ui.glass import under_the_glass
 from pages.ui.header import header
-from pages.ui.language import section, t
+from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
 from pages.ui.positions import matrix_part
 from pages.ui.positions_exponent import exponent_part
 from pages.ui.positions_order import order_part
 from pages.ui.positions_schemes import schemes_part
 from pages.ui.positions_sum import sum_part
-from pages.ui.url import choose
 
-PARTS = ("matrix", "exponent", "schemes", "sum", "order")
+PARTS = {
+    "matrix": lambda _: matrix_part(),
+    "exponent": lambda _: exponent_part(),
+    "schemes": schemes_part,
+    "sum": sum_part,
+    "order": order_part,
+}
 
-view = header(kinds=READERS)
-st.header(t("positions.heading"), anchor=False)
-st.markdown(section("positions", "look"))
-part = choose(
-    t("positions.part"),
-    {name: t(f"positions.part_{name}") for name in PARTS},
-    name="positions_part",
-    default="matrix",
-    collapsed=True,
-)
-st.markdown(section("positions", f"part_{part}"))
-if part == "matrix":
-    matrix_part()
-elif part == "exponent":
-    exponent_part()
-elif part == "schemes":
-    schemes_part(view)
-elif part == "sum":
-    sum_part(view)
-else:
-    order_part(view)
-under_the_glass(view, sites=("*position_embedding", "*embedding.*"))
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("positions", "why"))
+parts_page("positions", lambda: header(kinds=READERS), PARTS, sites=("*position_embedding", "*embedding.*"))

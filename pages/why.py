@@ -7,7 +7,8 @@ import streamlit as st
 
 from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
-from pages.ui.language import section, t
+from pages.ui.language import t
+from pages.ui.model_page import model_page, title
 from pages.ui.url import choose
 from pages.ui.why import show_question
 from pages.ui.why_cost import COST
@@ -28,14 +29,11 @@ QUESTIONS = (SCALING, HEADS, PROJECTIONS, SYMMETRY, VALUES, SCORINGS, COST, POSI
 def explore(view: View) -> None:
     """Let a person pick a question, and show it; only that one is computed."""
     names = {question.name: t(f"why.{question.name}.short") for question in QUESTIONS}
-    chosen = choose(t("why.pick"), names, name="why", default=QUESTIONS[0].name)
-    show_question(next(question for question in QUESTIONS if question.name == chosen), view)
+    with title("why"):
+        chosen = choose(t("why.pick"), names, name="why", default=QUESTIONS[0].name, collapsed=True)
+    with st.container(key="picture"):
+        show_question(next(question for question in QUESTIONS if question.name == chosen), view)
+        under_the_glass(view, sites=("*self_attention*",))
 
 
-view = header()
-st.header(t("why.heading"), anchor=False)
-st.markdown(section("why", "look"))
-explore(view)
-under_the_glass(view, sites=("*self_attention*",))
-with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("why", "why"))
+model_page("why", header, explore)

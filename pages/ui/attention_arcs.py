@@ -12,7 +12,7 @@ from pages.ui.arcs import export_arcs, show_arcs
 from pages.ui.asking import ask
 from pages.ui.attention import choose_head
 from pages.ui.header import View
-from pages.ui.language import section, strings, t
+from pages.ui.language import strings, t
 from pages.ui.url import choose, current, keep
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
@@ -22,7 +22,6 @@ OVERS = ("head", "mean", "max")
 
 def show_arcs_part(view: View) -> None:
     """Show the controls, the text with its arcs, and what to make of them."""
-    st.markdown(section("attention", "arcs"))
     layer, head = choose_head(view)
     direction_place, over_place = st.columns([1, 2])
     with over_place:

@@ -14,7 +14,7 @@ from pages.ui.attention_flow import chance_of
 from pages.ui.boxes import judged, predict
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
-from pages.ui.language import section, strings, t
+from pages.ui.language import strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
 from pages.ui.verdict import chart_word, concludes, outcome_word, show_outcome
@@ -26,7 +26,6 @@ MOST_NAMED = 3
 
 def show_effect(view: View) -> None:
     """Show the boards, the chosen head's heatmap, and the verdict without that head."""
-    st.markdown(section("attention", "effect"))
     if not concludes(view):
         return
     board_place, head_place = st.columns(2, gap="large")

@@ -43,7 +43,6 @@ def show_flow(view: View) -> None:
 @st.fragment
 def show_entropy(view: View) -> None:
     """Show the entropy of every head, and of the chosen one at each token."""
-    st.markdown(section("attention", "entropy"))
     layer, head = choose_head(view)
     answer = ask(head_entropies, **view.asked)
     found, words = answer.value, strings("attention_flow")

@@ -26,7 +26,6 @@ MUCH = 0.05
 
 def show_heads(view: View) -> None:
     """Show the grid, the chosen head and its steps."""
-    st.markdown(section("attention", "look"))
     grid_place, head_place = st.columns(2, gap="large")
     with head_place:
         layer, head = choose_head(view)

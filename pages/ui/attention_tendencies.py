@@ -11,7 +11,7 @@ from pages.ui.asking import ask_once
 from pages.ui.attention import board_words, choose_head, large_head, on_cell, on_head, read_heads
 from pages.ui.exports import export_matrix
 from pages.ui.header import FIRST_CJK, View
-from pages.ui.language import section, strings, t
+from pages.ui.language import strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, current, slide
 from transformer_core.analysis.attention.tendencies import (
@@ -48,7 +48,6 @@ def threshold() -> float:
 
 def show_tendencies(view: View) -> None:
     """Show every head's scores here and on the sample, and the label that each earns."""
-    st.markdown(section("attention", "tendencies"))
     head_place, sample_place, threshold_place = st.columns([3, 1.4, 2], vertical_alignment="bottom")
     with head_place:
         layer, head = choose_head(view)

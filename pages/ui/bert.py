@@ -143,7 +143,7 @@ def masked_view(view: View, read: Hidden) -> View:
     return replace(view, encoding=whole if whole.ids == read.masked.ids else read.masked)
 
 
-def look_through(view: View, sites: tuple[str, ...]) -> None:
+def look_through(view: View, *, sites: tuple[str, ...]) -> None:
     """Put what the part reads under the glass; ids that no text would give count as edited, and have no script."""
     encoding, n_tokens = view.encoding, max(LEAST_TOKENS, len(view.encoding))
     spelled = view.bundle.tokenizer.encode(encoding.text, encoding.pair, max_len=n_tokens)

@@ -12,12 +12,26 @@ from pages.ui.url import start_in
 st.set_page_config(page_icon=str(ASSETS / "icon.svg"), layout="wide")  # first, or a page's own icon is fetched
 DARK, WHITE = "#14121b", "#ffffff"
 
+surface = DARK if st.context.theme.type == "dark" else WHITE
 on_primary = DARK if st.context.theme.type == "dark" else WHITE  # white is too pale on dark's lilac
+# What is not sent again yet keeps its colour while a person types: Streamlit would fade it.
 style = f"""
-.stMainBlockContainer {{ padding-top: 4.5rem; }}
+.stMainBlockContainer {{ padding-top: 3.75rem; }}
+.stMainBlockContainer > .stVerticalBlock > .stElementContainer:first-child {{ position: absolute; }}  /* this style */
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
+[data-testid="stElementContainer"] {{ opacity: 1 !important; transition: none !important; }}
+.st-key-text_line {{ height: 1.25rem; margin-top: -0.5rem; flex-wrap: nowrap; }}
+.st-key-text_line button {{ min-height: 0; height: 1.25rem; padding-block: 0; font-size: 0.875rem; }}
+.st-key-title {{ row-gap: 0.25rem; }}
+.st-key-title h2 {{ font-size: 1.75rem; padding: 0.25rem 0.75rem 0.25rem 0; }}
+.text-line {{ position: relative; height: 1.25rem; font-size: 0.875rem; line-height: 1.25rem; outline: none; }}
+.text-line span {{ display: block; opacity: 0.75; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
+.text-line:is(:hover, :focus) span {{ position: absolute; inset: 0 0 auto; z-index: 9; padding-bottom: 4px; }}
+.text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: {surface}; }}
+.text-line[data-pale] span {{ opacity: 1; font-weight: 600; }}
+.stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
 """
 start_in(language())
 st.session_state.framed = language()

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from pages.ui.language import LANGUAGES, language, plain, t
-from pages.ui.model_choice import choose_model, tell_other_kind
+from pages.ui.last_text import read_or_last, show_line
+from pages.ui.model_choice import choose_model, other_kind
 from pages.ui.models import open_bundle
 from pages.ui.url import choose, write
 from transformer_core.checkpoints import Bundle, BundleError
@@ -37,57 +38,74 @@ class View:
 
 
 def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = None, example: str | None = None) -> View:
-    """Show the controls and return what they chose; where nothing can be read, say why and end the page.
+    """Show the controls and one line about the text, and return what was chosen.
+
+    A text that cannot be read leaves the last one that could. Where no model can be opened, the page ends with why.
 
     Args:
         kinds: of model that the page can read, the likeliest first; others are not listed.
         default: the model to begin with, by default the first of the first kind.
         example: the text to begin with, by default the one that all pages share.
     """
+    example = DEFAULT_TEXT if example is None else example
     text_place, model_place, language_place = st.columns([5.4, 1.6, 2.0], vertical_alignment="bottom")
     with language_place:
         choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
     if language() != st.session_state.get("framed", language()):
         st.rerun()  # where the page is a fragment, the frame around it speaks the old language still
     with text_place:
-        text = write(t("header.text"), name="text", default=DEFAULT_TEXT if example is None else example)
+        text = write(t("header.text"), name="text", default=example)
     with model_place:
         model = choose_model(kinds, default)
     if model is None:
         _end(t("model.none", kinds=", ".join(t(f"kind.{kind}") for kind in kinds)))
-    tell_other_kind(model)
-    return View(*_read(model, text))
-
-
-def _read(name: str, text: str) -> tuple[Bundle, Encoding]:
     try:
-        bundle = open_bundle(name)
+        bundle = open_bundle(model)
     except BundleError as error:
-        _end(t("model.broken", name=plain(name), error=plain(str(error))))
+        _end(t("model.broken", name=plain(model), error=plain(str(error))))
+    try:
+        encoding, instead = read_or_last("text", text, example, lambda text: encoded(bundle, text))
+    except ValueError as error:
+        _end(plain(str(error)))
+    with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
+        window = _window(bundle, encoding)
+        length = None if window is not encoding else t("text.tokens", count=len(encoding))
+        show_line(instead, length, _unknown(window), other_kind(model), pale=instead is not None)
+    return View(bundle, window)
+
+
+def encoded(bundle: Bundle, text: str) -> Encoding:
+    """Return a text as a model reads it.
+
+    Raises:
+        ValueError: why it cannot be read, in words for the page.
+    """
     if not text.strip():
-        _end(t("text.empty"))
+        raise ValueError(t("text.empty"))
     if len(text) > MOST_CHARACTERS:
-        _end(t("text.too_long", count=f"{len(text):,}", most=f"{MOST_CHARACTERS:,}"))
+        raise ValueError(t("text.too_long", count=f"{len(text):,}", most=f"{MOST_CHARACTERS:,}"))
     try:
         encoding = bundle.tokenizer.encode(text)
     except ValueError as error:
-        _end(t("text.unreadable", error=plain(str(error))))
+        raise ValueError(t("text.unreadable", error=str(error))) from error
     if not len(encoding):
-        _end(t("text.nothing_known"))
-    encoding = _window(bundle, encoding)
-    _warn_of_unknown(encoding)
-    return bundle, encoding
+        raise ValueError(t("text.nothing_known"))
+    return encoding
 
 
-def _warn_of_unknown(encoding: Encoding) -> None:
+def _unknown(encoding: Encoding) -> str | None:
+    """Say how much of a text a model does not know, and from a certain part on, what that means."""
     own = [
         unknown for unknown, special in zip(encoding.unknown, encoding.special, strict=True) if unknown or not special
     ]
-    if own and sum(own) / len(own) >= MOST_UNKNOWN:
-        st.warning(t("text.unknown", count=sum(own), all=len(own)), icon=":material/translate:")
+    if not sum(own):
+        return None
+    key = "text.unknown" if sum(own) / len(own) >= MOST_UNKNOWN else "text.some_unknown"
+    return t(key, count=sum(own), all=len(own))
 
 
 def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
+    """Return the part of a long text that is read at a time, behind a button that lets a person move it."""
     most = min(MOST_TOKENS, bundle.config.max_len)
     if len(encoding) <= most:
         return encoding
@@ -95,7 +113,8 @@ def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
     last = len(encoding) - most
     if st.session_state.get("start", 0) > last:
         st.session_state.start = last
-    start = st.slider(t("text.window", count=len(encoding), most=most), 0, last, 0, key="start", bind="query-params")
+    with st.popover(t("text.part_read", count=len(encoding), most=most), type="tertiary"):
+        start = st.slider(t("text.window"), 0, last, 0, key="start", bind="query-params")
     window = bundle.tokenizer.encode(encoding.text[word_start(encoding.text, starts[start]) :], max_len=most)
     return bundle.tokenizer.encode(whole_words(window), max_len=most)
 

@@ -50,12 +50,13 @@ def choose_model(kinds: Sequence[str], default: str | None) -> str | None:
     return chosen
 
 
-def tell_other_kind(chosen: str) -> None:
-    """Say in one line that the model last chosen is of a kind that this page cannot read."""
+def other_kind(chosen: str) -> str | None:
+    """Say in one line that the model last chosen is of a kind that this page cannot read; None where it can."""
     last = next(iter(_preferred()), chosen)
     kind = kind_of(last)
-    if last != chosen and kind is not None:
-        st.caption(t("model.elsewhere", name=plain(last), kind=t(f"kind.{kind}"), shown=plain(chosen)))
+    if last == chosen or kind is None:
+        return None
+    return t("model.elsewhere", name=last, kind=t(f"kind.{kind}"), shown=chosen)
 
 
 def _take(name: str) -> None:

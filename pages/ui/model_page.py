@@ -3,25 +3,78 @@
 Read next: glass.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from pages.ui.glass import under_the_glass
 from pages.ui.header import View
 from pages.ui.language import section, t
+from pages.ui.url import choose
+
+EVERYTHING = ("*",)
+Part = Callable[[View], Any]
+
+
+def title(name: str) -> DeltaGenerator:
+    """Show a page's heading and return the place beside it."""
+    row = st.container(horizontal=True, vertical_alignment="center", key="title")
+    row.header(t(f"{name}.heading"), anchor=False, width="content")
+    return row
 
 
 @st.fragment
 def model_page(name: str, look: Callable[[], View], explore: Callable[[View], None]) -> None:
-    """Show a page's header, its heading, what it explores, and why the thing is there.
+    """Show a page's header, what it explores, and why the thing is there.
 
     Args:
         name: of the page's words and prose.
         look: shows the header and returns what it chose.
-        explore: shows the parts of the page.
+        explore: shows the title, and the picture in a container of the key ``picture``, which a text that cannot be
+            read turns pale.
     """
     view = look()
-    st.header(t(f"{name}.heading"), anchor=False)
     explore(view)
     with st.expander(t("story.why"), icon=":material/school:"):
         st.markdown(section(name, "why"))
+
+
+def parts_page(
+    name: str,
+    look: Callable[[], View],
+    parts: Mapping[str, Part],
+    *,
+    sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
+    glass: Callable[..., None] = under_the_glass,
+) -> None:
+    """Show a page whose parts are chosen above the picture; only the chosen one is computed.
+
+    The first paragraph of the prose ``look_PART`` stands above the part, the others below it, so that the picture is
+    on the first screen.
+
+    Args:
+        name: of the page's words, of its prose and, with ``_part``, of the choice in the URL.
+        look: as of model_page.
+        parts: what shows each part, the first to begin with; one may return the view that the glass shall show.
+        sites: what the glass of all parts begins with, or of each; None where a part has a glass of its own.
+        glass: shows the box under the part; called with a view and ``sites``.
+    """
+
+    @st.fragment
+    def explore(view: View) -> None:
+        names = {part: t(f"{name}.part_{part}") for part in parts}
+        with title(name):
+            part = choose(t(f"{name}.part"), names, name=f"{name}_part", default=next(iter(parts)), collapsed=True)
+        above, _, below = section(name, f"look_{part}").partition("\n\n")
+        with st.container(key="picture"):
+            st.markdown(above)
+            found = parts[part](view)
+            if below:
+                st.markdown(below)
+            seen = sites.get(part, EVERYTHING) if isinstance(sites, Mapping) else sites
+            if seen is not None:
+                glass(found if isinstance(found, View) else view, sites=seen)
+
+    model_page(name, look, explore)

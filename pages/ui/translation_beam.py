@@ -30,7 +30,6 @@ LEGEND = (
 
 def show_beam(view: View) -> None:
     """Show the controls, the tree down to a depth, and the ranking."""
-    st.markdown(section("translation", "beam"))
     width_place, penalty_place, depth_place = st.columns([2, 2, 3], gap="medium")
     with width_place:
         width = int(slide(t("translation.width"), 1, WIDEST, name="translation_width", default=3))

@@ -30,7 +30,6 @@ MOST_TOKENS = 64
 
 def show_cross(view: View) -> None:
     """Show the grid of heads, the chosen weights large, and the experiment."""
-    st.markdown(section("translation", "cross"))
     answer = translated(view)
     written = answer.value
     show_sentences(written)

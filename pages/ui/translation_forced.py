@@ -20,7 +20,6 @@ MOST_CHARACTERS = 600
 
 def show_forced(view: View) -> None:
     """Show the target's line, its words as bars, and how it compares with the model's own translation."""
-    st.markdown(section("translation", "forced"))
     own = translated(view).value
     target = write(t("translation.own_target"), name="translation_target", default=own.text)
     if len(target) > MOST_CHARACTERS:

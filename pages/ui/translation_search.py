@@ -31,7 +31,6 @@ LETTERS = "abcab"
 
 def show_search() -> None:
     """Show the controls, every search of one source, and the same over many sources."""
-    st.markdown(section("translation", "search"))
     st.caption(t("translation.own_data"))
     rule_place, epochs_place, seed_place = st.columns([2, 2.4, 1.4], gap="medium")
     with rule_place:

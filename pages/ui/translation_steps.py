@@ -33,7 +33,6 @@ LIKELIEST, LEAST_LIKELY = 0.5, 0.05
 
 def show_steps(view: View) -> None:
     """Show the sentences, the scrubber, and one step from all sides."""
-    st.markdown(section("translation", "steps"))
     answer = translated(view)
     written = answer.value
     sentences = st.container()

@@ -43,7 +43,6 @@ def toy_code(found: ToyBatch, seed: int) -> str:
 
 def show_toy() -> None:
     """Show the batch, one head of its three attentions, and every shape."""
-    st.markdown(section("translation", "toy"))
     st.caption(t("translation.own_data"))
     source_place, sentence_place, seed_place = st.columns([3.2, 1.6, 1.2], gap="medium")
     with source_place:

@@ -3,6 +3,9 @@
 Read next: test_home.py.
 """
 
+import re
+from html import unescape
+
 from streamlit.testing.v1 import AppTest
 
 from tests.e2e.paths import ROOT
@@ -24,4 +27,11 @@ def run(page: str | None = None, **query: str) -> AppTest:
 def told(app: AppTest) -> str:
     """Return every message and text on the page, joined."""
     kinds = (app.info, app.warning, app.error, app.toast, app.markdown, app.caption, app.header, app.subheader)
-    return "\n".join(str(element.value) for kind in kinds for element in kind)
+    shown = [str(element.value) for kind in kinds for element in kind]
+    return "\n".join([*shown, note(app)])
+
+
+def note(app: AppTest) -> str:
+    """Return the lines under the boxes of text: what there is to say about what was typed."""
+    lines = (element.proto.body for element in app.get("html"))
+    return "\n".join(re.sub("<.*?>", "", unescape(line)) for line in lines if 'class="text-line"' in line)

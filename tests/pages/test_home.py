@@ -14,7 +14,7 @@ from pages.ui.home import PLACES
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.navigation import page_path
-from tests.pages.running import run, told
+from tests.pages.running import note, run, told
 from transformer_core.analysis.word_worth import WordWorth, word_worth
 
 NAMED = (["box"], ["pill"], ["caption"])
@@ -186,5 +186,5 @@ def test_words_that_the_model_never_saw_are_told(language: str) -> None:
     text = "这部电影的故事很无聊。"
     unknown = open_bundle("sentiment").tokenizer.encode(text).unknown
     warned = run(lang=language, text=text)
-    assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in warned.warning[0].value
-    assert not run(lang=language).warning
+    assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in note(warned)
+    assert note(run(lang=language)) == words(language)["text.tokens"].format(count=19)

@@ -1,0 +1,69 @@
+"""A text that cannot be read leaves the last one on the page, pale, and one line under its box says why.
+
+Read next: header.py.
+"""
+
+from collections.abc import Callable, Iterable
+from html import escape
+from typing import TypeVar
+
+import streamlit as st
+
+from pages.ui.language import t
+
+T = TypeVar("T")
+MOST_SHOWN = 60
+
+
+def read_or_last(name: str, text: str, example: str, read: Callable[[str], T]) -> tuple[T, str | None]:
+    """Read a text; where it cannot be read, the last text of this visit that could, or else the example.
+
+    Args:
+        name: of the text's box.
+        read: raises ValueError with the reason in words for the page.
+
+    Returns:
+        What `read` made, and where that is of another text, what to say about it.
+
+    Raises:
+        ValueError: neither the text nor the others can be read; with the text's reason.
+    """
+    last: dict[str, str] = st.session_state.setdefault("last_read", {})
+    try:
+        found = read(text)
+    except ValueError as error:
+        reason = error
+    else:
+        last[name] = text
+        return found, None
+    for key, other in (("text.still", last.get(name)), ("text.instead", example)):
+        if other is not None and other != text:
+            try:
+                found = read(other)
+            except ValueError:
+                continue
+            return found, t(key, reason=str(reason), text=_shortened(other))
+    raise reason
+
+
+def show_line(*notes: str | None, pale: bool = False) -> None:
+    """Show notes about a text in one line, whose height is kept where there is nothing to say.
+
+    What does not fit is shown whole under the pointer or at a tap; the page stays where it is.
+
+    Args:
+        notes: in plain words; None is left out.
+        pale: the picture is of another text than the one in the box; what follows in the same container turns pale.
+    """
+    said = " · ".join(_known(notes))
+    state = ' data-pale="true"' if pale else ""
+    st.html(f'<div class="text-line" tabindex="0" role="status"{state}><span>{escape(said) or "&nbsp;"}</span></div>')
+
+
+def _known(notes: Iterable[str | None]) -> list[str]:
+    return [note for note in notes if note]
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
