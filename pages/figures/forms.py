@@ -56,3 +56,11 @@ def form(build: Callable[..., Any]) -> Callable[..., str]:
 def named(name: str) -> alt.Chart:
     """Return the beginning of a chart on the rows of this name."""
     return alt.Chart(alt.NamedData(name=name))
+
+
+def in_order(column: str) -> alt.EncodingSortField:
+    """Return the order of an axis's labels by a column of numbers, which holds when other rows come.
+
+    Unsorted, Vega keeps a label that was there before where it stood, and puts those that are new behind it.
+    """
+    return alt.EncodingSortField(column, op="min", order="ascending")

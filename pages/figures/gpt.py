@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
-from pages.figures.forms import Filled, form, named
+from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.gpt_text import shortened
 
 Words = Mapping[str, str]
@@ -56,7 +56,13 @@ def expected_bars(
     names, kinds = [*names, words["rest"]], [*kinds, words["others"]]
     values.append(rest - (came[1] if came is not None else 0.0))
     high = max(values) * 1.16
-    data = records(token=names, chance=[max(0.0, value) for value in values], kind=kinds, axis_end=[high] * len(names))
+    data = records(
+        token=names,
+        chance=[max(0.0, value) for value in values],
+        kind=kinds,
+        place=list(range(len(names))),
+        axis_end=[high] * len(names),
+    )
     bars = _expected(tuple(words.items()), tuple(kind for kind in _hues(words) if kind in kinds))
     return Filled(bars, {"tokens": data}, height=ROOM + BAR * len(names))
 
@@ -69,7 +75,7 @@ def _hues(words: Words) -> dict[str, str]:
 def _expected(said: tuple[tuple[str, str], ...], kinds: tuple[str, ...]) -> Chart:
     words = dict(said)
     base = named("tokens").encode(
-        y=alt.Y("token:N", sort=None, title=None, axis=_axis()),
+        y=alt.Y("token:N", sort=in_order("place"), title=None, axis=_axis()),
         x=alt.X("chance:Q", title=words["probability"], scale=alt.Scale(nice=False), axis=_percent()),
         tooltip=["token:N", alt.Tooltip("chance:Q", format=".3%", title=words["probability"])],
     )

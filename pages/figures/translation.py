@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
-from pages.figures.forms import Filled, form, named
+from pages.figures.forms import Filled, form, in_order, named
 
 LINE = 26
 LEAST_DRAWN = 0.05
@@ -146,14 +146,21 @@ def likeliest_bars(
     """
     names = [f"{rank + 1} · {clipped(label)}" for rank, label in enumerate(labels)]
     is_written = [said["written"] if rank == written else said["passed"] for rank in range(len(names))]
-    words = records(word=names, whole=list(labels), probability=probabilities.astype(float), kind=is_written)
+    words = records(
+        word=names,
+        whole=list(labels),
+        probability=probabilities.astype(float),
+        kind=is_written,
+        place=list(range(len(names))),
+    )
     return Filled(_likeliest(tuple(said.items())), {"words": words}, height=26 * len(names) + 90)
 
 
 @form
 def _likeliest(titles: tuple[tuple[str, str], ...]) -> Chart:
     said = dict(titles)
-    y = alt.Y("word:N", sort=None, title=None, axis=alt.Axis(labelFontSize=13, labelLimit=200, labelOverlap=False))
+    axis = alt.Axis(labelFontSize=13, labelLimit=200, labelOverlap=False)
+    y = alt.Y("word:N", sort=in_order("place"), title=None, axis=axis)
     x = alt.X(
         "probability:Q",
         title=said["probability"],

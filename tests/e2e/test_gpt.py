@@ -13,6 +13,11 @@ from transformer_core.checkpoints import load
 BUNDLE = load(ROOT / "assets" / "checkpoints" / "gpt-char", device="cpu")
 TEXT = "The king is"
 SLOW = 40_000
+DOWN = """(wanted) => {
+  const labels = [...(document.querySelectorAll("svg.marks")[1]?.querySelectorAll(".role-axis-label text") ?? [])];
+  const down = labels.map((label) => [label.getBoundingClientRect().top, label.textContent]).sort(([a], [b]) => a - b);
+  return JSON.stringify(down.slice(0, wanted.length).map(([, text]) => text)) === JSON.stringify(wanted);
+}"""  # the axis' labels from top to bottom: the order on the screen is not that in the document
 RULES = {"how": "sample", "temperature": 0.7, "top_k": None, "top_p": 0.9, "seed": 0}
 
 
@@ -78,6 +83,18 @@ def test_a_key_moves_the_marks_and_begins_no_chart_anew(page: Page, address: str
     expect(metric).to_have_text(entropy(f"{TEXT} d"), timeout=SLOW)
     expect(drawings.first.get_by_text("d", exact=True)).to_be_visible(timeout=SLOW)
     assert page.evaluate("() => [...document.querySelectorAll('svg.marks')].every((one) => one.begunBefore)")
+
+
+def test_after_typing_the_likeliest_token_is_on_top_and_all_others_are_at_the_bottom(page: Page, address: str) -> None:
+    visit(page, address, "gpt", text=TEXT, model="gpt-char")
+    typed = TEXT
+    page.get_by_role("textbox").first.press("End")
+    for letter in ("", " ", "n"):
+        typed += letter
+        page.keyboard.type(letter)
+        found = expected(**asked(typed), place=len(typed), top=10)
+        wanted = [*found.labels, f"all other {found.n_rest:,}"]
+        page.wait_for_function(DOWN, arg=wanted, timeout=SLOW)
 
 
 def test_another_language_reaches_the_frame_around_the_page(page: Page, address: str) -> None:
