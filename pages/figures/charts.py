@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -69,12 +69,35 @@ def _or_gap(value: Any) -> Any:
 def specification(chart: Shown) -> dict[str, Any]:
     """Return the chart in Vega-Lite, for a page that has a theme of its own; tests check it against the schema.
 
-    Named data are Arrow's tables: Streamlit makes one of a list by way of a data frame, in eight times the time.
+    Named data are Arrow's tables: Streamlit makes one of a list by way of a data frame, in eight times the time. It
+    shows the first of them as the chart's data: that is the one that is drawn. Where several are, they lie where they
+    are used and Streamlit shows none, since each would pass for the whole; the export has them all.
     """
     drawn = _inked(chart.to_dict(validate=False))
-    if "datasets" in drawn:
-        drawn["datasets"] = {name: pa.Table.from_pylist(rows) for name, rows in drawn["datasets"].items()}
+    named = drawn.pop("datasets", {})
+    if not named:
+        return drawn
+    shown = [id(rows) for _, rows in _tables(drawn, named, None)]
+    names = sorted(named, key=lambda name: id(named[name]) not in shown)
+    if len(set(shown)) > 1 and not isinstance(chart, Filled):
+        _put_in(drawn, named)
+    else:
+        drawn["datasets"] = {name: pa.Table.from_pylist(named[name]) for name in names}
     return drawn
+
+
+def _put_in(part: Any, named: dict[str, Any]) -> None:
+    """Put rows in the place of their names."""
+    if isinstance(part, dict):
+        name = part["data"].get("name") if isinstance(part.get("data"), dict) else None
+        if name in named:
+            part["data"] = {"values": named[name]}
+        for kind, inner in part.items():
+            if kind != "data":
+                _put_in(inner, named)
+    elif isinstance(part, list):
+        for inner in part:
+            _put_in(inner, named)
 
 
 def _inked(specification: dict[str, Any]) -> dict[str, Any]:
@@ -124,23 +147,50 @@ def to_html(chart: Shown, *, title: str, language: str = "en") -> str:
 
 
 def rows_of(chart: Shown) -> list[dict[str, Any]]:
-    """Return the rows that the chart draws, of all its layers, in order and each once."""
+    """Return the rows that the chart draws as one table, in order and each once.
+
+    Rows of several axes have a column `part` that names theirs. Words that nobody can point at and rules without a name
+    are no rows.
+    """
+    whole = chart.to_dict()
+    tables = list(_tables(whole, whole.get("datasets", {}), None))
+    several = len({part for part, _ in tables}) > 1
     found: dict[str, dict[str, Any]] = {}
-
-    def search(part: Any) -> None:
-        if isinstance(part, dict):
-            values = part.get("data", {}).get("values") if isinstance(part.get("data"), dict) else None
-            for row in values if isinstance(values, list | tuple) else ():
-                found.setdefault(json.dumps(row, sort_keys=True, default=str), row)
-            for name, inner in part.items():
-                if name != "data":
-                    search(inner)
-        elif isinstance(part, list):
-            for inner in part:
-                search(inner)
-
-    specification = chart.to_dict()
-    for rows in specification.pop("datasets", {}).values():
-        search({"data": {"values": rows}})
-    search(specification)
+    for part, rows in tables:
+        for row in rows:
+            named = {"part": part, **row} if several else row
+            found.setdefault(json.dumps(named, sort_keys=True, default=str), named)
     return list(found.values())
+
+
+def _tables(part: dict[str, Any], datasets: dict[str, Any], name: str | None) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield the rows of every mark with the name of its axis, else of its data."""
+    inner = [unit for kind in ("layer", "vconcat", "hconcat", "concat") for unit in part.get(kind, ())]
+    inner += [part["spec"]] if "spec" in part else []
+    if "layer" in part:
+        titles = [_title(unit, side) for side in ("y", "x") for unit in (part, *inner)]
+        name = next(filter(None, titles), name)
+    for unit in inner:
+        shared = {kind: part[kind] | unit.get(kind, {}) for kind in ("data", "encoding") if kind in part}
+        yield from _tables(unit | shared, datasets, name)
+    mark = part.get("mark")
+    if mark is None or "data" not in part:
+        return
+    data = part["data"]
+    called = str(data.get("name", ""))
+    rows = data.get("values") or datasets.get(called, ())
+    if _is_guide(mark if isinstance(mark, str) else mark["type"], part.get("encoding", {}), rows):
+        return
+    own = called if called and not called.startswith("data-") else _title(part, "y") or name or _title(part, "x")
+    yield own or "", rows
+
+
+def _is_guide(mark: str, encoding: dict[str, Any], rows: Sequence[Any]) -> bool:
+    if encoding.get("tooltip") or mark not in ("rule", "text"):
+        return False
+    return mark == "text" or not any(isinstance(value, str) for row in rows[:1] for value in row.values())
+
+
+def _title(unit: dict[str, Any], side: str) -> str | None:
+    axis = unit.get("encoding", {}).get(side, {})
+    return axis.get("title") or None

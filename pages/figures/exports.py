@@ -33,6 +33,13 @@ def _inert(label: str) -> str:
     return f"'{label}" if label[:1] in "=+-@\t\r" and label[:1] else label
 
 
+def _cell(value: Any) -> Any:
+    """Return what is written for a value: text that no spreadsheet takes for a formula, nothing for a gap."""
+    if value is None:
+        return ""
+    return value if isinstance(value, bool | int | float) else _inert(str(value))
+
+
 def panels_csv(figure: MatrixFigure) -> str:
     """Write a figure's one panel as a matrix with its labels, or each cell of its many panels as a line."""
     if len(figure.panels) == 1:
@@ -51,13 +58,13 @@ def panels_csv(figure: MatrixFigure) -> str:
 
 
 def rows_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write rows as a table; a column that a row lacks stays empty."""
+    """Write rows as one table; a column that a row lacks stays empty, and numbers stay numbers."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(map(_inert, columns))
     for row in rows:
-        writer.writerow([_inert(str(row.get(name, ""))) for name in columns])
+        writer.writerow([_cell(row.get(name)) for name in columns])
     return buffer.getvalue()
 
 

@@ -1,10 +1,13 @@
 """What stands on the feed-forward page is what the model computes: read back from the screen."""
 
 import re
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import BUNDLE, visit, wait_painted
+from tests.e2e.acting import BUNDLE, download, visit, wait_painted
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.neurons import neurons
@@ -21,6 +24,29 @@ def test_another_layer_has_its_own_share_below_zero(page: Page, address: str) ->
         metric = page.get_by_test_id("stMetric").filter(has_text=f"Below 0, layer {layer}")
         expect(metric.get_by_test_id("stMetricValue")).to_have_text(f"{found.below_zero:.1%}")
     expect(page.get_by_test_id("stVegaLiteChart").locator("canvas, svg").first).to_be_visible()
+
+
+def test_the_table_of_several_axes_has_numbers_and_nothing_else_passes_for_it(
+    page: Page, address: str, tmp_path: Path
+) -> None:
+    visit(page, address, "feed_forward", text=TEXT)
+    chart = page.get_by_test_id("stVegaLiteChart").first
+    expect(chart.locator("svg.marks")).to_be_visible(timeout=20_000)
+    chart.hover()
+    expect(page.get_by_role("button", name="Fullscreen").first).to_be_attached()
+    expect(page.get_by_role("button", name="Show data")).to_have_count(0)
+    page.get_by_text("Export", exact=True).first.click()
+    button = page.get_by_test_id("stDownloadButton").filter(has_text="CSV")
+    table = pd.read_csv(download(page, button, tmp_path))
+    found = own_activations(bundle=BUNDLE, text=TEXT, n_tokens=N_TOKENS, layer=0, token=0)
+    own = table.dropna(subset="neuron")
+    np.testing.assert_allclose(own["x"], found.token_values, atol=1e-4)
+    assert own["x"].min() < 0
+    shares = table.dropna(subset="share")
+    assert shares["count"].head(len(found.counts)).tolist() == found.counts.tolist()
+    curves = table.dropna(subset="activation")
+    assert (curves.loc[curves["activation"] == "ReLU"].groupby("part")["y"].min() == 0).all()
+    assert set(table["part"]) == set(curves["part"]) | set(shares["part"])
 
 
 def test_the_coin_is_tossed_again_and_its_link_is_followed(page: Page, address: str) -> None:

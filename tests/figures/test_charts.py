@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import pytest
 
-from pages.figures.charts import DASHES, PALETTE, records, rows_of, to_html, to_png, to_svg
+from pages.figures.charts import DASHES, PALETTE, records, rows_of, specification, to_html, to_png, to_svg
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -44,3 +44,31 @@ def test_a_page_of_its_own_runs_only_its_script_and_no_word_can_be_code() -> Non
 
 def test_a_second_carrier_than_colour_for_every_hue() -> None:
     assert len(set(PALETTE)) == len(PALETTE) == len(set(DASHES))
+
+
+def test_rows_of_several_axes_are_one_table_that_says_which() -> None:
+    values = records(x=[1, 2], y=[-0.5, -0.25])
+    slopes = records(x=[1, 2], y=[3.0, 4.0])
+    zero = alt.Chart(records(y=[0.0])).mark_rule().encode(y="y:Q")
+    top, below = (
+        alt.layer(zero, alt.Chart(data).mark_line().encode(x="x:Q", y=alt.Y("y:Q", title=title)))
+        for data, title in ((values, "value"), (slopes, "slope"))
+    )
+    assert rows_of(top & below) == [
+        {"part": "value", "x": 1, "y": -0.5},
+        {"part": "value", "x": 2, "y": -0.25},
+        {"part": "slope", "x": 1, "y": 3.0},
+        {"part": "slope", "x": 2, "y": 4.0},
+    ]
+    assert rows_of(top) == list(values["values"]), "one axis needs no name, and a rule is no row"
+
+
+def test_the_data_that_streamlit_shows_of_a_chart_are_what_is_drawn_or_none() -> None:
+    zero = alt.Chart(records(y=[0.0])).mark_rule().encode(y="y:Q")
+    line = alt.Chart(records(x=[1, 2], y=[3.0, 4.0])).mark_line().encode(x="x:Q", y="y:Q")
+    tables = specification(alt.layer(zero, line))["datasets"]
+    assert next(iter(tables.values())).to_pylist() == [{"x": 1, "y": 3.0}, {"x": 2, "y": 4.0}]
+    more = alt.Chart(records(x=[5], y=[6.0])).mark_line().encode(x="x:Q", y="y:Q")
+    several = specification(alt.layer(zero, line, more))
+    assert not {"datasets", "data"} & several.keys()
+    assert [len(layer["data"]["values"]) for layer in several["layer"]] == [1, 2, 1]

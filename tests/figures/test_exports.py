@@ -4,6 +4,7 @@ import csv
 import io
 
 import numpy as np
+import pandas as pd
 
 from pages.figures.exports import panels_csv, rows_csv, to_csv, to_npz
 from pages.figures.matrix_parts import Panel, Scale
@@ -39,4 +40,14 @@ def test_many_panels_become_lines_that_name_panel_row_and_column() -> None:
 
 def test_rows_that_lack_a_column_leave_it_empty_and_no_word_is_a_formula() -> None:
     rows = list(csv.DictReader(io.StringIO(rows_csv([{"x": 0.1, "name": "=1"}, {"x": None, "y": 2}]))))
-    assert rows == [{"x": "0.1", "name": "'=1", "y": ""}, {"x": "None", "name": "", "y": "2"}]
+    assert rows == [{"x": "0.1", "name": "'=1", "y": ""}, {"x": "", "name": "", "y": "2"}]
+
+
+def test_numbers_of_a_table_are_numbers_in_pandas_and_in_a_spreadsheet() -> None:
+    values = [-7.0, -1e-20, 1 / 3, float("inf"), None]
+    rows = [{"value": value, "place": -place, "word": "-7"} for place, value in enumerate(values)]
+    table = pd.read_csv(io.StringIO(rows_csv(rows)))
+    assert table["value"].tolist()[:-1] == values[:-1]
+    assert np.isnan(table["value"].iloc[-1])
+    assert table["place"].tolist() == [0, -1, -2, -3, -4]
+    assert set(table["word"]) == {"'-7"}, "text stays text"
