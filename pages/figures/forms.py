@@ -24,12 +24,12 @@ class Filled:
     Attributes:
         form: in JSON, so that whoever changes a chart's description changes no form.
         rows: by the name of the data, as `records` makes them.
-        height: in pixels.
+        height: in pixels; None where the form has it, since no row changes it.
     """
 
     form: str
     rows: Mapping[str, Mapping[str, Any]]
-    height: int
+    height: int | None = None
 
     def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
         """Return the chart in Vega-Lite, as Altair's charts do; the form was checked when it was made.
@@ -38,19 +38,29 @@ class Filled:
             validate: check the whole against the schema.
         """
         datasets = {name: list(data["values"]) for name, data in self.rows.items()}
-        whole = {**json.loads(self.form), "height": self.height, "datasets": datasets}
-        return alt.LayerChart.from_dict(whole).to_dict() if validate else whole
+        height = {} if self.height is None else {"height": self.height}
+        whole = {**json.loads(self.form), **height, "datasets": datasets}
+        return alt.Chart.from_dict(whole).to_dict() if validate else whole
 
 
 def form(build: Callable[..., Any]) -> Callable[..., str]:
-    """Make a function that builds a chart of layers on named data build each once; its arguments are hashable."""
+    """Make a function that builds a chart on named data build each once; its arguments are hashable.
+
+    Charts one above the other have their width each; every other chart gets that of its place here.
+    """
 
     @lru_cache(maxsize=FORMS_KEPT)
     @wraps(build)
     def built(*about: Any, **options: Any) -> str:
-        return json.dumps(build(*about, **options).properties(width="container").to_dict())
+        chart = build(*about, **options)
+        return json.dumps((chart if stacked(chart) else chart.properties(width="container")).to_dict())
 
     return built
+
+
+def stacked(chart: Any) -> bool:
+    """Tell whether a chart is several, one above the other."""
+    return isinstance(chart, alt.VConcatChart)
 
 
 def named(name: str) -> alt.Chart:

@@ -9,9 +9,12 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
+from pages.figures.forms import Filled, form, named
 
 Words = Mapping[str, str]
 BEFORE, AFTER, OTHER = HUES["residual"], HUES["query"], HUES["positions"]
+HALF_BAR = 0.4
+TITLE_OF_ROWS = "data('levels').length ? data('levels')[0].title : ''"  # it has numbers of the vector in it
 
 
 def _across(count: int, *, title: str | None) -> alt.X:
@@ -19,62 +22,75 @@ def _across(count: int, *, title: str | None) -> alt.X:
     return alt.X("low:Q", scale=scale, title=title, axis=alt.Axis(tickCount=8, labels=title is not None))
 
 
-def _bars(values: np.ndarray, hue: str, *, y: str, title: str | None = None) -> alt.Chart:
-    places = np.arange(len(values))
-    data = records(
-        dimension=places,
-        low=places - 0.4,
-        high=places + 0.4,
-        zero=np.zeros(len(values)),
-        value=values.astype(float),
-    )
+def _dimensions() -> alt.Chart:
+    ends = {"low": f"datum.dimension - {HALF_BAR}", "high": f"datum.dimension + {HALF_BAR}"}
+    return named("dimensions").transform_calculate(**ends)
+
+
+def _bars(field: str, hue: str, count: int, *, y: str, title: str | None = None) -> alt.Chart:
     return (
-        alt.Chart(data)
+        _dimensions()
         .mark_rect(color=hue)
         .encode(
-            x=_across(len(values), title=title),
+            x=_across(count, title=title),
             x2="high:Q",
-            y=alt.Y("value:Q", title=y, axis=alt.Axis(tickCount=5)),
-            y2="zero:Q",
-            tooltip=["dimension:Q", alt.Tooltip("value:Q", format=".5g")],
+            y=alt.Y(f"{field}:Q", title=y, axis=alt.Axis(tickCount=5)),
+            y2=alt.datum(0),
+            tooltip=["dimension:Q", alt.Tooltip(f"{field}:Q", format=".5g", title="value")],
         )
     )
 
 
-def _level(value: float, hue: str) -> alt.Chart:
-    return alt.Chart(records(value=[value])).mark_rule(color=hue, strokeDash=[5, 4], strokeWidth=2).encode(y="value:Q")
+def _levels(field: str) -> alt.Chart:
+    drawn = named("levels").mark_rule(strokeDash=[5, 4], strokeWidth=2)
+    return drawn.encode(y=f"{field}:Q", color=alt.Color("hue:N", scale=None))
 
 
-def _marks(values: np.ndarray, hue: str) -> alt.Chart:
-    data = records(dimension=np.arange(len(values)), low=np.arange(len(values)), value=values.astype(float).round(5))
+def _marks(field: str, hue: str, count: int) -> alt.Chart:
+    across = _across(count, title=None)
+    across.shorthand = "dimension:Q"
     return (
-        alt.Chart(data)
+        named("dimensions")
         .mark_point(shape="diamond", size=18, color=hue, filled=True, opacity=1)
-        .encode(x=_across(len(values), title=None), y="value:Q", tooltip=["dimension:Q", "value:Q"])
+        .encode(
+            x=across,
+            y=f"{field}:Q",
+            tooltip=["dimension:Q", alt.Tooltip(f"{field}:Q", format=".5~f", title="value")],
+        )
     )
 
 
-def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
+def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
     """Draw the vector before, standardised, and after, and the trained gain and bias, one under the other.
 
     Args:
         found: x, standard, after, gain, bias, mean and variance.
     """
     mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
-    before = alt.layer(
-        _bars(found["x"], BEFORE, y="x"),
-        _level(mean, HUES["key"]),
-        *(_level(mean + sign * deviation, HUES["weights"]) for sign in (1, -1)),
+    columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
+    count = len(found["x"])
+    title = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
+    levels = records(
+        value=[mean, mean + deviation, mean - deviation],
+        deviations=[0.0, 1.0, -1.0],
+        hue=[HUES["key"], HUES["weights"], HUES["weights"]],
+        title=[title] * 3,
     )
-    standard = alt.layer(
-        _bars(found["standard"], HUES["value"], y="(x − μ) / √(σ² + ε)"),
-        *(_level(sign, HUES["weights"]) for sign in (1.0, -1.0)),
-    )
-    learned = alt.layer(_bars(found["gain"], HUES["weights"], y="g, b"), _marks(found["bias"], HUES["key"]))
-    after = alt.layer(_bars(found["after"], AFTER, y="y", title=words["axis_dimension"]))
-    told = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
+    rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
+    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
+    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
+
+
+@form
+def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
+    words = dict(said)
+    before = alt.layer(_bars("x", BEFORE, count, y="x"), _levels("value"))
+    unit = _levels("deviations").transform_filter("datum.deviations != 0")
+    standard = alt.layer(_bars("standard", HUES["value"], count, y="(x − μ) / √(σ² + ε)"), unit)
+    learned = alt.layer(_bars("gain", HUES["weights"], count, y="g, b"), _marks("bias", HUES["key"], count))
+    after = alt.layer(_bars("after", AFTER, count, y="y", title=words["axis_dimension"]))
     rows = (
-        (before, told, 140),
+        (before, alt.expr(TITLE_OF_ROWS), 140),
         (standard, words["title_standard"], 110),
         (learned, words["title_learned"], 90),
         (after, words["title_after"], 120),
@@ -86,14 +102,24 @@ def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
     return alt.vconcat(*parts, spacing=4)
 
 
-def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Chart:
+def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
     """Draw, for each dimension, how far the two variants differ."""
-    return _bars(after - unbiased, OTHER, y=words["axis_difference"], title=words["axis_dimension"]).properties(
-        width="container", height=180
-    )
+    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
+    return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
 
 
-def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Chart:
+@form
+def _variants(count: int, y: str, title: str) -> Chart:
+    return _bars("value", OTHER, count, y=y, title=title).properties(height=180)
+
+
+def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
     """Draw the output as it was, in bars, and with its input multiplied, as diamonds."""
-    bars = _bars(after, AFTER, y="y", title=words["axis_dimension"])
-    return alt.layer(bars, _marks(scaled, HUES["key"])).properties(width="container", height=180)
+    rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
+    return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
+
+
+@form
+def _scaled(count: int, title: str) -> Chart:
+    bars = _bars("after", AFTER, count, y="y", title=title)
+    return alt.layer(bars, _marks("scaled", HUES["key"], count)).properties(height=180)

@@ -87,8 +87,9 @@ NOTE_STROKES = """
 }
 """
 STILL = """
-(still) => document.querySelector("[data-test-script-state=notRunning]")
-  && performance.now() - Math.max(window.vitrineActed, window.vitrineStroke, window.vitrineRested) > still
+(still) => Math.max(window.vitrineStroke, window.vitrineRested) > window.vitrineActed
+  && document.querySelector("[data-test-script-state=notRunning]")
+  && performance.now() - Math.max(window.vitrineStroke, window.vitrineRested) > still
 """
 TOOK = """
 () => [window.vitrineStroke, window.vitrineRested].find((at) => at > window.vitrineActed) - window.vitrineActed
