@@ -5,6 +5,7 @@ Read next: ui/home.py.
 
 import streamlit as st
 
+from pages.ui.because import show_counter_examples
 from pages.ui.glass import under_the_glass
 from pages.ui.header import View, header
 from pages.ui.home import show_diagram, show_verdict_of
@@ -18,7 +19,7 @@ def explore(view: View) -> None:
     """Show the verdict with its words, the diagram, and the ways on."""
     title("home")
     with st.container(key="picture"):
-        show_verdict_of(view)
+        turning_place = show_verdict_of(view)
         st.markdown(section("home", "look"))
         show_diagram(view)
         st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
@@ -28,6 +29,9 @@ def explore(view: View) -> None:
             under_the_glass(view)
         with st.expander(t("home.card"), icon=":material/description:"):
             st.markdown(view.bundle.card)
+        if turning_place is not None:
+            with turning_place:  # last, since it takes longest: a key waits for nothing else
+                show_counter_examples(view)
 
 
 model_page("home", lambda: header(kinds=(*READERS, "translation")), explore)

@@ -30,6 +30,7 @@ from transformer_core.bundle_files import (
 )
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
+from transformer_core.measured import MEASURED, NOTHING_MEASURED, Measured, read_measured, write_measured
 from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
 from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
 from transformer_core.text import Tokenizer
@@ -58,6 +59,7 @@ class Bundle:
         labels: names of the classes, in order; empty for models without classes.
         card: Markdown: data, licence, recipe, quality, limits.
         source: the folder of another library's checkpoint that it was read from.
+        measured: on texts that it never learned from, where somebody did.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Bundle:
     labels: tuple[str, ...] = ()
     card: str = ""
     source: Path | None = None
+    measured: Measured = NOTHING_MEASURED
 
     @property
     def kind(self) -> str:
@@ -112,8 +115,13 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
             "files": {name: fingerprint(draft / name) for name in (WEIGHTS, TOKENIZER)},
         }
         (draft / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        for name in (WEIGHTS, TOKENIZER, CARD, CONFIG):
-            os.replace(draft / name, folder / name)
+        if bundle.measured == NOTHING_MEASURED:
+            (folder / MEASURED).unlink(missing_ok=True)  # of the bundle that was here before
+        else:
+            write_measured(draft, bundle.measured)
+        for name in (WEIGHTS, TOKENIZER, CARD, MEASURED, CONFIG):
+            if (draft / name).exists():
+                os.replace(draft / name, folder / name)
 
 
 def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> Bundle:
@@ -164,7 +172,8 @@ def _load(folder: Path, device: str | None, max_bytes: int) -> Bundle:
     if config["kind"] == "translation" and model_config.starts_with_pad:
         tokenizer.bos_id = model_config.pad_id
     model = model.to(best_device(device)).eval().requires_grad_(False)
-    return Bundle(folder.name, model, tokenizer, tuple(config["labels"]), read_card(folder))
+    card, measured = read_card(folder), read_measured(folder)
+    return Bundle(folder.name, model, tokenizer, tuple(config["labels"]), card, measured=measured)
 
 
 def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:

@@ -46,7 +46,6 @@ def measure_classifier(
     Raises:
         ValueError: there are no examples.
     """
-    device = next(bundle.model.parameters()).device
     correct = truncated = count = 0
     loss = 0.0
     stream = iter(examples)
@@ -55,7 +54,7 @@ def measure_classifier(
         by_length = sorted(range(len(chunk)), key=lambda place: len(encodings[place]))
         for start in range(0, len(chunk), batch_size):
             places = by_length[start : start + batch_size]
-            logits = _class_logits(bundle, [encodings[place] for place in places], device)  # (batch, class)
+            logits = class_logits(bundle, [encodings[place] for place in places])  # (batch, class)
             labels = torch.tensor([chunk[place].label for place in places])
             correct += int((logits.argmax(-1) == labels).sum())
             loss += float(F.cross_entropy(logits, labels, reduction="sum"))
@@ -67,9 +66,11 @@ def measure_classifier(
     return {"accuracy": accuracy, "loss_nats": loss_nats, "truncated": truncated, "examples": count}
 
 
-def _class_logits(bundle: Bundle, encodings: list[Encoding], device: torch.device) -> torch.Tensor:
+def class_logits(bundle: Bundle, encodings: list[Encoding]) -> torch.Tensor:
+    """Return a classifier's logits of some texts, read together. # (batch, class)"""
     batch = make_batch(encodings, pad_id=bundle.config.pad_id)
-    return bundle.model(batch.token_ids.to(device)).to("cpu", torch.float64)
+    token_ids = batch.token_ids.to(next(bundle.model.parameters()).device)
+    return bundle.model(token_ids).to("cpu", torch.float64)
 
 
 def _measure_classifier_file(bundle: Bundle, path: Path, batch_size: int) -> Measures:

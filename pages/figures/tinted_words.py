@@ -12,7 +12,8 @@ MOST_HUE = 66  # per cent of it in the background, so that text stays legible on
 FEWEST_POINTS = 1  # from here on the number stands below its word
 
 STYLE = """
-.tinted { font-size: 1.3rem; line-height: 1.25; max-height: 9.4em; overflow-y: auto; padding: 2px 0;
+.st-key-counter_examples { min-height: 16.5rem; }
+.tinted { font-size: 1.3rem; line-height: 1.25; max-height: 7.1em; overflow-y: auto; padding: 2px 0;
   min-height: 2.2em; }
 .tinted > span { display: inline-block; text-align: center; vertical-align: top; margin: 0 0 2px;
   max-width: 100%; overflow-wrap: anywhere; }

@@ -5,19 +5,102 @@ Read next: home.py.
 
 import math
 from html import escape
+from typing import Any
 
 import streamlit as st
 
 from pages.figures.tinted_words import FEWEST_POINTS, Tinted, tinted_words
 from pages.ui.asking import ask_once
 from pages.ui.header import View
-from pages.ui.language import t
+from pages.ui.language import plain, t
+from pages.ui.url import set_choice
 from pages.ui.verdict import HUES, chart_word
+from transformer_core.analysis.counter_examples import CounterExample, counter_examples
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.word_worth import WordWorth, word_worth
+from transformer_core.evaluate_weak_sides import features_of
+from transformer_core.measured import Slice
 from transformer_core.text.visible import visible
 
+MOST_AROUND = 40  # characters on each side of a changed word
 SECOND = 0.25  # a second word is named where it is worth at least this part of the first
+
+
+def show_counter_examples(view: View) -> None:
+    """Show the closest texts of which the model concludes something else; a click on one puts it into the box."""
+    if outcome_of(view.bundle, view.encoding) is None or all(view.encoding.special):
+        return
+    found = ask_once(counter_examples, **_of_first_text(view)).value
+    label = chart_word(view, found.winner)
+    if not found.found:
+        return
+    key = "because.turned" if found.turns else "because.none_turns"
+    st.markdown(t(key, tried=found.tried, turns=found.turns), help=t("because.tried_help"))
+    for number, each in enumerate(found.found):
+        st.button(
+            _with_change(each),
+            on_click=set_choice,
+            args=("text", each.text),
+            key=f"because_{number}",
+            help=t("because.try_it"),
+            width="stretch",
+        )
+        winner = chart_word(view, each.winner)
+        said = t("because.then_winner", label=winner, probability=f"{each.probability:.1%}")
+        if each.winner != found.winner:
+            said += t("because.left", label=label, left=f"{each.left:.1%}")
+        hue = hues_of(view, each.winner)[0] if view.bundle.kind == "classifier" else HUES[number]
+        st.html(
+            '<p style="margin:2px 0 10px;font-size:0.9rem">'
+            f'<span aria-hidden="true" style="color:{hue}">■</span> {escape(said)}</p>'
+        )
+
+
+def show_weak_sides(view: View) -> None:
+    """Show how often the model is right on texts like this one; nothing where nobody measured it."""
+    told = [
+        t(
+            "because.right",
+            share=f"{row.accuracy:.0%}",
+            low=f"{100 * row.interval[0]:.0f}",
+            high=f"{100 * row.interval[1]:.0f}",
+            sort=_sort(row),
+            data=plain(row.data),
+            count=f"{row.texts:,}",
+        )
+        for row in view.bundle.measured.fitting(features_of(view.encoding))
+    ]
+    if told:
+        st.caption(t("because.known", told=t("because.and").join(told)), help=t("because.known_help"))
+
+
+def _sort(row: Slice) -> str:
+    """Return what kind of texts a share is of: short sentences with a negation."""
+    unit = t(f"unit.{row.unit}")
+    if not row.features:
+        return t("because.all_of", unit=unit)
+    short = "short" in row.features
+    rest = [name for name in row.features if name != "short"]
+    said = t("because.short", unit=unit) if short else unit
+    return t(f"because.with_{rest[0]}", unit=said) if rest else said
+
+
+def _with_change(example: CounterExample) -> str:
+    """Return a changed text for a button, in Markdown: what went is struck out, what came is bold."""
+    text, start, end = example.text, example.start, example.end
+    before, after = text[:start], text[end:]
+    before = before if len(before) <= MOST_AROUND else f"…{before[-MOST_AROUND:]}"
+    after = after if len(after) <= MOST_AROUND else f"{after[:MOST_AROUND]}…"
+    gone = f"~~{plain(_shown(example.old))}~~"
+    came = f" **{plain(text[start:end])}**" if example.new else ""
+    gap = " " if not example.new and before and not before.endswith(" ") and text[:start].isascii() else ""
+    space = " " if not example.new and not before and after[:1].isalnum() else ""
+    return f"{plain(before)}{gap}{gone}{came}{space}{plain(after)}"
+
+
+def _of_first_text(view: View) -> dict[str, Any]:
+    """Return what the library is asked: of a pair, its first text."""
+    return {name: value for name, value in view.asked.items() if name != "pair"}
 
 
 def show_because(view: View) -> None:
@@ -27,13 +110,11 @@ def show_because(view: View) -> None:
     if all(view.encoding.special):
         st.caption(t("because.nothing_to_hide"))
         return
-    asked = view.asked
-    asked.pop("pair", None)  # what is hidden are words of the first text
-    found = ask_once(word_worth, **asked).value
+    found = ask_once(word_worth, **_of_first_text(view)).value
     label = chart_word(view, found.winner)
     names = _names(view, found)
     st.html(
-        f'<p style="margin:0 0 0.4rem;font-size:1.05rem">{_sentence(names, found, label)}</p>'
+        f'<p style="margin:0 0 0.3rem">{_sentence(names, found, label)}</p>'
         + tinted_words(_tinted(view, found, names, label), hues_of(view, found.winner), _legend(label))
     )
 

@@ -4,9 +4,10 @@ Read next: because.py.
 """
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.architecture import show_architecture
-from pages.ui.because import show_because
+from pages.ui.because import show_because, show_weak_sides
 from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.navigation import open_page
@@ -38,15 +39,20 @@ PLACES = {
 }
 
 
-def show_verdict_of(view: View) -> None:
-    """Show what the model makes of the sentence, and which words did it."""
-    st.subheader(t("home.verdict"), anchor=False)
+def show_verdict_of(view: View) -> DeltaGenerator | None:
+    """Show what the model makes of the sentence and which words did it; return the place for what would turn it."""
     if view.bundle.kind == "translation":
         if st.button(t("home.translate"), icon=":material/translate:"):
             open_page("translation")
-    elif concludes(view):
+        return None
+    if not concludes(view):
+        return None
+    words_place, others_place = st.columns([3, 2], gap="large")
+    with words_place:
         show_outcome(view, read(view.bundle, view.encoding, sites=()).probabilities)
         show_because(view)
+        show_weak_sides(view)
+    return others_place.container(key="counter_examples", gap=None)
 
 
 def show_diagram(view: View) -> None:

@@ -15,6 +15,7 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.navigation import page_path
 from tests.pages.running import note, run, told
+from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.word_worth import WordWorth, word_worth
 
 NAMED = (["box"], ["pill"], ["caption"])
@@ -31,8 +32,8 @@ def test_the_first_screen_needs_no_click(language: str) -> None:
     assert not app.exception
     assert app.text_input(key="text@").value == DEFAULT_TEXT
     assert words(language)["home.heading"] in told(app)
-    assert words(language)["home.verdict"] in told(app)
-    assert "2" in words(language)["diagram.parameters"].format(count="2")
+    assert f"{open_bundle('sentiment').n_parameters:,}" in told(app)
+    assert because(app)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_strange_text_is_read(text: str) -> None:
     app = run(text=text)
     assert not app.exception
     assert not app.error
-    assert words("en")["home.verdict"] in told(app)
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
 
 
 def test_empty_text_is_answered_in_words_and_the_page_lives_on() -> None:
@@ -59,7 +60,7 @@ def test_empty_text_is_answered_in_words_and_the_page_lives_on() -> None:
     assert not app.exception
     assert words("en")["text.empty"] in told(app)
     app.text_input(key="text@").set_value("back again").run()
-    assert words("en")["home.verdict"] in told(app)
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
 
 
 def test_ten_megabytes_are_refused_in_words() -> None:
@@ -73,7 +74,7 @@ def test_an_unknown_model_in_the_link_is_named() -> None:
     app = run(model="gpt-9")
     assert not app.exception
     assert "gpt-9" in told(app)
-    assert words("en")["home.verdict"] in told(app)
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
 
 
 def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,3 +189,31 @@ def test_words_that_the_model_never_saw_are_told(language: str) -> None:
     warned = run(lang=language, text=text)
     assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in note(warned)
     assert note(run(lang=language)) == words(language)["text.tokens"].format(count=19)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_would_turn_it_is_one_click_away(language: str) -> None:
+    found = counter_examples(bundle=open_bundle("sentiment"), text=DEFAULT_TEXT, n_tokens=19)
+    app = run(lang=language)
+    said = words(language)["because.turned"].format(turns=found.turns, tried=found.tried)
+    assert said in told(app)
+    first = found.found[0]
+    button = app.button(key="because_0")
+    assert f"~~{first.old}~~ **{first.new}**" in button.label
+    button.click().run()
+    assert not app.exception
+    assert app.text_input[0].value == first.text
+    turned = words(language)[f"class.{open_bundle('sentiment').labels[first.winner]}"]
+    html = "\n".join(element.proto.body for element in app.get("html"))
+    assert f"{turned} {first.probability:.1%}" in html
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_known_of_such_texts_stands_near_the_verdict(language: str) -> None:
+    narrow, whole = open_bundle("sentiment").measured.fitting(("short", "negation"))
+    said = told(run(lang=language, text="This is not a good film."))
+    for row in (narrow, whole):
+        assert f"{row.accuracy:.0%}" in said
+        assert f"n = {row.texts:,}" in said
+    assert narrow.data in said
+    assert "n = " not in told(run(lang=language, model="gpt"))

@@ -13,8 +13,11 @@ from typing import Any
 
 import torch
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.checkpoints import Bundle, load
 from transformer_core.evaluate import measure_classifier
+from transformer_core.evaluate_weak_sides import measure_beside
+from transformer_core.measured import MEASURED, write_measured
+from transformer_core.measured import Measured as WeakSides
 from transformer_core.models import Classifier
 from transformer_core.recipes.pretraining import STRETCHES, make_pretraining, take_over, work_folders
 from transformer_core.recipes.progress import CpuClock, take_steps
@@ -23,7 +26,7 @@ from transformer_core.recipes.sentiment_card import Measured, write_card
 from transformer_core.recipes.sentiment_settings import FULL, QUICK, Settings, describe
 from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import Tokenizer
-from transformer_core.training.data import Example, read_labelled, write_labelled
+from transformer_core.training.data import Example, read_labelled, read_records, write_labelled
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
 from transformer_core.training.precision import has_bfloat16
@@ -31,6 +34,8 @@ from transformer_core.training.state import forget_run, load_run
 
 LABELS = ("negative", "positive")
 DATA_FILES = ("train25k.csv.gz", "train.csv.gz", "train.csv")
+ASIDE = "IMDB"
+SENTENCES = {"SST": "sst/phrases.train.csv.gz", "Hu and Liu 2004": "products/train.csv.gz"}
 
 
 def find_data(folder: Path) -> Path:
@@ -43,6 +48,30 @@ def find_data(folder: Path) -> Path:
     if found is None:
         raise ValueError(f"--data {folder} holds none of {', '.join(DATA_FILES)}")
     return found
+
+
+def texts_to_judge_by(folder: Path, held_out: list[Example]) -> list[tuple[str, str, list[Example]]]:
+    """Return texts that nothing is learned from, with their data's name and unit: reviews, and sentences at hand.
+
+    Args:
+        folder: of the reviews; the sentences lie in folders of it, or beside it.
+        held_out: the reviews set aside.
+    """
+    found = [(ASIDE, "review", held_out)]
+    for name, file in SENTENCES.items():
+        path = next((place / file for place in (folder, folder.parent) if (place / file).is_file()), None)
+        if path is not None:
+            found.append((name, "sentence", _whole_sentences(path)))
+    return found
+
+
+def _whole_sentences(path: Path) -> list[Example]:
+    """Return the examples of a file that are not blank; where it marks phrases of sentences, only whole sentences."""
+    try:
+        marked = [values for _, values in read_records(path, ("text", "label", "sentence"))]
+    except ValueError:
+        marked = [(*values, "1") for _, values in read_records(path, ("text", "label"))]
+    return [Example(text, int(label)) for text, label, whole in marked if text.strip() and str(whole) == "1"]
 
 
 def make_runs(tokenizer: Tokenizer, examples: list[Example], settings: Settings, seed: int) -> tuple[Run, Run]:
@@ -63,7 +92,14 @@ def make_runs(tokenizer: Tokenizer, examples: list[Example], settings: Settings,
 
 
 def write_classifier(
-    bundle: Bundle, folder: Path, held_out: list[Example], *, n_train: int, clock: CpuClock, **card_words: Any
+    bundle: Bundle,
+    folder: Path,
+    held_out: list[Example],
+    data: Path,
+    *,
+    n_train: int,
+    clock: CpuClock,
+    **card_words: Any,
 ) -> Measured:
     """Write the bundle with a card of what was measured on the reviews set aside, and return that."""
 
@@ -85,7 +121,23 @@ def write_classifier(
     def card(on_disk: OnDisk) -> str:
         return write_card(on_disk.bundle, measured(on_disk), **card_words)
 
-    return measured(write_bundle(bundle, folder, lambda read: measure_classifier(read, held_out), card))
+    def beside(on_disk: Bundle) -> WeakSides:
+        return measure_beside(on_disk, texts_to_judge_by(data, held_out))
+
+    return measured(write_bundle(bundle, folder, lambda read: measure_classifier(read, held_out), card, beside))
+
+
+def measure_again(chosen: argparse.Namespace) -> None:
+    """Train nothing: measure the bundle at hand on what its recipe sets aside, and write its weak sides anew.
+
+    Raises:
+        ValueError: the bundle or the data cannot be read.
+    """
+    settings = QUICK if chosen.quick else FULL
+    examples = read_labelled(find_data(chosen.data), LABELS)
+    held_out = set_aside(examples, settings.set_aside_per_class, seed=chosen.seed)[1]
+    bundle = load(chosen.out, device="cpu")
+    write_measured(chosen.out, measure_beside(bundle, texts_to_judge_by(chosen.data, held_out)))
 
 
 def run_recipe(chosen: argparse.Namespace) -> Measured:
@@ -119,6 +171,7 @@ def run_recipe(chosen: argparse.Namespace) -> Measured:
         bundle,
         chosen.out,
         held_out,
+        chosen.data,
         n_train=len(examples),
         clock=clock,
         command=f"{command} --seed {chosen.seed}",
@@ -140,8 +193,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--resume", action="store_true", help="go on where an interrupted run of the same command was")
     parser.add_argument("--quick", action="store_true", help="a tiny model for seconds, to try the recipe out")
+    parser.add_argument("--weak-sides", action="store_true", help=f"train nothing: write {MEASURED} of the bundle anew")
     chosen = parser.parse_args(arguments)
     try:
+        if chosen.weak_sides:
+            measure_again(chosen)
+            print((chosen.out / MEASURED).read_text(encoding="utf-8"), end="")
+            return 0
         measured = run_recipe(chosen)
     except (ValueError, OSError) as error:
         print(f"sentiment: {error}", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import torch
 
 from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
+from transformer_core.measured import NOTHING_MEASURED, Measured
 
 M = TypeVar("M")
 
@@ -33,7 +34,11 @@ class OnDisk(Generic[M]):
 
 
 def write_bundle(
-    bundle: Bundle, folder: Path, measure: Callable[[Bundle], M], card: Callable[[OnDisk[M]], str]
+    bundle: Bundle,
+    folder: Path,
+    measure: Callable[[Bundle], M],
+    card: Callable[[OnDisk[M]], str],
+    beside: Callable[[Bundle], Measured] | None = None,
 ) -> OnDisk[M]:
     """Write a bundle in float16 with a card of what was measured on it as it lies on disk.
 
@@ -42,11 +47,13 @@ def write_bundle(
         folder: the bundle's.
         measure: from a bundle to its measures.
         card: from what was written and measured to the card's Markdown.
+        beside: from the bundle as it lies on disk to what pages shall know of its weak sides.
     """
     full = measure(bundle)
     save(bundle, folder, dtype=torch.float16)
     read_back = load(folder, device="cpu")
     megabytes = (folder / WEIGHTS).stat().st_size / 1e6
     on_disk = OnDisk(read_back, measure(read_back), full, megabytes)
-    save(replace(read_back, card=card(on_disk)), folder, dtype=torch.float16)
+    measured = NOTHING_MEASURED if beside is None else beside(read_back)
+    save(replace(read_back, card=card(on_disk), measured=measured), folder, dtype=torch.float16)
     return on_disk

@@ -1,0 +1,188 @@
+"""What was measured of a model, beside its card: how often it is right on texts of one sort, and what is usual to it.
+
+Texts that the model never learned from; written by evaluate_weak_sides.py. Read next: checkpoints.py.
+"""
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformer_core.bundle_files import BundleError, check_size
+
+MEASURED = "measured.json"
+LARGEST = 256 << 10
+MOST_ROWS, LONGEST_NAME, MOST_TEXTS = 400, 80, 10**9
+FEATURES = ("short", "negation", "contrast", "question", "unknown", "cut")
+UNITS = ("review", "sentence", "caption", "story", "line")
+MEASURES = ("tokens_a_word", "nats_a_token")
+LARGEST_VALUE = 1e3
+SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
+
+
+@dataclass(frozen=True)
+class Slice:
+    """How often a classifier is right on the texts of one sort.
+
+    Args:
+        data: name of the data; unit: what one text of them is.
+        features: of the texts, each from FEATURES, in that order; none for all texts of the data.
+        texts, right: how many, and how many of them were told rightly.
+    """
+
+    data: str
+    unit: str
+    features: tuple[str, ...]
+    texts: int
+    right: int
+
+    @property
+    def accuracy(self) -> float:
+        """The share that was told rightly."""
+        return self.right / self.texts
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The bounds in which the share lies with 95 % confidence (Wilson 1927)."""
+        share, spread = self.accuracy, SIDE * SIDE / self.texts
+        middle = (share + spread / 2) / (1 + spread)
+        half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What is usual to a model on texts like those it learned from.
+
+    Args:
+        data, unit: as of Slice.
+        measure: "nats_a_token" (how much a token surprises it) or "tokens_a_word" (into how many a word falls).
+        texts: how many were measured.
+        median, high: of the texts; 95 of 100 lie below high.
+    """
+
+    data: str
+    unit: str
+    measure: str
+    texts: int
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that was measured of a model."""
+
+    slices: tuple[Slice, ...] = ()
+    usual: tuple[Usual, ...] = ()
+
+    def fitting(self, features: Collection[str]) -> tuple[Slice, ...]:
+        """Return what is known of texts with such features: the narrowest sort, where the model is weakest, then all.
+
+        Of one sort, the data with most texts speak; of all texts, those that were measured first.
+        """
+        there = [row for row in self.slices if row.features and set(row.features) <= set(features)]
+        largest: dict[tuple[str, ...], Slice] = {}
+        for row in sorted(there, key=lambda row: row.texts):
+            largest[row.features] = row
+        narrow = sorted(largest.values(), key=lambda row: (-len(row.features), row.accuracy))
+        return (*narrow[:1], *[row for row in self.slices if not row.features][:1])
+
+
+NOTHING_MEASURED = Measured()
+
+
+def write_measured(folder: Path, measured: Measured) -> None:
+    """Write what was measured into a bundle's folder, shares and their intervals beside the counts."""
+    slices = [
+        {
+            "data": row.data,
+            "unit": row.unit,
+            "features": list(row.features),
+            "texts": row.texts,
+            "right": row.right,
+            "accuracy": round(row.accuracy, 4),
+            "interval": [round(end, 4) for end in row.interval],
+        }
+        for row in measured.slices
+    ]
+    rows = {"slices": slices, "usual": [vars(row) for row in measured.usual]}
+    lists = [
+        f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]" for name, own in rows.items()
+    ]
+    (folder / MEASURED).write_text("{\n" + ",\n".join(lists) + "\n}\n", encoding="utf-8")
+
+
+def read_measured(folder: Path) -> Measured:
+    """Read what was measured of a bundle; nothing where there is no such file.
+
+    Raises:
+        BundleError: the file is too large, a link, or says what cannot be.
+    """
+    path = folder / MEASURED
+    if not path.exists() and not path.is_symlink():
+        return NOTHING_MEASURED
+    check_size(path, LARGEST)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("it must hold an object")
+        return Measured(
+            tuple(_slice(row) for row in _rows(found, "slices")), tuple(_usual(row) for row in _rows(found, "usual"))
+        )
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{folder.name}/{MEASURED}: {error!s:.300}") from error
+
+
+def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    rows = found.get(name, [])
+    if not isinstance(rows, list) or len(rows) > MOST_ROWS or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{name} must be a list of at most {MOST_ROWS} objects")
+    return rows
+
+
+def _slice(row: Mapping[str, Any]) -> Slice:
+    features = row.get("features")
+    if not isinstance(features, list) or features != [name for name in FEATURES if name in features]:
+        raise ValueError(f"features={features!r:.80} must be of {', '.join(FEATURES)}, in this order")
+    texts, right = _count(row, "texts", 1, MOST_TEXTS), _count(row, "right", 0, MOST_TEXTS)
+    if right > texts:
+        raise ValueError(f"right={right} must be at most texts={texts}")
+    return Slice(_name(row), _one_of(row, "unit", UNITS), tuple(features), texts, right)
+
+
+def _usual(row: Mapping[str, Any]) -> Usual:
+    median, high = (_value(row, name) for name in ("median", "high"))
+    if median > high:
+        raise ValueError(f"median={median} must be at most high={high}")
+    texts, measure = _count(row, "texts", 1, MOST_TEXTS), _one_of(row, "measure", MEASURES)
+    return Usual(_name(row), _one_of(row, "unit", UNITS), measure, texts, median, high)
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    name = row.get("data")
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise ValueError(f"data={name!r:.80} must be a printable name of at most {LONGEST_NAME} characters")
+    return name
+
+
+def _one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
+    if row.get(name) not in allowed:
+        raise ValueError(f"{name}={row.get(name)!r:.80} must be one of {', '.join(allowed)}")
+    return row[name]
+
+
+def _count(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    count = row.get(name)
+    if type(count) is not int or not least <= count <= most:
+        raise ValueError(f"{name}={count!r:.80} must be a whole number from {least} to {most}")
+    return count
+
+
+def _value(row: Mapping[str, Any], name: str) -> float:
+    value = row.get(name)
+    if type(value) not in (int, float) or not 0 <= value <= LARGEST_VALUE:
+        raise ValueError(f"{name}={value!r:.80} must be a number from 0 to {LARGEST_VALUE:g}")
+    return float(value)
