@@ -12,7 +12,7 @@ from pages.figures.arcs import ArcsFigure, component_assets, to_html
 from pages.figures.exports import to_csv, to_npz
 from pages.ui.asking import Answer
 from pages.ui.component import registered
-from pages.ui.exports import offer_files
+from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.language import language, t
 
 _ASSETS = component_assets()
@@ -39,10 +39,9 @@ def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str
 
     PNG and SVG are made by the figure itself, in the browser.
     """
-    files: dict[str, Callable[[], str | bytes]] = {
+    files: Files = {
         "csv": lambda: to_csv(figure.weights, figure.labels, figure.labels).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: to_html(figure, title=title, language=language()),
-        "py": lambda: answer.script,
     }
-    offer_files(files, key=key, stem=figure.filename, note=t("export.note"))
+    offer_files(files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))

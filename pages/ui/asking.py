@@ -5,6 +5,7 @@ Read next: exports.py.
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections import OrderedDict
@@ -15,28 +16,67 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from pages.ui.caption import caption_of
 from pages.ui.models import code_that_opens
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.checkpoints import Bundle
 
 T = TypeVar("T")
+Question = tuple[Callable[..., Any], tuple[tuple[str, str], ...]]
 MOST_KEPT = 128
-_kept: OrderedDict[str, Any] = OrderedDict()
+FOUND = "Run it from any folder with the Python that runs Vitrine, or set VITRINE=/path/to/vitrine."
+FIND = """\
+import os
+import sys
+from pathlib import Path
+
+starts = [os.environ.get("VITRINE", "."), sys.path[0], sys.prefix]
+folders = [folder for start in starts for folder in [Path(start).resolve(), *Path(start).resolve().parents]]
+vitrine = next((folder for folder in folders if (folder / "transformer_core").is_dir()), None)
+if vitrine is None:
+    sys.exit("Run me in the Vitrine folder or set VITRINE=/path/to/vitrine")
+sys.path.insert(0, str(vitrine))"""
+SHOW = """\
+arrays = arrays_of(result)
+for key, array in arrays.items():
+    print(key, array.shape, array if array.size <= 12 else array.ravel()[:6], sep="  ")
+np.savez("{name}.npz", allow_pickle=False, **arrays)"""
+_kept: OrderedDict[Question, Any] = OrderedDict()
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class Answer(Generic[T]):
-    """A result, the name of the function that made it, and the script that makes it again."""
+    """A result, and the call that made it: the function and its arguments.
+
+    Args:
+        repeatable: the call alone makes the result again.
+    """
 
     value: T
-    name: str
-    script: str
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any]
+    repeatable: bool = True
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.__name__
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
         """The result's arrays, by name."""
         return arrays_of(self.value)
+
+    @property
+    def script(self) -> str:
+        """The script that makes the result again."""
+        return repeating(self.function, self.arguments)
+
+    @property
+    def notebook(self) -> str:
+        """The script as a notebook."""
+        return repeating_notebook(self.function, self.arguments)
 
 
 def ask(function: Callable[..., T], **arguments: Any) -> Answer[T]:
@@ -49,8 +89,8 @@ def ask(function: Callable[..., T], **arguments: Any) -> Answer[T]:
     Raises:
         ValueError: as the function does; or an argument is of another kind.
     """
-    script = repeating(function, arguments)
-    return Answer(function(**arguments), function.__name__, script)
+    _question(function, arguments)
+    return Answer(function(**arguments), function, arguments)
 
 
 def ask_once(
@@ -66,17 +106,34 @@ def ask_once(
     Raises:
         ValueError: as ask.
     """
-    script = repeating(function, arguments)
+    question = _question(function, arguments)
     with _lock:
-        if script in _kept:
-            _kept.move_to_end(script)
-            return Answer(_kept[script], function.__name__, script)
+        if question in _kept:
+            _kept.move_to_end(question)
+            return Answer(_kept[question], function, arguments)
     value = function(**arguments, **hints)
     with _lock:
-        _kept[script] = value
+        _kept[question] = value
         while len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
-    return Answer(value, function.__name__, script)
+    return Answer(value, function, arguments)
+
+
+def _question(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Question:
+    """Return what tells a call from others; models are told apart by their names."""
+    return function, tuple((name, _known(name, value)) for name, value in arguments.items())
+
+
+def _known(name: str, value: Any) -> str:
+    if isinstance(value, Bundle):
+        return f"bundle {value.name}"
+    if value is None or isinstance(value, str | int | float):
+        return repr(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(_known(name, part) for part in value)})"
+    raise ValueError(
+        f"{name} is of type {type(value).__name__}; it must be a bundle, a number, a string, None or a tuple of these"
+    )
 
 
 def forget_answers() -> None:
@@ -85,41 +142,56 @@ def forget_answers() -> None:
         _kept.clear()
 
 
-def repeating(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
-    """Return the script that repeats a call in the project's folder, prints what came and saves it as NAME.npz.
+def repeating(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """Return the script that repeats a call from any folder, prints what came and saves it as NAME.npz.
 
     Raises:
         ValueError: an argument cannot be written down.
     """
-    name = function.__name__
+    about = f'"""Compute {_title(function)} again, as Vitrine showed it.\n\n{FOUND}\n"""'
+    return "\n\n".join([about, *_cells(function, arguments)]) + "\n"
+
+
+def repeating_notebook(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    """Return the notebook (nbformat 4) that repeats a call: the script's code in cells, and what it is about.
+
+    Raises:
+        ValueError: an argument cannot be written down.
+    """
+    described = (function.__doc__ or "").strip().split("\n")[0]
+    facts = "\n".join(f"    {line}" for line in caption_of(arguments))  # indented: nothing in it is read as Markdown
+    about = f"# {_title(function).capitalize()}\n\n{described}\n\n{facts}\n\n{FOUND}"
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": about}]
+    for code in _cells(function, arguments):
+        cells.append({"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": code})
+    for place, cell in enumerate(cells):
+        cell["id"] = f"cell{place}"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+
+
+def _title(function: Callable[..., Any]) -> str:
+    return function.__name__.replace("_", " ")
+
+
+def _cells(function: Callable[..., Any], arguments: Mapping[str, Any]) -> list[str]:
+    """Return the code that repeats a call: find the project, compute, and show and save what came."""
     opened = {code_that_opens(value.name) for value in arguments.values() if isinstance(value, Bundle)}
+    imports = sorted({line for lines, _ in opened for line in lines.split("\n")})
     imports = [
         "import numpy as np",
         "",
-        *sorted({line for lines, _ in opened for line in lines.split("\n")}),
+        *imports,
         "from transformer_core.analysis.arrays import arrays_of",
-        f"from {function.__module__} import {name}",
+        f"from {function.__module__} import {function.__name__}",
     ]
-    written = [f"    {key}={_written(key, value)}," for key, value in arguments.items()]
-    return "\n".join(
-        [
-            f'"""Compute {name.replace("_", " ")} again, as Vitrine showed it.',
-            "",
-            "Run it in the project's folder: PYTHONPATH=. python FILE",
-            '"""',
-            "",
-            *imports,
-            "",
-            f"result = {name}(",
-            *written,
-            ")",
-            "arrays = arrays_of(result)",
-            "for key, array in arrays.items():",
-            "    print(key, array.shape, array if array.size <= 12 else array.ravel()[:6], sep='  ')",
-            f'np.savez("{name}.npz", allow_pickle=False, **arrays)',
-            "",
-        ]
-    )
+    call = [f"    {name}={_written(name, value)}," for name, value in arguments.items()]
+    return [
+        FIND,
+        "\n".join([*imports, "", f"result = {function.__name__}(", *call, ")"]),
+        SHOW.format(name=function.__name__),
+    ]
 
 
 def _written(name: str, value: Any) -> str:
@@ -127,11 +199,7 @@ def _written(name: str, value: Any) -> str:
         return code_that_opens(value.name)[1]
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
-    if value is None or isinstance(value, str | int | float):
-        return repr(value)
     if isinstance(value, tuple):
         inner = [_written(name, part) for part in value]
         return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
-    raise ValueError(
-        f"{name} is of type {type(value).__name__}; it must be a bundle, a number, a string, None or a tuple of these"
-    )
+    return _known(name, value)

@@ -3,8 +3,6 @@
 Read next: embeddings_counts.py.
 """
 
-from collections.abc import Callable
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -14,7 +12,7 @@ from pages.figures.exports import rows_csv, to_npz
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
-from pages.ui.exports import offer_files
+from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose, slide, switch, write
@@ -165,10 +163,14 @@ def _show_space(points: Points, answer: Answer[VocabularyMap], words: dict[str, 
     figure = vocabulary_space(points, words, axes=_axes(answer.value, words))
     config = {"toImageButtonOptions": {"filename": "vocabulary_space", "scale": 2}, "displaylogo": False}
     st.plotly_chart(figure, width="stretch", key="embeddings_space_chart", config=config)
-    files: dict[str, Callable[[], str | bytes]] = {
+    files: Files = {
         "csv": lambda: rows_csv(rows_of(points)).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: to_html(figure),
-        "py": lambda: answer.script,
     }
-    offer_files(files, key="embeddings_space_files", stem="vocabulary_space", note=section("embeddings", "space_files"))
+    offer_files(
+        files | code_files(answer),
+        key="embeddings_space_files",
+        stem="vocabulary_space",
+        note=section("embeddings", "space_files"),
+    )

@@ -1,4 +1,4 @@
-"""Files of the figure on the screen: pictures, tables, arrays, a page of its own, and the script that recomputes it.
+"""Files of the figure on the screen: pictures, tables, arrays, a page of its own, and the code that recomputes it.
 
 Read next: ../figures/exports.py.
 """
@@ -23,10 +23,17 @@ TYPES = {
     "npz": (".npz", "application/octet-stream"),
     "html": ("HTML", "text/html"),
     "py": ("Python", "text/x-python"),
+    "ipynb": ("Notebook", "application/x-ipynb+json"),
 }
+Files = dict[str, Callable[[], str | bytes]]
 
 
-def offer_files(files: dict[str, Callable[[], str | bytes]], *, key: str, stem: str, note: str) -> None:
+def code_files(answer: Answer[Any]) -> Files:
+    """Return the script and the notebook that make an answer again, where its call alone does."""
+    return {"py": lambda: answer.script, "ipynb": lambda: answer.notebook} if answer.repeatable else {}
+
+
+def offer_files(files: Files, *, key: str, stem: str, note: str) -> None:
     """Offer files by their endings, each made when somebody asks for it.
 
     Args:
@@ -53,28 +60,25 @@ def offer_files(files: dict[str, Callable[[], str | bytes]], *, key: str, stem: 
 
 
 def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str) -> None:
-    """Offer a matrix figure's panels as CSV, the answer as .npz and script, and the figure as a page of its own.
+    """Offer a matrix figure's panels as CSV, the answer as .npz, script and notebook, and a page with the figure.
 
     PNG and SVG are made by the figure itself, in the browser.
     """
-    files: dict[str, Callable[[], str | bytes]] = {
+    files: Files = {
         "csv": lambda: panels_csv(figure).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: matrix_page(figure, title=figure.title or figure.quantity, language=language()),
     }
-    if answer.script:
-        files["py"] = lambda: answer.script
-    offer_files(files, key=key, stem=figure.filename, note=t("export.note"))
+    offer_files(files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))
 
 
 def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str) -> None:
-    """Offer a chart as PNG, SVG, CSV of its rows and a page of its own, and the answer as .npz and script."""
-    files: dict[str, Callable[[], str | bytes]] = {
+    """Offer a chart as PNG, SVG, CSV of its rows and a page of its own, and the answer as .npz, script and notebook."""
+    files: Files = {
         "png": lambda: to_png(chart),
         "svg": lambda: to_svg(chart),
         "csv": lambda: rows_csv(rows_of(chart)).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: chart_page(chart, title=stem, language=language()),
-        "py": lambda: answer.script,
     }
-    offer_files(files, key=key, stem=stem, note=t("export.note_chart"))
+    offer_files(files | code_files(answer), key=key, stem=stem, note=t("export.note_chart"))

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.figures.glass import Slice, slice_of, tensor_figure
 from pages.figures.matrix import MatrixFigure
-from pages.ui.asking import Answer, repeating
+from pages.ui.asking import Answer
 from pages.ui.boxes import lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.glass_cell import show_badge, show_cell, show_facts, show_formula, show_line, show_sources
@@ -105,8 +105,7 @@ def _offer_files(
 ) -> None:
     """Offer the files; a pass that the page has edited has no script, since the edits are the page's own."""
     arguments = {**view.asked, "name": found.name} | ({"target_ids": target_ids} if target_ids else {})
-    script = "" if edited else repeating(tensor_of, arguments)
-    export_matrix(figure, Answer(found, tensor_of.__name__, script), key="glass")
+    export_matrix(figure, Answer(found, tensor_of, arguments, repeatable=not edited), key="glass")
 
 
 @st.fragment

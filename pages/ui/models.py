@@ -88,13 +88,22 @@ def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> di
     there = [name for name, kind in kinds_there.items() if kind in order]
     names = {name: name for name in sorted(there, key=lambda name: order.index(kinds_there[name]))}
     finished = _finished(int(time.monotonic() // SECONDS_FRESH), tuple(kinds))
-    names |= {name_of_moment(run): t("model.run", name=called) for run, called in finished}
+    names |= {name_of_moment(run): t("model.run", name=run_name) for run, run_name in finished}
     found = OF_RUN.fullmatch(asked or "")
     store = find_run(found[1]) if found and asked not in names else None
     if asked and found and store is not None and store.spec.data.kind in kinds:
-        moment = "" if found[2] is None else ", " + t("model.frame", frame=found[2])
-        names[asked] = t("model.run", name=f"{store.spec.name}{moment}")
+        names[asked] = called(asked)
     return names
+
+
+def called(name: str) -> str:
+    """Return what people call a model; a run that is gone keeps its id."""
+    found = OF_RUN.fullmatch(name)
+    if found is None:
+        return name
+    store = find_run(found[1])
+    moment = "" if found[2] is None else ", " + t("model.frame", frame=found[2])
+    return t("model.run", name=f"{found[1] if store is None else store.spec.name}{moment}")
 
 
 @lru_cache(maxsize=16)
@@ -122,19 +131,28 @@ def open_bundle(name: str) -> Bundle:
 
 
 def code_that_opens(name: str) -> tuple[str, str]:
-    """Return what Python must import to open a model in the project's folder, and the expression that opens it."""
+    """Return what Python must import to open a model, and the expression that opens it.
+
+    It names no folder of this machine: `vitrine` is the project's folder on the machine where it runs.
+    """
     found = OF_RUN.fullmatch(name)
-    if found is None:
-        folder, opened = model_folders()[name], opened_models().all().get(name)
-        if opened is not None and opened.origin == "hub":
-            return "from transformer_core import load", f"load({HUB + opened.asked!r})"
-        path = folder.relative_to(ASSETS.parent) if folder.is_relative_to(ASSETS.parent) else folder
-        return "from transformer_core import load", f"load({json.dumps(path.as_posix(), ensure_ascii=False)})"
-    imports = (
-        "from transformer_core.training.runs.folder import default_root\n"
-        "from transformer_core.training.runs.store import RunStore"
-    )
-    return imports, f'RunStore(default_root() / "{found[1]}").model({found[2] or ""})'
+    if found is not None:
+        imports = (
+            "from transformer_core.training.runs.folder import default_root\n"
+            "from transformer_core.training.runs.store import RunStore"
+        )
+        return imports, f'RunStore(default_root() / "{found[1]}").model({found[2] or ""})'
+    opening = "from transformer_core import load"
+    if name in _own_folders():
+        if _own_folders()[name].is_relative_to(ASSETS):
+            return opening, f'load(vitrine / "assets/checkpoints/{name}")'
+        return opening, f'load(Path(os.environ["{MORE_MODELS}"]) / {json.dumps(name, ensure_ascii=False)})'
+    opened = opened_models().all().get(name)
+    if opened is not None and opened.origin == "hub":
+        return opening, f"load({HUB + opened.asked!r})"
+    shelf_code = "from transformer_core.opened import shelf"
+    named = json.dumps(name, ensure_ascii=False)
+    return f"{opening}\n{shelf_code}", f"load(shelf.OpenedModels(shelf.default_root()).all()[{named}].folder)"
 
 
 def forget_models() -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import streamlit as st
 
 from pages.ui.asking import Answer, ask_once, forget_answers
-from pages.ui.exports import offer_files
+from pages.ui.exports import code_files, offer_files
 from pages.ui.language import plain, t
 from pages.ui.numbers import significant
 from transformer_core.checkpoints import Bundle
@@ -84,7 +84,7 @@ def _show(check: Future[Answer[Trust]], bundle: Bundle) -> None:
     count = len(bundle.tokenizer.encode(SAMPLE, max_len=bundle.config.max_len - 1))
     said = {"text": plain(SAMPLE), "count": count, "tolerance": f"{TOLERANCE:g}"}
     st.caption(t("my_model.summed", **said) if found.difference is None else t("my_model.compared", **said))
-    offer_files({"py": lambda: answer.script}, key="trust", stem="trust", note=t("my_model.trust_note"))
+    offer_files(code_files(answer), key="trust", stem="trust", note=t("my_model.trust_note"))
 
 
 def _badge(found: Trust) -> None:

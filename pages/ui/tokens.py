@@ -12,7 +12,7 @@ from pages.figures.tokens_chips import COLUMNS, Chips, Line, component_assets, r
 from pages.ui.asking import Answer
 from pages.ui.boxes import lazy_box
 from pages.ui.component import registered
-from pages.ui.exports import offer_files
+from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.language import language, strings, t
 
 _ASSETS = component_assets()
@@ -33,15 +33,14 @@ def show_chips(text: str, lines: tuple[Line, ...], *, name: str) -> Chips:
 def offer_chips(chips: Chips, answer: Answer[Any]) -> None:
     """Offer the files of a figure and all its tokens as a table."""
     columns = {column: t(f"tokens.column_{column}") for column in COLUMNS}
-    files = {
+    files: Files = {
         "csv": lambda: rows_csv(rows_of_chips(chips, columns)).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: to_html(chips, title=t("tokens.heading"), language=language()),
-        "py": lambda: answer.script,
     }
     left, right = st.columns([1, 5])
     with left:
-        offer_files(files, key=chips.name, stem=chips.name, note=t("tokens.files"))
+        offer_files(files | code_files(answer), key=chips.name, stem=chips.name, note=t("tokens.files"))
     with right:
         box = lazy_box(t("tokens.table"), icon=":material/table:", key=f"{chips.name}_table")
     if box is not None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 
 import numpy as np
@@ -73,6 +74,9 @@ def test_downloads_hold_the_numbers_on_the_screen(page: Page, address: str, tmp_
     assert "https://" not in html
     script = download(page, button.filter(has_text="Python"), tmp_path).read_text(encoding="utf-8")
     assert repr(TEXT) in script
+    notebook = json.loads(download(page, button.filter(has_text="Notebook"), tmp_path).read_text(encoding="utf-8"))
+    assert TEXT in notebook["cells"][0]["source"]
+    assert all(cell["source"] in script for cell in notebook["cells"][1:])
 
 
 @pytest.mark.parametrize(("tool", "ending", "magic"), [("png", ".png", b"\x89PNG"), ("svg", ".svg", b"<svg")])
