@@ -71,7 +71,8 @@ class MatrixFigure:
         detail: "quantised" sends one byte a value and says its half step, "exact" sends float32.
         layout: "grid" for small multiples, "single" for labelled axes; "auto" takes single up to three panels.
         selected: Id of the chosen panel.
-        cell: The pinned cell, (row, col), of the chosen panel (of the first one if none is chosen).
+        cell: The pinned cell, (row, col).
+        cell_panel: Index of the panel that it is pinned in; by default the chosen one, or the first if none is chosen.
         link: Matrices on a page with the same link show each other's cell.
         title: Printed above.
         quantity: What a value is, printed at the colour bar.
@@ -92,6 +93,7 @@ class MatrixFigure:
     layout: Literal["auto", "grid", "single"] = "auto"
     selected: str | None = None
     cell: tuple[int, int] | None = None
+    cell_panel: int | None = None
     link: str | None = None
     title: str = ""
     quantity: str = ""
@@ -144,6 +146,7 @@ class MatrixFigure:
             "layout": self.layout if self.layout != "auto" else "single" if len(panels) <= 3 else "grid",
             "columns": self.columns or len(panels),
             "cell": self.cell and [int(index) for index in self.cell],
+            "cell_panel": self._cell_panel([panel.id for panel in self.panels]),
             "strings": {name: self.strings[name] for name in WORDS},
             "axes": [{"name": axis.name, "labels": axis.labels, "key": axis.key or axis.name} for axis in axes],
             "panels": panels,
@@ -175,9 +178,16 @@ class MatrixFigure:
     def _check_cell(self, ids: list[str]) -> None:
         if self.cell is None:
             return
-        shape = np.shape(self.panels[ids.index(self.selected) if self.selected else 0].values)
+        if self.cell_panel is not None and not 0 <= self.cell_panel < len(ids):
+            raise ValueError(f"cell_panel={self.cell_panel} must be the index of one of {len(ids)} panels")
+        shape = np.shape(self.panels[self._cell_panel(ids)].values)
         if not all(0 <= index < side for index, side in zip(self.cell, shape, strict=True)):
             raise ValueError(f"cell={self.cell} lies outside its panel of shape {shape}")
+
+    def _cell_panel(self, ids: list[str]) -> int:
+        if self.cell_panel is not None:
+            return self.cell_panel
+        return ids.index(self.selected) if self.selected else 0
 
     def _check_explain(self, ids: list[str]) -> None:
         if self.explain is None:

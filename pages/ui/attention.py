@@ -11,7 +11,7 @@ from pages.ui.asking import Answer, ask
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.token_choice import choose_layer
-from pages.ui.url import cell_from_url, choose, forget_beyond, remember, set_choice
+from pages.ui.url import cell_from_url, choose, remember, set_choice
 from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
 
@@ -21,7 +21,6 @@ def choose_head(view: View) -> tuple[int, int]:
     with layers:
         layer = choose_layer(t("attention.layer"), view)
     with heads:
-        forget_beyond("head", view.bundle.config.n_heads)
         names = {str(i): str(i) for i in range(view.bundle.config.n_heads)}
         head = choose(t("attention.head"), names, name="head", default="0")
     return layer, int(head)

@@ -37,7 +37,7 @@ def show_heads(view: View) -> None:
         show_outcome(view, answer.value.probabilities)
         scale_place, names_place = st.columns(2)
         with scale_place:
-            same_scale = st.toggle(t("attention.same_scale"), True, key="same_scale", bind="query-params")
+            same_scale = switch(t("attention.same_scale"), name="same_scale", default=True)
         with names_place:
             named = switch(t("attention.name_heads"), name="attention_names", default=True)
         grid = heads_grid(

@@ -18,7 +18,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.models import model_names, open_bundle
 from pages.ui.translation import choose_weights, over_word, shown_word, weights_over
-from pages.ui.url import choose, choose_from_list, forget_beyond, write
+from pages.ui.url import choose, choose_from_list, write
 from transformer_core.analysis.before.alignments import (
     BothAlignments,
     WordAlignment,
@@ -164,7 +164,6 @@ def _word_experiment(view: View) -> None:
 
 
 def _choose_word(found: WordAlignment) -> int:
-    forget_beyond("before_word", len(found.target))
     names = {str(place): f"{place + 1} · {shown_word(label)}" for place, label in enumerate(found.target)}
     longest = str(max(range(len(found.target)), key=lambda place: len(found.target[place])))
     order = {longest: names[longest]} | names

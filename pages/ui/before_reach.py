@@ -18,8 +18,7 @@ from pages.ui.header import View
 from pages.ui.language import section, t
 from pages.ui.numbers import significant
 from pages.ui.translation import markdown_table
-from pages.ui.url import choose, slide
-from pages.ui.why import step_through
+from pages.ui.url import choose, slide, step_through
 from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
 
 LENGTHS, WIDTHS, SEEDS = (16, 32, 64, 128), (16, 32), 20

@@ -13,7 +13,7 @@ import streamlit as st
 from pages.ui.glass import under_the_glass
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, t
-from pages.ui.url import choose_from_list, current, forget, keep, widget_key, write
+from pages.ui.url import choose_from_list, held, keep, put, widget_key, write
 from transformer_core.analysis.bert.hiding import Hidden, encode_masks, hidden_text, own_places
 from transformer_core.analysis.bert.pairs import encode_pair
 from transformer_core.text import Encoding
@@ -39,18 +39,36 @@ def _usual(encoding: Encoding) -> tuple[int, ...]:
     return () if typed or not own else ((words or own)[-1],)
 
 
-def _linked(own: tuple[int, ...], usual: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the places that the link or another page's visit names; say so where they are none."""
-    asked = current(HIDDEN)
-    if asked is None or asked == NOTHING:
-        return usual if asked is None else ()
-    places = tuple(map(int, asked.split("."))) if CODE.fullmatch(str(asked)) else ()
-    if not places or not set(places) <= set(own):
-        options = f"{own[0]} … {own[-1]}" if own else NOTHING
-        message = t("url.unknown", name=HIDDEN, asked=plain(str(asked)[:80]), options=options)
-        st.toast(message, icon=":material/link_off:", duration="infinite")
-        return usual
-    return tuple(sorted(set(places)))
+def _show_chips(encoding: Encoding, own: tuple[int, ...], usual: tuple[int, ...]) -> tuple[int, ...]:
+    """Show the tokens of the text itself as chips and return those that are hidden.
+
+    Where a person has not touched them, the usual ones of another text are hidden in its turn.
+    """
+
+    def read(asked: Any) -> list[int] | None:
+        if isinstance(asked, list):
+            return [place for place in asked if place in own]
+        if asked == NOTHING:
+            return []
+        places = sorted(set(map(int, str(asked).split(".")))) if CODE.fullmatch(str(asked)) else []
+        return places if places and set(places) <= set(own) else None
+
+    key = widget_key(HIDDEN)
+    before = st.session_state.get(f"{key} usual")
+    if before is not None and st.session_state.get(key) == before:
+        put(HIDDEN, list(usual))
+    st.session_state[f"{key} usual"] = list(usual)
+    key, places = held(HIDDEN, list(usual), read, f"{own[0]} … {own[-1]}" if own else NOTHING)
+    chosen = st.pills(
+        t("bert.hide"),
+        own,
+        selection_mode="multi",
+        default=places,
+        format_func=lambda place: plain(encoding.labels[place]),
+        key=key,
+        wrap=True,
+    )
+    return tuple(sorted(chosen))
 
 
 def choose_hidden(view: View) -> Hidden | None:
@@ -60,23 +78,8 @@ def choose_hidden(view: View) -> Hidden | None:
         return None
     asked = asked_of(view)
     encoding = encode_masks(view.bundle, asked["text"], asked["n_tokens"])
-    own, usual, key = own_places(encoding), _usual(encoding), widget_key(HIDDEN)
-    if not isinstance(st.session_state.get(key), list):
-        st.session_state[key] = list(_linked(own, usual))
-    elif st.session_state[key] == st.session_state.get(f"{key} usual"):
-        st.session_state[key] = list(usual)
-    else:
-        st.session_state[key] = [place for place in st.session_state[key] if place in own]
-    st.session_state[f"{key} usual"] = list(usual)
-    chosen = st.pills(
-        t("bert.hide"),
-        own,
-        selection_mode="multi",
-        format_func=lambda place: plain(encoding.labels[place]),
-        key=key,
-        wrap=True,
-    )
-    hidden = tuple(sorted(chosen))
+    own, usual = own_places(encoding), _usual(encoding)
+    hidden = _show_chips(encoding, own, usual)
     keep(HIDDEN, _code(hidden), _code(usual))
     read = hidden_text(view.bundle, asked["text"], asked["n_tokens"], hidden)
     if not read.places:
@@ -91,7 +94,7 @@ def _code(places: tuple[int, ...]) -> str:
 
 def hide_only(place: int) -> None:
     """Hide one token in place of all that are hidden; only in a callback."""
-    st.session_state[widget_key(HIDDEN)] = [place]
+    put(HIDDEN, [place])
 
 
 def chosen_places(read: Hidden) -> tuple[int, ...]:
@@ -110,8 +113,6 @@ def choose_mask(read: Hidden) -> int:
     if len(read.places) == 1:
         return read.places[0]
     options = {str(place): called(read, place) for place in read.places}
-    if str(current(MASK_PLACE)) not in options:
-        forget(MASK_PLACE)
     return int(choose_from_list(t("bert.which_mask"), options, name=MASK_PLACE) or read.places[0])
 
 

@@ -15,7 +15,7 @@ from pages.ui.boxes import judged, predict
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, strings, t
-from pages.ui.url import choose_from_list, current, forget, set_choice
+from pages.ui.url import choose_from_list, set_choice
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.bert.hiding import own_places
 from transformer_core.analysis.bert.pairs import WordsOfPair, pair_verdict, words_of_pair
@@ -85,8 +85,6 @@ def _words(view: View, pair: Encoding) -> None:
     options = {
         str(place): f"{place} · {pair.labels[place]}" for place in sorted(own, key=lambda p: -len(pair.labels[p]))
     }
-    if str(current(TOKEN)) not in options:
-        forget(TOKEN)
     where, asking = st.columns([1, 3], gap="large")
     with where:
         place = int(choose_from_list(t("bert.pair_token"), options, name=TOKEN) or 0)

@@ -13,7 +13,7 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.numbers import significant
-from pages.ui.url import choose_from_list, current, forget
+from pages.ui.url import choose_from_list
 from transformer_core.analysis.bert.filling import Filled, fill_in
 from transformer_core.analysis.bert.hiding import Hidden
 from transformer_core.analysis.bert.tied import OneScore, one_score
@@ -60,8 +60,6 @@ def _choose_word(read: Hidden, filled: Filled, place: int) -> int:
     options = {str(id_): label for id_, label in zip(filled.ids[row].tolist(), filled.labels[row], strict=True)}
     if filled.true_ids[row] >= 0:
         options.setdefault(str(filled.true_ids[row]), filled.true_labels[row])
-    if str(current(WORD)) not in options:
-        forget(WORD)
     return int(choose_from_list(t("bert.which_score"), options, name=WORD) or 0)
 
 

@@ -36,8 +36,15 @@ def predict(question: str, options: Mapping[str, str], *, about: str) -> str | N
         options: labels by option.
         about: names what is asked; another name asks anew.
     """
+    key = f"predict {about}"
+    given = st.session_state.get(key)
     return st.radio(
-        question, list(options), format_func=options.__getitem__, index=None, horizontal=True, key=f"predict {about}"
+        question,
+        list(options),
+        list(options).index(given) if given in options else None,
+        format_func=options.__getitem__,
+        horizontal=True,
+        key=key,
     )
 
 

@@ -37,7 +37,7 @@ def _choose_run(label: str, runs: Sequence[RunStore], *, name: str, default: Run
     names = {run.id: f"{run.spec.name}  ·  {run.id}" for run in runs}
     asked = current(name) or None
     if asked is not None and asked not in names:
-        st.toast(t("run.gone", run=plain(str(asked)[:80])), icon=":material/link_off:", duration="infinite")
+        st.toast(t("run.gone", run=plain(str(asked)[:80])), icon=":material/link_off:", duration="long")
         forget(name)
         asked = None
     key = widget_key(name)

@@ -88,11 +88,13 @@ def _guess_token(view: View) -> int | None:
             return t("encoder.show")
         return plain(labels[place] if labels.count(labels[place]) == 1 else f"{labels[place]} {place}")
 
+    key = f"predict tokens {view.bundle.name} {view.encoding.text}"
     return st.pills(
         section("encoder", "try_tokens"),
         [*own, SHOW],
+        default=st.session_state.get(key),
         format_func=called,
-        key=f"predict tokens {view.bundle.name} {view.encoding.text}",
+        key=key,
         wrap=True,
     )
 

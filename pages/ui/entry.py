@@ -19,6 +19,7 @@ style = f"""
 .stMainBlockContainer {{ padding-top: 3.75rem; }}
 .stMainBlockContainer > .stVerticalBlock > .stElementContainer:first-child {{ position: absolute; }}  /* this style */
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}
+[data-testid="stToastContainer"] {{ inset: auto 1rem 1rem auto; }}
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
 [data-testid="stElementContainer"] {{ opacity: 1 !important; transition: none !important; }}

@@ -15,7 +15,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
 from pages.ui.token_choice import choose_layer
-from pages.ui.url import current, forget, keep, slide
+from pages.ui.url import forget, keep, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.feed_forward.neuron_corpus import exciting_tokens
 from transformer_core.analysis.feed_forward.neurons import Neurons, WithoutNeuron, neurons, without_neuron
@@ -66,9 +66,6 @@ def neurons_part(view: View) -> None:
 
 
 def _choose_neuron(d_ff: int, strongest: int) -> int:
-    asked = str(current(NEURON) or "")
-    if asked.isascii() and asked.isdigit() and len(asked) <= 6 and int(asked) >= d_ff:
-        forget(NEURON)
     return int(slide(t("feed_forward.choose_neuron"), 0, d_ff - 1, name=NEURON, default=strongest))
 
 

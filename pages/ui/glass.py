@@ -70,12 +70,17 @@ def _choose_head(found: Recomputed) -> int:
 
 
 def _cell(part: Slice) -> tuple[int, int]:
-    """Return the cell that the URL names, else the strongest; say so where it names one that is not there."""
+    """Return the cell that the URL names, else the strongest; say so where a link names one that is not there."""
     asked = st.query_params.get("glass_cell")
     cell = part.cell(asked)
     if asked is not None and cell is None:
-        size = " × ".join(map(str, part.matrix.shape))
-        st.caption(f":material/link_off: {t('glass.no_cell', asked=plain(asked[:20]), size=size)}")
+        remember("glass_cell", None)
+        if "glass_seen" not in st.session_state:  # later, it is of a text or a tensor that was there before
+            size = " × ".join(map(str, part.matrix.shape))
+            st.toast(
+                t("glass.no_cell", asked=plain(asked[:20]), size=size), icon=":material/link_off:", duration="long"
+            )
+    st.session_state.glass_seen = True
     return cell or part.strongest()
 
 

@@ -63,10 +63,12 @@ def choose_tensor(names: Sequence[str], default: str, part_place: DeltaGenerator
     Args:
         names: all that the model shows; a name outside is refused in words.
     """
-    chosen = st.session_state.get(widget_key("glass")) or st.query_params.get("glass", default)
+    asked = st.session_state.get(widget_key("glass"))
+    chosen = asked or st.query_params.get("glass", default)
     if chosen not in names:
-        message = t("glass.unknown", asked=plain(chosen[:80]), name=plain(default))
-        st.toast(message, icon=":material/link_off:", duration="infinite")
+        if asked is None:
+            message = t("glass.unknown", asked=plain(chosen[:80]), name=plain(default))
+            st.toast(message, icon=":material/link_off:", duration="long")
         chosen = default
         set_choice("glass", default)
     remember("glass", None if chosen == default else chosen)

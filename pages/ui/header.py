@@ -12,7 +12,7 @@ from pages.ui.language import LANGUAGES, language, plain, t
 from pages.ui.last_text import read_or_last, show_line
 from pages.ui.model_choice import choose_model, other_kind
 from pages.ui.models import open_bundle
-from pages.ui.url import choose, write
+from pages.ui.url import choose, slide, write
 from transformer_core.checkpoints import Bundle, BundleError
 from transformer_core.text import Encoding
 
@@ -111,10 +111,8 @@ def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
         return encoding
     starts = [start for start, end in encoding.offsets if end]  # of the text's own tokens, not the template's
     last = len(encoding) - most
-    if st.session_state.get("start", 0) > last:
-        st.session_state.start = last
     with st.popover(t("text.part_read", count=len(encoding), most=most), type="tertiary"):
-        start = st.slider(t("text.window"), 0, last, 0, key="start", bind="query-params")
+        start = int(slide(t("text.window"), 0, last, name="start", default=0))
     window = bundle.tokenizer.encode(encoding.text[word_start(encoding.text, starts[start]) :], max_len=most)
     return bundle.tokenizer.encode(whole_words(window), max_len=most)
 

@@ -13,7 +13,7 @@ from pages.figures.masks import Words
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t
 from pages.ui.matrix import Painted
-from pages.ui.url import choose, choose_from_list, current, forget, forget_beyond, keep, set_choice, slide
+from pages.ui.url import choose, choose_from_list, current, forget, keep, set_choice, slide
 from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_of, painted_code, painted_mask
 from transformer_core.analysis.masks.masking import padded_encoding, replace_mask
 from transformer_core.analysis.reading import is_causal
@@ -71,8 +71,6 @@ def controls(view: View) -> Choices:
     with where_place:
         options = {"all": t("masks.all_layers"), "one": t("masks.one_layer")}
         everywhere = choose(t("masks.where"), options, name="masks_where", default="all") == "all"
-    forget_beyond("layer", config.n_layers)
-    forget_beyond("head", config.n_heads)
     with layer_place:
         layer = int(choose_from_list(t("masks.layer"), _numbers(config.n_layers), name="layer") or 0)
     with head_place:

@@ -17,7 +17,7 @@ from pages.ui.language import language, section, t
 from pages.ui.masks import words
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
-from pages.ui.url import choose_from_list, current, keep, recall, set_choice
+from pages.ui.url import choose_from_list, current, set_choice, write_lines
 from transformer_core.analysis.masks.batches import BatchMasks, batch_masks
 from transformer_core.analysis.masks.polarity import mask_polarity
 
@@ -46,8 +46,7 @@ def lines() -> tuple[str, ...] | None:
     name, default = "masks_lines", DEFAULTS[language()]
     if current(name) in DEFAULTS.values():
         set_choice(name, default)
-    text = st.text_area(t("masks.lines"), key=recall(name, default), height=110, max_chars=MOST * CHARACTERS)
-    keep(name, text, default)
+    text = write_lines(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS)
     found = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not FEWEST <= len(found) <= MOST:
         st.info(t("masks.lines_needed", fewest=FEWEST, most=MOST, count=len(found)), icon=":material/info:")

@@ -5,8 +5,9 @@ Read first: pages/figures/matrix.py, which describes a figure and packs it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import streamlit as st
@@ -14,16 +15,19 @@ import streamlit as st
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_page import component_assets
 from pages.ui.component import registered
+from pages.ui.url import remember
 
 _ASSETS = component_assets()
+PIN = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person last clicked: the panel's id, and the pinned cell as (row, col) of that panel."""
+    """What a person last clicked: the panel's id, and the pinned cell as (row, col) with its panel's index."""
 
     selected: str | None = None
     cell: tuple[int, int] | None = None
+    panel: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,16 @@ def show_matrix(
         figure: What to show.
         key: Unique on the page and the same at every run, or the component is mounted anew.
         on_select: Called with the id of a newly chosen panel, before the page runs.
-        on_cell: Called with the newly pinned cell, None when it was let go, before the page runs.
+        on_cell: Called with the newly pinned cell, None when it was let go, before the page runs; by default the link
+            keeps the cell, in whichever panel it is.
         on_paint: Called with what was painted on the figure's paint panel, before the page runs; while a stroke goes
             on, as often as the page keeps up.
         height: As of any Streamlit component.
     """
+
+    pin = f"pin_{key}"
+    if on_cell is None:
+        figure = _pinned(figure, st.query_params.get(pin, ""))
 
     def answer() -> None:
         raw = _raw(st.session_state.get(key))
@@ -69,8 +78,10 @@ def show_matrix(
         changed = raw.get("changed", ())
         if on_select and "selected" in changed and choice.selected is not None:
             on_select(choice.selected)
-        if on_cell and "cell" in changed:
+        if "cell" in changed and on_cell:
             on_cell(choice.cell)
+        elif "cell" in changed:
+            remember(pin, choice.cell and ".".join(map(str, (choice.panel, *choice.cell))))
 
     def painted() -> None:
         raw = _raw(st.session_state.get(key), "painted")
@@ -87,6 +98,16 @@ def show_matrix(
     return _choice(_raw(result))
 
 
+def _pinned(figure: MatrixFigure, written: str) -> MatrixFigure:
+    """Return the figure with the cell pinned that a link writes as ``panel.row.col``, where it has that cell."""
+    found = PIN.fullmatch(written)
+    panel, row, col = map(int, found.groups()) if found else (0, 0, 0)
+    if found is None or panel >= len(figure.panels):
+        return figure
+    height, width = figure.panels[panel].values.shape
+    return replace(figure, cell=(row, col), cell_panel=panel) if row < height and col < width else figure
+
+
 def _stamp(key: str) -> int:
     """Return the stamp of the last stroke that the page has heard of."""
     stamp = _raw(st.session_state.get(key), "painted").get("stamp", 0)
@@ -99,6 +120,6 @@ def _raw(state: Any, name: str = "choice") -> dict[str, Any]:
 
 
 def _choice(raw: dict[str, Any]) -> Choice:
-    selected, cell = raw.get("selected"), raw.get("cell")
+    selected, cell, panel = raw.get("selected"), raw.get("cell"), raw.get("panel")
     pinned = (int(cell[0]), int(cell[1])) if isinstance(cell, list) and len(cell) == 2 else None
-    return Choice(selected if isinstance(selected, str) else None, pinned)
+    return Choice(selected if isinstance(selected, str) else None, pinned, panel if isinstance(panel, int) else 0)

@@ -4,6 +4,8 @@ Read next: positions_exponent.py.
 """
 
 import math
+import re
+from typing import Any
 
 import streamlit as st
 
@@ -15,12 +17,14 @@ from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant, significant_in_tex
-from pages.ui.url import choose, remember, slide, widget_key
+from pages.ui.url import choose, held, keep, put, slide
 from transformer_core.analysis.positions.sinusoids import position_matrix, step_as_rotation
 
 LONGEST = WIDEST = 512
 MOST_CURVES = 6
 FIRST_CURVES = (0, 16, 32, 48)
+NO_CURVES = "none"
+SMALL = re.compile(r"[0-9]{1,3}")
 ALIKE_WITHIN = 0.02
 
 
@@ -36,26 +40,33 @@ def choose_size(part: str, *, least: int) -> tuple[int, int]:
 
 def _choose_dimensions(d_model: int, picked: int) -> list[int]:
     """Show which columns are drawn as curves; at first a spread of them. The picked one is always among them."""
-    key = widget_key("positions_dims")
-    if key not in st.session_state:
-        asked = st.query_params.get("positions_dims", "").split(".")[:MOST_CURVES]
-        found = [int(part) for part in asked if part.isascii() and part.isdigit() and len(part) < 4]
-        st.session_state[key] = found or list(FIRST_CURVES)
-    kept = [dimension for dimension in dict.fromkeys(st.session_state[key]) if dimension < d_model]
-    if kept != st.session_state[key]:
-        st.session_state[key] = kept
+
+    def read(asked: Any) -> list[int] | None:
+        parts = (
+            asked if isinstance(asked, list) else [int(part) for part in str(asked).split(".") if SMALL.fullmatch(part)]
+        )
+        found = [dimension for dimension in dict.fromkeys(parts) if dimension < d_model][:MOST_CURVES]
+        return found if found or asked in ([], NO_CURVES) else None
+
+    first = [dimension for dimension in FIRST_CURVES if dimension < d_model]
+    key, value = held("positions_dims", first, read, f"0 … {d_model - 1}", instead=lambda _: first)
     chosen = st.multiselect(
-        t("positions.dimensions"), list(range(d_model)), key=key, max_selections=MOST_CURVES, format_func=str
+        t("positions.dimensions"),
+        list(range(d_model)),
+        value,
+        key=key,
+        max_selections=MOST_CURVES,
+        format_func=str,
     )
-    remember("positions_dims", None if tuple(chosen) == FIRST_CURVES else ".".join(map(str, chosen)) or None)
+    keep("positions_dims", ".".join(map(str, chosen)) or NO_CURVES, ".".join(map(str, first)))
     return list(dict.fromkeys([*chosen, picked]))
 
 
 def _pick(cell: tuple[int, int] | None) -> None:
     """Take over a click on the matrix."""
     if cell is not None:
-        st.session_state[widget_key("positions_pos")] = cell[0]
-        st.session_state[widget_key("positions_pair")] = cell[1] // 2
+        put("positions_pos", cell[0])
+        put("positions_pair", cell[1] // 2)
 
 
 @st.fragment

@@ -15,7 +15,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.models import READERS, model_names, open_bundle
 from pages.ui.numbers import significant
-from pages.ui.url import choose, choose_from_list, current, forget, slide
+from pages.ui.url import choose, choose_from_list, slide
 from transformer_core.analysis.positions.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
 from transformer_core.checkpoints import Bundle, BundleError
@@ -48,9 +48,6 @@ def choose_word(view: View, label: str) -> int:
     encoding = view.encoding
     places = sorted(range(len(encoding)), key=encoding.special.__getitem__)
     names = {str(place): f"{place} {encoding.labels[place]}" for place in places}
-    asked = str(current("positions_word"))
-    if asked.isdigit() and asked not in names:
-        forget("positions_word")  # the text has become shorter
     return int(choose_from_list(label, names, name="positions_word") or 0)
 
 

@@ -1,15 +1,14 @@
-"""One layer of the model, or one token of the sentence; a token beyond a shortened sentence falls back to the first.
+"""One layer of the model, or one token of the sentence; one that is no longer there falls back to the first.
 
 Read next: feed_forward.py.
 """
 
 from pages.ui.header import View
-from pages.ui.url import choose, choose_from_list, current, forget, forget_beyond
+from pages.ui.url import choose, choose_from_list
 
 
 def choose_layer(label: str, view: View) -> int:
     """Show the layers of the model and return the one chosen; it follows from page to page."""
-    forget_beyond("layer", view.bundle.config.n_layers)
     layers = {str(layer): str(layer) for layer in range(view.bundle.config.n_layers)}
     return int(choose(label, layers, name="layer", default="0"))
 
@@ -21,8 +20,5 @@ def choose_token(label: str, view: View, *, name: str) -> tuple[int, str]:
         name: the choice's name in the URL.
     """
     called = [f"{place} · {token}" for place, token in enumerate(view.encoding.labels)]
-    asked = str(current(name) or "0")
-    if asked.isascii() and asked.isdigit() and len(asked) <= 4 and int(asked) >= len(called):
-        forget(name)
     chosen = int(choose_from_list(label, {str(place): word for place, word in enumerate(called)}, name=name) or 0)
     return chosen, called[chosen]

@@ -13,7 +13,7 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.tokens import offer_chips, show_chips
-from pages.ui.url import choose, keep, recall, slide
+from pages.ui.url import choose, slide, write_lines
 from transformer_core.analysis.words.merging import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
 from transformer_core.analysis.words.tokenizing import CORPORA
 from transformer_core.text.merges import ALPHABETS
@@ -55,9 +55,8 @@ def _choose_text() -> tuple[str, str, str]:
         alphabet = choose(t("tokens.alphabet"), alphabets, name="tokens_alphabet", default=ALPHABETS[0])
     pasted = ""
     if corpus == OWN:
-        key = recall("tokens_pasted", "")
-        pasted = st.text_area(t("tokens.pasted", most=f"{MOST_CHARACTERS:,}"), key=key, height=140)
-        keep("tokens_pasted", pasted, "")
+        label = t("tokens.pasted", most=f"{MOST_CHARACTERS:,}")
+        pasted = write_lines(label, name="tokens_pasted", default="", height=140)
     return corpus, pasted, alphabet
 
 

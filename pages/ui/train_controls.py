@@ -4,14 +4,14 @@ Read next: train_settings.py, the table of those a run has.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from pages.ui.language import language, plain, t, words
-from pages.ui.url import current, forget, keep, recall
+from pages.ui.language import language, t, words
+from pages.ui.url import chosen, held, keep
 
 KINDS = ("classifier", "translation", "gpt", "bert")
 
@@ -52,13 +52,14 @@ class Number:
         value = self.off if value is None else value
         return str(int(value)) if isinstance(self.step, int) else repr(float(value))
 
-    def show(self, key: str, disabled: bool) -> Any:
-        """Show the widget and return its value."""
+    def show(self, value: Any, key: str, disabled: bool) -> Any:
+        """Show the widget, which begins with a value, and return its value."""
         whole = isinstance(self.step, int)
         return st.number_input(
             label_of(self.name),
             self.least,
             self.most,
+            value,
             step=self.step,
             format="%d" if whole else "%g",
             key=key,
@@ -88,12 +89,13 @@ class Pick:
         """Return a value as text that read understands."""
         return str(value)
 
-    def show(self, key: str, disabled: bool) -> Any:
-        """Show the widget and return its value."""
+    def show(self, value: Any, key: str, disabled: bool) -> Any:
+        """Show the widget, which begins with a value, and return its value."""
         names = {option: value_word(self.name, option) for option in self.options}
         return st.selectbox(
             label_of(self.name),
             self.options,
+            self.options.index(value),
             format_func=names.__getitem__,
             key=key,
             help=help_of(self.name),
@@ -117,9 +119,9 @@ class Flag:
         """Return a value as text that read understands."""
         return str(bool(value)).lower()
 
-    def show(self, key: str, disabled: bool) -> Any:
-        """Show the widget and return its value."""
-        return st.toggle(label_of(self.name), key=key, help=help_of(self.name), disabled=disabled)
+    def show(self, value: Any, key: str, disabled: bool) -> Any:
+        """Show the widget, which begins with a value, and return its value."""
+        return st.toggle(label_of(self.name), value, key=key, help=help_of(self.name), disabled=disabled)
 
 
 Control = Number | Pick | Flag
@@ -149,35 +151,23 @@ def value_word(name: str, value: Any) -> str:
     return known.get(f"option.{name}.{value}", known.get(f"option.{value}", str(value)))
 
 
-def _default_for(control: Control, asked: str, default: Any) -> Any:
-    message = t("url.unknown", name=control.name, asked=plain(asked[:80]), options=control.choices)
-    st.toast(message, icon=":material/link_off:", duration="infinite")
-    forget(control.name)
-    return control.read(control.write(default))
+def _reading(control: Control, default: Any) -> tuple[Any, Callable[[Any], Any], str]:
+    """Return what url.held and url.chosen are asked of a setting."""
+    usual = control.read(control.write(default))
+    return usual, lambda asked: control.read(asked if isinstance(asked, str) else control.write(asked)), control.choices
 
 
 def value_of(control: Control, default: Any) -> Any:
     """Return a setting's value without its widget: what was chosen, else what the URL has, else the default."""
-    held = current(control.name)
-    if held is None:
-        return default
-    value = control.read(held if isinstance(held, str) else control.write(held))
-    return _or_none(control, _default_for(control, str(held), default) if value is None else value)
+    return _or_none(control, chosen(control.name, *_reading(control, default)))
 
 
 def ask(control: Control, default: Any, *, disabled: bool = False) -> Any:
     """Show a setting's widget and return its value; the URL has it where it is not the default."""
-    usual = control.write(default)
-    key = recall(control.name, usual)
-    held = st.session_state[key]
-    value = control.read(held if isinstance(held, str) else control.write(held))
-    if value is None:
-        value = _default_for(control, str(held), default)
-    if value != held or type(value) is not type(held):
-        st.session_state[key] = value
-    value = control.show(key, disabled)
-    value = control.read(usual) if value is None else value
-    keep(control.name, control.write(value), usual)
+    key, value = held(control.name, *_reading(control, default))
+    shown = control.show(value, key, disabled)
+    value = value if shown is None else shown
+    keep(control.name, control.write(value), control.write(default))
     return _or_none(control, value)
 
 

@@ -15,7 +15,7 @@ from pages.ui.language import plain, section, t
 from pages.ui.train_base import Base
 from pages.ui.train_controls import ask
 from pages.ui.train_settings import LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, read_settings
-from pages.ui.url import keep, recall
+from pages.ui.url import held, keep, write_lines
 from transformer_core.training.intake import (
     ENCODINGS,
     ROWS_FILE,
@@ -140,7 +140,8 @@ def may_read(path: Path) -> bool:
 def _imdb(source: str, base: Base) -> Learned:
     """Let a person say where the reviews lie; as many are read as the run asks for, the training part's first."""
     st.caption(section("train", "data_imdb"))
-    path = st.text_input(t("data.path"), key=recall("path", ""))
+    key, path = held("path", "", str, "")
+    path = st.text_input(t("data.path"), path, key=key)
     keep("path", path, "")
     if not path.strip():
         return Learned(source, problem=t("data.missing_path"))
@@ -164,10 +165,8 @@ def _imdb(source: str, base: Base) -> Learned:
 
 def _passage(source: str, _: Base) -> Learned:
     """Let a person paste a text; where there is none, the one that comes with the app is learned from."""
-    text = st.text_area(
-        t("data.passage"), key=recall("passage", ""), height=100, placeholder=section("train", "data_passage")
-    )
-    keep("passage", text, "")
+    hint = section("train", "data_passage")
+    text = write_lines(t("data.passage"), name="passage", default="", height=100, placeholder=hint)
     if not text.strip():
         return Learned(source)
     clean = clean_text(text, SHORTEST_PASSAGE, LARGEST_PASSAGE)

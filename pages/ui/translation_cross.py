@@ -20,7 +20,7 @@ from pages.ui.home import some_places
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.translation import choose_weights, over_word, show_sentences, shown_word, translated, weights_over
-from pages.ui.url import choose, choose_from_list, forget_beyond, set_choice, write
+from pages.ui.url import choose, choose_from_list, set_choice, write
 from transformer_core.analysis.translation.aligning import Agreement, agreement, cross_head, without_source
 from transformer_core.analysis.translation.writing import Written
 
@@ -103,7 +103,6 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
 
 def _choose_word(written: Written) -> int:
     """Show the list of words written and return the one chosen; it begins with the longest."""
-    forget_beyond("translation_word", len(written.words))
     names = {str(place): f"{place + 1} · {shown_word(label)}" for place, label in enumerate(written.words)}
     longest = max(range(len(written.words)), key=lambda place: len(written.words[place]))
     order = {str(longest): names[str(longest)]} | names

@@ -5,14 +5,15 @@ length) to the URL; so the session keeps each choice by name, and a page's widge
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from pages.ui.language import plain, t
 
 MOST_IN_URL = 2_000
+T = TypeVar("T")
 
 
 def _kept() -> dict[str, Any]:
@@ -30,16 +31,57 @@ def widget_key(name: str) -> str:
     return f"{name}@{st.session_state.get('page', '')}"
 
 
-def recall(name: str, default: str) -> str:
-    """Give this page's widget its value where it has none: the one kept, else the URL's, else the default.
+def chosen(
+    name: str, default: T, read: Callable[[Any], T | None], options: str, *, instead: Callable[[Any], T] | None = None
+) -> T:
+    """Return a choice without showing its widget: what that holds, else the one kept, else the URL's, else the default.
 
-    Returns:
-        The widget's key.
+    What can no longer be, as options go with the text or the model, needs no words; what a link asks for is refused in
+    words.
+
+    Args:
+        name: the choice's name in the URL and from page to page.
+        read: returns the value for what is held or what the URL says, None where that cannot be.
+        options: what can be, in words.
+        instead: returns what follows on a value that can no longer be; by default it is the default.
     """
+    asked = current(name)
+    value = default if asked is None else read(asked)
+    if value is not None:
+        return value
+    if widget_key(name) not in st.session_state and name not in _kept():
+        refuse(name, str(asked), options)
+        remember(name, None)
+        return default
+    return default if instead is None else instead(asked)
+
+
+def held(name: str, default: T, read: Callable[[Any], T | None], options: str, **rest: Any) -> tuple[str, T]:
+    """Return the key of this page's widget of a choice, and what it shall show.
+
+    The widget must take that as its default, too: in the browser, one that comes back to the page begins with its
+    default, while the server still has what it held before.
+
+    Args:
+        name, default, read, options, rest: as of chosen.
+    """
+    value = chosen(name, default, read, options, **rest)
+    return put(name, value), value
+
+
+def put(name: str, value: Any) -> str:
+    """Let this page's widget of a choice hold a value, and return its key."""
     key = widget_key(name)
-    if key not in st.session_state:
-        st.session_state[key] = _kept().get(name, st.query_params.get(name, default))
+    before = st.session_state.get(key)
+    if type(before) is not type(value) or before != value:
+        st.session_state[key] = value
     return key
+
+
+def refuse(name: str, asked: str, options: str) -> None:
+    """Say that a link asks for what cannot be."""
+    message = t("url.unknown", name=name, asked=plain(asked[:80]), options=options)
+    st.toast(message, icon=":material/link_off:", duration="long")
 
 
 def keep(name: str, value: str, default: str) -> None:
@@ -72,13 +114,6 @@ def forget(*names: str) -> None:
         remember(name, None)
 
 
-def forget_beyond(name: str, count: int) -> None:
-    """Let a number go that another model allowed; one that a link brings is left for its widget to refuse in words."""
-    known = str(st.session_state.get(widget_key(name), _kept().get(name, "")))
-    if known.isascii() and known.isdigit() and (len(known) > 6 or int(known) >= count):
-        forget(name)
-
-
 def remember(name: str, value: str | None) -> None:
     """Write a value to the URL, or take it out."""
     if value is None:
@@ -87,14 +122,12 @@ def remember(name: str, value: str | None) -> None:
         st.query_params[name] = value
 
 
-def _allow(key: str, name: str, options: Sequence[str], default: str) -> None:
-    """Put the default in place of a choice that is not there, and say so."""
-    asked = st.session_state[key]
-    if asked not in options:
-        shown = ", ".join(options) if len(options) <= 12 else f"{options[0]} … {options[-1]}"
-        message = t("url.unknown", name=name, asked=plain(str(asked)[:80]), options=shown)
-        st.toast(message, icon=":material/link_off:", duration="infinite")
-        st.session_state[key] = default
+def _listed(options: Sequence[str]) -> str:
+    return ", ".join(options) if len(options) <= 12 else f"{options[0]} … {options[-1]}"
+
+
+def _one_of(name: str, options: Sequence[str], default: str) -> tuple[str, str]:
+    return held(name, default, lambda asked: asked if asked in options else None, _listed(options))
 
 
 def choose(
@@ -109,16 +142,15 @@ def choose(
         collapsed: hide the label, which screen readers still get.
         always: write the default to the URL, too, since without it another browser would choose otherwise.
     """
-    key = recall(name, default)
-    _allow(key, name, list(options), default)
-    visibility = "collapsed" if collapsed else "visible"
+    key, value = _one_of(name, list(options), default)
     chosen = st.segmented_control(
         label,
         list(options),
+        default=value,
         format_func=options.__getitem__,
         required=True,
         key=key,
-        label_visibility=visibility,
+        label_visibility="collapsed" if collapsed else "visible",
         wrap=True,
     )
     keep(name, chosen or default, "" if always else default)
@@ -130,16 +162,41 @@ def choose_from_list(label: str, options: Mapping[str, str], *, name: str) -> st
     if not options:
         return None
     names = list(options)
-    key = recall(name, names[0])
-    _allow(key, name, names, names[0])
-    chosen = st.selectbox(label, names, format_func=options.__getitem__, key=key)
+    key, value = _one_of(name, names, names[0])
+    chosen = st.selectbox(label, names, names.index(value), format_func=options.__getitem__, key=key)
     keep(name, chosen, names[0])
     return chosen
 
 
+def step_through(label: str, values: Sequence[int], *, name: str, default: int) -> int:
+    """Show a slider over a few whole numbers."""
+    options = [str(value) for value in values]
+    key, value = _one_of(name, options, str(default))
+    chosen = st.select_slider(label, options, value, key=key)
+    keep(name, chosen, str(default))
+    return int(chosen)
+
+
 def write(label: str, *, name: str, default: str) -> str:
     """Show a line of text that is read at every key."""
-    text = st.text_input(label, key=recall(name, default), live="0ms")
+    key, value = held(name, default, str, "")
+    text = st.text_input(label, value, key=key, live="0ms")
+    keep(name, text, default)
+    return text
+
+
+def write_lines(
+    label: str, *, name: str, default: str, height: int, most: int | None = None, placeholder: str | None = None
+) -> str:
+    """Show a box for several lines of text.
+
+    Args:
+        height: in pixels.
+        most: characters that fit in it.
+        placeholder: what stands in it while it is empty.
+    """
+    key, value = held(name, default, str, "")
+    text = st.text_area(label, value, key=key, height=height, max_chars=most, placeholder=placeholder)
     keep(name, text, default)
     return text
 
@@ -147,7 +204,7 @@ def write(label: str, *, name: str, default: str) -> str:
 def slide(
     label: str, low: float, high: float, *, name: str, default: float, step: float = 1, format: str | None = None
 ) -> float:
-    """Show a slider; what a link asks for beyond its ends is answered with the default and a message.
+    """Show a slider; what it held stays within its ends where these move.
 
     Args:
         low, high, default, step: all whole for a whole number, which is then an int.
@@ -155,38 +212,32 @@ def slide(
         format: of the number shown, as of any slider.
     """
     kind = int if all(float(value).is_integer() for value in (low, high, default, step)) else float
-    key = widget_key(name)
-    if not isinstance(st.session_state.get(key), int | float):
-        asked = str(_kept().get(name, st.query_params.get(name, default)))
-        st.session_state[key] = _number(asked, name, kind(low), kind(high), kind(default))
-    bounded, ends = kind(min(max(st.session_state[key], low), high)), (kind(low), kind(high), kind(step))
-    if bounded != st.session_state[key] or st.session_state.get(f"{key} ends") != ends:
-        st.session_state[key] = bounded  # to Streamlit, a slider with other ends is another one
-    st.session_state[f"{key} ends"] = ends
-    value = st.slider(label, kind(low), kind(high), step=kind(step), key=key, format=format)
+
+    def number(asked: Any) -> float | None:
+        try:
+            return kind(float(asked))
+        except (TypeError, ValueError, OverflowError):
+            return None
+
+    def read(asked: Any) -> float | None:
+        value = number(asked)
+        return value if value is not None and low <= value <= high else None
+
+    def nearest(asked: Any) -> float:
+        value = number(asked)
+        return kind(default if value is None else min(max(value, low), high))
+
+    key, value = held(name, kind(default), read, f"{kind(low)} … {kind(high)}", instead=nearest)
+    value = st.slider(label, kind(low), kind(high), value, kind(step), key=key, format=format)
     keep(name, str(value), str(kind(default)))
-    return value
-
-
-def _number(asked: str, name: str, low: float, high: float, default: float) -> float:
-    try:
-        value = type(default)(float(asked))
-    except (ValueError, OverflowError):
-        value = None
-    if value is None or not low <= value <= high:
-        message = t("url.unknown", name=name, asked=plain(asked[:80]), options=f"{low} … {high}")
-        st.toast(message, icon=":material/link_off:", duration="infinite")
-        return default
     return value
 
 
 def switch(label: str, *, name: str, default: bool) -> bool:
     """Show a toggle; in the URL it is on or off."""
-    key = widget_key(name)
-    if not isinstance(st.session_state.get(key), bool):
-        asked = _kept().get(name, st.query_params.get(name, "on" if default else "off"))
-        st.session_state[key] = asked == "on" if asked in ("on", "off") else default
-    value = st.toggle(label, key=key)
+    known = {"on": True, "off": False, True: True, False: False}
+    key, value = held(name, default, known.get, "on, off")
+    value = st.toggle(label, value, key=key)
     keep(name, "on" if value else "off", "on" if default else "off")
     return value
 

@@ -3,7 +3,7 @@
 Read next: why_scaling.py, the first question.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
 from pages.ui.token_choice import choose_layer
-from pages.ui.url import choose, keep, recall, switch
+from pages.ui.url import choose, switch
 
 SEED = 0
 
@@ -129,20 +129,6 @@ def _tell(name: str, guess: str | None, finding: Finding, options: Mapping[str, 
     measured = t(f"why.{name}.measured{part}", **finding.numbers)
     verdict = f"{judged(guess, finding.outcome, options)} " if guess else ""
     st.success(f"{verdict}**{t('why.measured')}** {measured}", icon=":material/straighten:")
-
-
-def step_through(label: str, values: Sequence[int], *, name: str, default: int) -> int:
-    """Show a slider over a few values; in the URL by name, and checked on the server."""
-    options = [str(value) for value in values]
-    key = recall(name, str(default))
-    if st.session_state[key] not in options:
-        asked = plain(str(st.session_state[key])[:80])
-        message = t("url.unknown", name=name, asked=asked, options=", ".join(options))
-        st.toast(message, icon=":material/link_off:", duration="infinite")
-        st.session_state[key] = str(default)
-    chosen = st.select_slider(label, options, key=key)
-    keep(name, chosen, str(default))
-    return int(chosen)
 
 
 def layer_of(view: View) -> int:

@@ -7,8 +7,8 @@ from pages.figures.charts import HUES
 from pages.figures.why import curves
 from pages.figures.why_axes import Side
 from pages.ui.asking import ask_once
-from pages.ui.url import choose
-from pages.ui.why import SEED, Desk, Finding, Question, measure_again, milliseconds, step_through
+from pages.ui.url import choose, step_through
+from pages.ui.why import SEED, Desk, Finding, Question, measure_again, milliseconds
 from transformer_core.analysis.why.cost import LENGTHS, WIDTHS, Cost, time_attention
 
 FIXED = {"length": (32, 64, 128, 256), "width": (32, 128, 512)}

@@ -8,8 +8,8 @@ from pages.figures.why import bars, curves
 from pages.figures.why_axes import Side
 from pages.ui.asking import ask
 from pages.ui.language import language, t
-from pages.ui.url import choose
-from pages.ui.why import SEED, Desk, Finding, Question, percent, step_through
+from pages.ui.url import choose, step_through
+from pages.ui.why import SEED, Desk, Finding, Question, percent
 from pages.ui.why_trials import trial, trial_numbers
 from transformer_core.analysis.why.gates import OwnGates, gates, own_gates, train_activations
 

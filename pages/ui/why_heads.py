@@ -12,8 +12,8 @@ from pages.figures.why_matrices import Square
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.language import t
 from pages.ui.numbers import significant
-from pages.ui.url import choose
-from pages.ui.why import SEED, Desk, Finding, Question, layer_of, measure_again, milliseconds, step_through
+from pages.ui.url import choose, step_through
+from pages.ui.why import SEED, Desk, Finding, Question, layer_of, measure_again, milliseconds
 from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, heads_of_layer
 
 LENGTHS = (16, 32, 64, 128, 256)

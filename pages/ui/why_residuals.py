@@ -12,8 +12,8 @@ from pages.figures.why_axes import Side
 from pages.ui.asking import ask_once
 from pages.ui.navigation import page_path
 from pages.ui.numbers import significant
-from pages.ui.url import choose
-from pages.ui.why import SEED, Desk, Finding, Question, step_through
+from pages.ui.url import choose, step_through
+from pages.ui.why import SEED, Desk, Finding, Question
 from transformer_core.analysis.why.residuals import DEPTHS, WIDTH, Reach, reach_by_depth
 
 NORMS = ("pre", "post", "none")

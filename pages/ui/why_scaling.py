@@ -11,8 +11,8 @@ from pages.figures.why_axes import Side
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.language import t
 from pages.ui.numbers import significant
-from pages.ui.url import choose
-from pages.ui.why import SEED, Desk, Finding, Question, step_through
+from pages.ui.url import choose, step_through
+from pages.ui.why import SEED, Desk, Finding, Question
 from transformer_core.analysis.why.scaling import WIDTHS, OwnSpread, Spread, spread_by_width, spread_of_own_heads
 
 HUES = (ROLES["key"], ROLES["query"])

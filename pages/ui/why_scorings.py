@@ -7,7 +7,8 @@ from pages.figures.charts import HUES
 from pages.figures.why import curves
 from pages.figures.why_axes import Side
 from pages.ui.asking import ask_once
-from pages.ui.why import SEED, Desk, Finding, Question, measure_again, milliseconds, step_through
+from pages.ui.url import step_through
+from pages.ui.why import SEED, Desk, Finding, Question, measure_again, milliseconds
 from transformer_core.analysis.why.scorings import WIDTHS, ScoringTimes, spread_of_scorings, time_scorings
 
 LENGTHS = (16, 32, 64, 128)

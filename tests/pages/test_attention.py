@@ -40,16 +40,16 @@ def test_long_text_is_windowed_in_words() -> None:
     app = run("attention", text="good film " * 100)
     assert not app.exception
     assert words("en")["text.part_read"].format(count=202, most=128) in app.get("popover")[0].proto.popover.label
-    app.slider(key="start").set_value(40).run()
+    app.slider(key="start@attention").set_value(40).run()
     assert not app.exception
 
 
 def test_a_window_beyond_a_shortened_text_moves_back() -> None:
     app = run("attention", text="good film " * 100)
-    app.slider(key="start").set_value(70).run()
+    app.slider(key="start@attention").set_value(70).run()
     app.text_input(key="text@attention").set_value("good film " * 70).run()
     assert not app.exception
-    assert app.slider(key="start").value == app.slider(key="start").max
+    assert app.slider(key="start@attention").value == app.slider(key="start@attention").max
 
 
 def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None:

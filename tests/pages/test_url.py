@@ -49,3 +49,62 @@ def test_a_number_that_cannot_be_is_refused_in_words(asked: str) -> None:
 
 def test_a_switch_that_is_neither_on_nor_off_is_as_it_was() -> None:
     assert opened(scaled="perhaps").markdown[0].value == "16 0.5 True"
+
+
+def growing() -> None:
+    import streamlit as st
+
+    from pages.ui.url import choose, choose_from_list, slide, step_through
+
+    count = st.session_state.get("count", 5)
+    options = {str(place): f"word {place}" for place in range(count)}
+    token = choose_from_list("token", options, name="token")
+    way = choose("way", {"mask": "mask", "zero": "zero"}, name="way", default="mask")
+    place = slide("place", 0, count - 1, name="place", default=0)
+    few = step_through("few", (2, 4, 8), name="few", default=4)
+    st.markdown(f"{token} {way} {place} {few}")
+
+
+def grown(**query: str) -> AppTest:
+    app = AppTest.from_function(growing)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def test_a_choice_that_goes_with_the_text_falls_back_without_a_word() -> None:
+    app = grown(token="4", place="4", way="zero", few="8")
+    assert app.markdown[0].value == "4 zero 4 8"
+    app.session_state["count"] = 3
+    app.run()
+    assert app.markdown[0].value == "0 zero 2 8"
+    assert not app.toast
+    assert "token" not in app.query_params
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+def test_a_choice_that_the_browser_has_lost_is_no_link(missing: str | None) -> None:
+    app = grown()
+    app.session_state["way@"] = missing
+    assert app.run().markdown[0].value == "0 mask 0 4"
+    assert not app.toast
+
+
+@pytest.mark.parametrize(("name", "asked"), [("token", "5"), ("way", "None"), ("place", "5"), ("few", "3")])
+def test_what_a_link_asks_for_in_vain_is_said_once(name: str, asked: str) -> None:
+    app = grown(**{name: asked})
+    assert f"{name} = {asked}" in app.toast[0].value
+    assert app.markdown[0].value == "0 mask 0 4"
+    assert not app.run().toast
+    assert name not in app.query_params
+
+
+def test_every_control_begins_in_the_browser_with_what_the_server_holds() -> None:
+    app = grown(token="4", place="3", way="zero", few="8")
+    assert list(app.button_group[0].proto.default) == [1]
+    assert list(app.slider[0].proto.default) == [3.0]
+    assert app.selectbox[0].proto.default == 4
+    assert list(app.select_slider[0].proto.default) == [2.0]
+    app = opened(length="32", rate="0.25", scaled="off")
+    assert [list(slider.proto.default) for slider in app.slider] == [[32.0], [0.25]]
+    assert app.toggle[0].proto.default is False

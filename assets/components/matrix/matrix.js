@@ -121,14 +121,13 @@ class Matrix {
     this.heed(figure, fresh);
     const late = this.sent && this.sent.selected !== figure.selected && performance.now() - this.sent.at < 2000;
     if (fresh || (figure.selected !== before.selected && !late)) this.selected = figure.selected;
-    if (fresh || String(figure.cell) !== String(before.cell)) this.pinned = this.given(figure);
+    const told = ({ cell, cell_panel }) => String(cell && [cell_panel, ...cell]);
+    if (fresh || told(figure) !== told(before)) this.pinned = this.given(figure);
     if (fresh && figure.layout === "single") this.current = this.pinned;
   }
 
-  given({ cell, panels, selected }) {
-    if (!cell) return null;
-    const panel = panels.find(({ id }) => id === selected) ?? panels[0];
-    return { panel: panel.index, row: cell[0], col: cell[1] };
+  given({ cell, cell_panel }) {
+    return cell && { panel: cell_panel, row: cell[0], col: cell[1] };
   }
 
   // Lays out and draws everything. `remeasure` after fonts have come.

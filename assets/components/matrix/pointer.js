@@ -119,7 +119,8 @@ export const pointing = {
     this.say();
     this.refreshTable();
     this.told = (this.told ?? 0) + 1; // Streamlit hears only of what differs from the last state
-    this.send?.("choice", { selected, cell: pinned && [pinned.row, pinned.col], changed, told: this.told });
+    const cell = pinned && [pinned.row, pinned.col];
+    this.send?.("choice", { selected, cell, panel: pinned?.panel ?? 0, changed, told: this.told });
   },
 
   onWheel(event) {

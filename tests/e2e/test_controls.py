@@ -1,0 +1,94 @@
+"""A control and the number that it stands for never differ: not after a visit to the page's other parts, either."""
+
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.e2e.acting import visit
+from tests.e2e.serving import settle
+
+PAGES = (
+    "tokens",
+    "embeddings",
+    "positions",
+    "masks",
+    "attention",
+    "feed_forward",
+    "norm",
+    "why",
+    "encoder",
+    "translation",
+    "bert",
+    "gpt",
+    "before",
+)
+SHOWN = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-"] > [data-testid]')].map((widget) =>
+{
+  const all = (what) => [...widget.querySelectorAll(what)]
+  const read = {
+    stSlider: () => all('input').map((one) => one.ariaValueText ?? one.value),
+    stCheckbox: () => all('input').map((one) => one.checked ? 'on' : 'off'),
+    stTextInput: () => all('input').map((one) => one.value),
+    stTextArea: () => all('textarea').map((one) => one.value),
+    stSelectbox: () => all('input').map((one) => one.value),
+    stMultiSelect: () => [widget.innerText],
+    stButtonGroup: () => all('[aria-checked=true], [aria-pressed=true]').map((one) => one.innerText),
+  }[widget.dataset.testid]
+  const key = [...widget.parentElement.classList].find((name) => name.startsWith('st-key-'))
+  return [key.slice(7), [widget.dataset.testid, ...(read ? read() : [])]]
+}).filter(([, read]) => read.length > 1))"""
+
+
+def shown(page: Page) -> dict[str, list[str]]:
+    """Return what every control on the page shows, by its key."""
+    return page.evaluate(SHOWN)
+
+
+def open_part(page: Page, name: str, place: int) -> None:
+    page.locator(f"[class*='st-key-{name}-']").get_by_role("radio").nth(place).click()
+    rest(page)
+
+
+def rest(page: Page) -> None:
+    page.wait_for_timeout(150)  # until the browser has sent what was done
+    settle(page)
+
+
+def move(page: Page) -> None:
+    """Move the first slider of a part away from where it begins."""
+    sliders = page.locator("[data-testid=stSlider] input")
+    if sliders.count():
+        sliders.first.press("ArrowRight")
+        rest(page)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_controls_show_the_same_after_a_visit_to_other_parts(page: Page, address: str, path: str) -> None:
+    name = "why" if path == "why" else f"{path}_part"
+    visit(page, address, path, text="a good film")
+    group = page.locator(f"[class*='st-key-{name}-']")
+    group.get_by_role("radio").first.wait_for()
+    count = group.get_by_role("radio").count()
+    before = []
+    for place in range(count):
+        open_part(page, name, place)
+        move(page)
+        before.append(shown(page))
+        check_link(page, before[-1], path)
+    for place, controls in enumerate(before):
+        open_part(page, name, place)
+        now = shown(page)
+        assert {key: now.get(key) for key in controls} == controls
+        check_link(page, now, path)
+
+
+def check_link(page: Page, controls: dict[str, list[str]], path: str) -> None:
+    """Hold sliders and switches against the link, which the server writes from what it computes with."""
+    link = {name: values[0] for name, values in parse_qs(urlparse(page.url).query).items()}
+    for key, (kind, value, *_) in controls.items():
+        name = key.removesuffix(f"-{path}")
+        if name in link and kind == "stCheckbox":
+            assert value == link[name], key
+        elif name in link and kind == "stSlider":
+            assert float(value.rstrip("%")) == pytest.approx(float(link[name]), abs=0.006), key
