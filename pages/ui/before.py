@@ -9,8 +9,8 @@ import numpy as np
 import streamlit as st
 
 from pages.ui.header import View
-from pages.ui.home import some_places
 from pages.ui.language import plain, t
+from pages.ui.token_choice import some_places
 from pages.ui.translation import shown_word
 from pages.ui.url import choose
 from transformer_core.analysis.before.gates import DIRECTIONS

@@ -3,6 +3,8 @@
 Read next: feed_forward.py.
 """
 
+import numpy as np
+
 from pages.ui.header import View
 from pages.ui.url import choose, choose_from_list
 
@@ -22,3 +24,13 @@ def choose_token(label: str, view: View, *, name: str) -> tuple[int, str]:
     called = [f"{place} · {token}" for place, token in enumerate(view.encoding.labels)]
     chosen = int(choose_from_list(label, {str(place): word for place, word in enumerate(called)}, name=name) or 0)
     return chosen, called[chosen]
+
+
+def some_places(change: np.ndarray) -> list[int]:
+    """Return up to four places to choose from, in the order of the text; the one that changes most is among them.
+
+    Shapes:
+        change: (pos,), not a number where nothing was hidden
+    """
+    order = [int(place) for place in np.argsort(-np.abs(change), kind="stable") if np.isfinite(change[place])]
+    return sorted({order[len(order) * part // 4] for part in range(4)}) if order else []

@@ -16,9 +16,9 @@ from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import MOST_CHARACTERS, View
-from pages.ui.home import some_places
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.token_choice import some_places
 from pages.ui.translation import choose_weights, over_word, show_sentences, shown_word, translated, weights_over
 from pages.ui.url import choose, choose_from_list, set_choice, write
 from transformer_core.analysis.translation.aligning import Agreement, agreement, cross_head, without_source
