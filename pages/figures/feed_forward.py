@@ -4,11 +4,13 @@ Arrays come from transformer_core.analysis.feed_forward.activations. Read next: 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, Chart, records
+from pages.figures.forms import Filled, form, named
 
 Words = Mapping[str, str]
 HUES_OF_ACTIVATIONS = {
@@ -32,21 +34,14 @@ def hues_of(names: Sequence[str], words: Words) -> tuple[alt.Scale, alt.Scale]:
     )
 
 
-def _curves(
-    x: np.ndarray, values: np.ndarray, names: Sequence[str], words: Words, *, y: alt.Y, legend: bool
-) -> alt.Chart:
+def _curves(name: str, names: Sequence[str], words: Words, reach: float, *, y: alt.Y, legend: bool) -> alt.Chart:
     hue, dash = hues_of(names, words)
-    data = records(
-        x=np.tile(x[::EVERY], len(names)).round(4),
-        y=values[:, ::EVERY].ravel().round(6),
-        activation=np.repeat([words[f"name_{name}"] for name in names], len(x[::EVERY])),
-    )
     shown = alt.Legend(orient="top", labelLimit=300, symbolStrokeWidth=3) if legend else None
     return (
-        alt.Chart(data)
+        named(name)
         .mark_line(strokeWidth=2.5, clip=True)
         .encode(
-            x=axis_of(x),
+            x=axis_of(reach),
             y=y,
             color=alt.Color("activation:N", scale=hue, title=None, legend=shown),
             strokeDash=alt.StrokeDash("activation:N", scale=dash, title=None, legend=shown),
@@ -55,22 +50,13 @@ def _curves(
     )
 
 
-def _domain(x: np.ndarray) -> alt.Scale:
-    return alt.Scale(domain=[float(x[0]), float(x[-1])], nice=False)
+def axis_of(reach: float, *, title: str | None = None) -> alt.X:
+    """Return the axis of pre-activations that all parts of the figure share, as far to the left as to the right."""
+    scale = alt.Scale(domain=[-reach, reach], nice=False)
+    return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(tickCount=9, labels=title is not None))
 
 
-def axis_of(x: np.ndarray, *, title: str | None = None) -> alt.X:
-    """Return the axis of pre-activations that all parts of the figure share."""
-    return alt.X("x:Q", title=title, scale=_domain(x), axis=alt.Axis(tickCount=9, labels=title is not None))
-
-
-def _dots(x: np.ndarray, values: np.ndarray, own: np.ndarray, words: Words, *, token: str) -> alt.Chart:
-    data = records(
-        neuron=np.arange(len(own)),
-        x=own.astype(float).round(4),
-        y=np.interp(own, x, values).round(4),
-        token=[token] * len(own),
-    )
+def _dots(words: Words, reach: float) -> alt.Chart:
     tooltip = [
         alt.Tooltip("token:N", title=words["token"]),
         alt.Tooltip("neuron:Q", title=words["neuron"]),
@@ -78,49 +64,35 @@ def _dots(x: np.ndarray, values: np.ndarray, own: np.ndarray, words: Words, *, t
         alt.Tooltip("y:Q", title=words["activation"]),
     ]
     return (
-        alt.Chart(data)
+        named("neurons")
         .mark_point(size=26, filled=True, color=TOKEN, opacity=0.4, clip=True)
-        .encode(x=axis_of(x), y="y:Q", tooltip=tooltip)
+        .encode(x=axis_of(reach), y="y:Q", tooltip=tooltip)
     )
 
 
-def histogram(
-    x: np.ndarray, edges: np.ndarray, counts: np.ndarray, token_counts: np.ndarray, words: Words, *, token: str
-) -> Chart:
+def _histogram(words: Words, reach: float) -> Chart:
     """Draw the share of pre-activations in each bin: of the whole sentence as bars, of one token as a stepped line."""
-    groups = (words["whole_sentence"], words["one_token"].format(token=token))
-    hue = alt.Scale(domain=list(groups), range=[ALL, TOKEN])
-    base = {
-        "low": np.tile(edges[:-1], 2).round(4),
-        "high": np.tile(edges[1:], 2).round(4),
-        "share": np.concatenate([100 * part / max(part.sum(), 1) for part in (counts, token_counts)]).round(4),
-        "count": np.concatenate([counts, token_counts]),
-        "of": np.repeat(groups, len(counts)),
-    }
-    middle = (base["low"] + base["high"]) / 2
-    data = records(**base, x=middle.round(4), zero=np.zeros(len(middle)))
-    color = alt.Color("of:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=400))
+    hue = alt.Scale(range=[ALL, TOKEN])
+    color = alt.Color("of:N", sort=None, scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=400))
     share = alt.Y("share:Q", title=words["share_axis"])
     tooltip = ["of:N", "low:Q", "high:Q", "count:Q", alt.Tooltip("share:Q", format=".2f")]
-    chart = alt.Chart(data).encode(y=share, color=color, tooltip=tooltip)
-    bars = (
-        chart.transform_filter(alt.datum.of == groups[0])
-        .mark_rect(opacity=0.75)
-        .encode(x=alt.X("low:Q", scale=_domain(x), title=words["axis_pre"]), x2="high:Q", y2="zero:Q")
-    )
+    chart = named("bins").encode(y=share, color=color, tooltip=tooltip)
+    low = axis_of(reach, title=words["axis_pre"])
+    low.shorthand, low.axis = "low:Q", alt.Undefined
+    bars = chart.transform_filter("!datum.one_token").mark_rect(opacity=0.75).encode(x=low, x2="high:Q", y2="zero:Q")
     steps = (
-        chart.transform_filter(alt.datum.of == groups[1])
+        chart.transform_filter("datum.one_token")
         .mark_line(interpolate="step", strokeWidth=2)
-        .encode(x=axis_of(x, title=words["axis_pre"]))
+        .encode(x=axis_of(reach, title=words["axis_pre"]))
     )
     return alt.layer(bars, steps)
 
 
-def _zero(x: np.ndarray, *, title: str | None = None) -> alt.Chart:
-    return alt.Chart(records(x=[0.0])).mark_rule(color=ALL, strokeDash=[3, 3]).encode(x=axis_of(x, title=title))
+def _zero(reach: float, *, title: str | None = None) -> alt.Chart:
+    return alt.Chart(records(x=[0.0])).mark_rule(color=ALL, strokeDash=[3, 3]).encode(x=axis_of(reach, title=title))
 
 
-def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Chart:
+def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
     """Draw values, derivatives and the sentence's pre-activations, one under the other on one axis.
 
     Args:
@@ -129,31 +101,78 @@ def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, to
         used: the activation that the model has; the token's neurons lie on its curve.
         token: the chosen one.
     """
-    names = [str(name) for name in found["names"]]
-    x, values = found["x"], found["values"]
-    zero = _zero(x)
-    dots = _dots(x, values[names.index(used)], found["token_values"], words, token=token)
+    names = tuple(str(name) for name in found["names"])
+    x, values, own = found["x"], found["values"], found["token_values"]
+    neurons = records(
+        neuron=np.arange(len(own)),
+        x=own.astype(float).round(4),
+        y=np.interp(own, x, values[names.index(used)]).round(4),
+        token=[token] * len(own),
+    )
+    rows = {
+        "values": _rows_of_curves(x, values, names, words),
+        "slopes": _rows_of_curves(x, found["slopes"], names, words),
+        "neurons": neurons,
+        "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
+    }
+    said = ("value_axis", "slope_axis", "axis_pre", "share_axis", "token", "neuron", "pre_activation", "activation")
+    kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
+    return Filled(_all_curves(kept, names, float(x[-1])), rows)
+
+
+def _rows_of_curves(x: np.ndarray, values: np.ndarray, names: Sequence[str], words: Words) -> Any:
+    return records(
+        x=np.tile(x[::EVERY], len(names)).round(4),
+        y=values[:, ::EVERY].ravel().round(6),
+        activation=np.repeat([words[f"name_{name}"] for name in names], len(x[::EVERY])),
+    )
+
+
+def _bins(edges: np.ndarray, counts: np.ndarray, token_counts: np.ndarray, words: Words, *, token: str) -> Any:
+    """Return the share of pre-activations in each bin: of the whole sentence, then of one token."""
+    low, high = np.tile(edges[:-1], 2).round(4), np.tile(edges[1:], 2).round(4)
+    both = (counts, token_counts)
+    return records(
+        low=low,
+        high=high,
+        share=np.concatenate([100 * part / max(part.sum(), 1) for part in both]).round(4),
+        count=np.concatenate(both),
+        of=np.repeat((words["whole_sentence"], words["one_token"].format(token=token)), len(counts)),
+        one_token=np.repeat((False, True), len(counts)),
+        x=((low + high) / 2).round(4),
+        zero=np.zeros(len(low)),
+    )
+
+
+@form
+def _all_curves(said: tuple[tuple[str, str], ...], names: tuple[str, ...], reach: float) -> Chart:
+    words = dict(said)
+    zero = _zero(reach)
     above = alt.Y("y:Q", title=words["value_axis"], scale=alt.Scale(domain=FRAME, nice=False))
     slope = alt.Y("y:Q", title=words["slope_axis"], axis=alt.Axis(tickCount=4))
-    top = alt.layer(zero, _curves(x, values, names, words, y=above, legend=True), dots)
-    slopes = alt.layer(zero, _curves(x, found["slopes"], names, words, y=slope, legend=False))
-    bottom = _zero(x, title=words["axis_pre"])
-    below = alt.layer(bottom, histogram(x, found["edges"], found["counts"], found["token_counts"], words, token=token))
+    top = alt.layer(zero, _curves("values", names, words, reach, y=above, legend=True), _dots(words, reach))
+    slopes = alt.layer(zero, _curves("slopes", names, words, reach, y=slope, legend=False))
+    below = alt.layer(_zero(reach, title=words["axis_pre"]), _histogram(words, reach))
     heights = {250: top, 110: slopes, 140: below}
     parts = [part.properties(width="container", height=height) for height, part in heights.items()]
     return alt.vconcat(*parts, spacing=6).resolve_scale(color="independent", strokeDash="independent")
 
 
-def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Chart:
+def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Filled:
     """Draw |exact GELU - tanh GELU| over the axis."""
-    data = records(x=x[::EVERY].round(4), y=apart[::EVERY])
+    rows = {"apart": records(x=x[::EVERY].round(4), y=apart[::EVERY])}
+    return Filled(_difference(float(x[-1]), words["axis_pre"], words["difference_axis"]), rows)
+
+
+@form
+def _difference(reach: float, across: str, up: str) -> Chart:
     return (
-        alt.Chart(data)
+        named("apart")
         .mark_area(line={"color": HUES["value"]}, color=HUES["value"], opacity=0.35)
         .encode(
-            x=axis_of(x, title=words["axis_pre"]),
-            y=alt.Y("y:Q", title=words["difference_axis"], axis=alt.Axis(format=".1e", tickCount=4)),
+            x=axis_of(reach, title=across),
+            y=alt.Y("y:Q", title=up, axis=alt.Axis(format=".1e", tickCount=4)),
             tooltip=["x:Q", alt.Tooltip("y:Q", format=".3e")],
         )
-        .properties(width="container", height=180)
+        .properties(height=180)
     )

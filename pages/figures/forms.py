@@ -37,9 +37,11 @@ class Filled:
         Args:
             validate: check the whole against the schema.
         """
-        datasets = {name: list(data["values"]) for name, data in self.rows.items()}
-        height = {} if self.height is None else {"height": self.height}
-        whole = {**json.loads(self.form), **height, "datasets": datasets}
+        whole = json.loads(self.form)
+        rows = {name: list(data["values"]) for name, data in self.rows.items()}
+        whole["datasets"] = rows | whole.get("datasets", {})  # the form's own are those that nothing changes
+        if self.height is not None:
+            whole["height"] = self.height
         return alt.Chart.from_dict(whole).to_dict() if validate else whole
 
 

@@ -42,8 +42,8 @@ def _bars(field: str, hue: str, count: int, *, y: str, title: str | None = None)
 
 
 def _levels(field: str) -> alt.Chart:
-    drawn = named("levels").mark_rule(strokeDash=[5, 4], strokeWidth=2)
-    return drawn.encode(y=f"{field}:Q", color=alt.Color("hue:N", scale=None))
+    hue = alt.condition("datum.deviations == 0", alt.value(HUES["key"]), alt.value(HUES["weights"]))
+    return named("levels").mark_rule(strokeDash=[5, 4], strokeWidth=2).encode(y=f"{field}:Q", color=hue)
 
 
 def _marks(field: str, hue: str, count: int) -> alt.Chart:
@@ -73,7 +73,6 @@ def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
     levels = records(
         value=[mean, mean + deviation, mean - deviation],
         deviations=[0.0, 1.0, -1.0],
-        hue=[HUES["key"], HUES["weights"], HUES["weights"]],
         title=[title] * 3,
     )
     rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}

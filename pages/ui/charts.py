@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.figures.charts import Shown, specification
+from pages.figures.forms import Filled
 from pages.ui.asking import Answer
 from pages.ui.exports import export_chart
 
@@ -15,11 +16,15 @@ from pages.ui.exports import export_chart
 def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str) -> None:
     """Show a chart and, below it, its files.
 
+    Streamlit offers the first of a chart's tables as its data; where there are several, none passes for the whole.
+
     Args:
         answer: what it was drawn from.
         key: unique on the page.
         stem: of the files' names.
         label: what it shows, for those who cannot see it.
     """
-    st.vega_lite_chart(spec=specification(chart), width="stretch", key=key, alt=label)
+    several = isinstance(chart, Filled) and len(chart.rows) > 1
+    place = st.container(key=f"{key}_of_several_tables") if several else st  # the entry script's style knows the name
+    place.vega_lite_chart(spec=specification(chart), width="stretch", key=key, alt=label)
     export_chart(chart, answer, key=key, stem=stem)

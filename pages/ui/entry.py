@@ -20,6 +20,7 @@ style = f"""
 .stMainBlockContainer > .stVerticalBlock > .stElementContainer:first-child {{ position: absolute; }}  /* this style */
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}
 [data-testid="stToastContainer"] {{ inset: auto 1rem 1rem auto; }}
+[class*="of_several_tables"] [data-testid="stElementToolbarButton"]:has([aria-label^="Show data"]) {{ display: none; }}
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
 [data-testid="stElementContainer"] {{ opacity: 1 !important; transition: none !important; }}

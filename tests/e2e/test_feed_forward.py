@@ -46,7 +46,7 @@ def test_the_table_of_several_axes_has_numbers_and_nothing_else_passes_for_it(
     assert shares["count"].head(len(found.counts)).tolist() == found.counts.tolist()
     curves = table.dropna(subset="activation")
     assert (curves.loc[curves["activation"] == "ReLU"].groupby("part")["y"].min() == 0).all()
-    assert set(table["part"]) == set(curves["part"]) | set(shares["part"])
+    assert set(table["part"]) == set(curves["part"]) | set(shares["part"]) | set(own["part"])
 
 
 def test_the_coin_is_tossed_again_and_its_link_is_followed(page: Page, address: str) -> None:

@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import Filled, rows_of, to_svg
+from pages.figures.feed_forward import curves_chart, difference_chart
 from pages.figures.norm import scaled_chart, variants_chart, vector_chart
 from pages.ui.language import words
 
-WIDTH = 12
-NORM = {name.removeprefix("norm."): said for name, said in words("en").items() if name.startswith("norm.")}
+WIDTH, BINS = 12, 40
+REACH = 4.0
+
+
+def words_of(page: str) -> dict[str, str]:
+    """Return a page's words, as its figures get them."""
+    return {name.removeprefix(f"{page}."): said for name, said in words("en").items() if name.startswith(f"{page}.")}
+
+
+NORM, FEED_FORWARD = words_of("norm"), words_of("feed_forward")
 
 
 def vector(seed: int) -> dict[str, np.ndarray]:
@@ -18,13 +27,33 @@ def vector(seed: int) -> dict[str, np.ndarray]:
     return found | {"mean": found["x"].mean(), "variance": found["x"].var()}
 
 
+def activations(seed: int) -> dict[str, np.ndarray]:
+    """Return two activations and numbers at random on their axis."""
+    draw = np.random.default_rng(seed)
+    x = np.linspace(-REACH, REACH, 801)
+    curves = np.stack([x.clip(min=0), x / (1 + np.exp(-x))])
+    counts, token_counts = draw.integers(1, 9, size=(2, BINS))
+    return {
+        "names": np.array(["relu", "silu"]),
+        "x": x,
+        "values": curves,
+        "slopes": np.gradient(curves, x, axis=1),
+        "edges": np.linspace(-REACH, REACH, BINS + 1),
+        "counts": counts,
+        "token_counts": token_counts,
+        "token_values": draw.uniform(-3, 3, size=WIDTH),
+    }
+
+
 def charts(seed: int) -> dict[str, Filled]:
     """Return every chart, of numbers drawn with this seed."""
-    found = vector(seed)
+    found, active = vector(seed), activations(seed)
     return {
         "vector": vector_chart(found, NORM),
         "variants": variants_chart(found["after"], found["x"], NORM),
         "scaled": scaled_chart(found["after"], found["x"], NORM),
+        "curves": curves_chart(active, FEED_FORWARD, used="relu", token=f"{seed} · good"),
+        "difference": difference_chart(active["x"], np.random.default_rng(seed).normal(size=801), FEED_FORWARD),
     }
 
 
@@ -42,3 +71,13 @@ def test_a_normalised_vector_is_drawn_with_its_numbers() -> None:
     for name in ("x", "standard", "gain", "bias", "after"):
         assert [row[name] for row in rows] == found[name].tolist()
     assert f"{found['mean']:.3f}" in to_svg(chart)
+
+
+def test_pre_activations_lie_on_the_curve_of_the_model_and_are_counted() -> None:
+    found = activations(3)
+    rows = rows_of(curves_chart(found, FEED_FORWARD, used="relu", token="3 · good"))
+    own = [row for row in rows if "neuron" in row]
+    np.testing.assert_allclose([row["x"] for row in own], found["token_values"], atol=1e-4)
+    np.testing.assert_allclose([row["y"] for row in own], found["token_values"].clip(min=0), atol=1e-2)
+    counted = [row["count"] for row in rows if "share" in row]
+    assert counted == [*found["counts"].tolist(), *found["token_counts"].tolist()]
