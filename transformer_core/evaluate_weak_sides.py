@@ -26,7 +26,7 @@ from transformer_core.training.data import Example, read_labelled
 SHORT = 12  # words, at most
 UNKNOWN = 0.1  # of a text's own tokens, at least
 FEWEST = 30  # texts that a share is told of
-MOST_FOR_USUAL = 2_000
+MOST_FOR_USUAL = 1_000
 ENCODED_AT_ONCE, READ_AT_ONCE = 512, 32
 SIGNS = {
     "negation": re.compile(
@@ -91,7 +91,7 @@ def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str)
     """Measure how strange texts usually are to a model; None where none of them can be measured.
 
     Args:
-        texts: of which the first 2,000 are read.
+        texts: of which the first 1,000 are read.
         data, unit: as of Slice.
     """
     found = [

@@ -12,6 +12,7 @@ from pages.ui.language import LANGUAGES, language, plain, t
 from pages.ui.last_text import read_or_last, show_line
 from pages.ui.model_choice import choose_model, other_kind
 from pages.ui.models import open_bundle
+from pages.ui.outside import outside_note
 from pages.ui.url import choose, slide, write
 from transformer_core.checkpoints import Bundle, BundleError
 from transformer_core.text import Encoding
@@ -70,7 +71,9 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = No
     with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
         window = _window(bundle, encoding)
         length = None if window is not encoding else t("text.tokens", count=len(encoding))
-        show_line(instead, length, _unknown(window), other_kind(model), pale=instead is not None)
+        show_line(
+            instead, length, outside_note(bundle, window), _unknown(window), other_kind(model), pale=instead is not None
+        )
     return View(bundle, window)
 
 

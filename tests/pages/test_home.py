@@ -16,6 +16,7 @@ from pages.ui.models import open_bundle
 from pages.ui.navigation import page_path
 from tests.pages.running import note, run, told
 from transformer_core.analysis.counter_examples import counter_examples
+from transformer_core.analysis.strangeness import strangeness
 from transformer_core.analysis.word_worth import WordWorth, word_worth
 
 NAMED = (["box"], ["pill"], ["caption"])
@@ -217,3 +218,28 @@ def test_what_is_known_of_such_texts_stands_near_the_verdict(language: str) -> N
         assert f"n = {row.texts:,}" in said
     assert narrow.data in said
     assert "n = " not in told(run(lang=language, model="gpt"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("model", "text"), [("translation-en-fr", DEFAULT_TEXT), ("gpt", "Le film \u00e9tait vraiment magnifique et long")]
+)
+def test_text_outside_what_a_model_learned_gets_a_measured_note(language: str, model: str, text: str) -> None:
+    bundle = open_bundle(model)
+    found = strangeness(bundle=bundle, text=text, n_tokens=96)
+    usual = max(bundle.measured.usual, key=lambda usual: usual.high)
+    said = words(language)[f"outside.{found.measure}"].format(
+        value=f"{found.value:.1f}",
+        median=f"{usual.median:.1f}",
+        high=f"{usual.high:.1f}",
+        unit=words(language)[f"unit.{usual.unit}"],
+        data=usual.data,
+    )
+    assert said in line(run(lang=language, model=model, text=text))
+    known = "A man in a red shirt is riding a horse."
+    assert words(language)[f"outside.{found.measure}"][:6] not in line(run(lang=language, model=model, text=known))
+
+
+def line(app: AppTest) -> str:
+    """Return the line of notes under the text."""
+    return "\n".join(element.proto.body for element in app.get("html") if "text-line" in element.proto.body)
