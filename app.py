@@ -7,6 +7,7 @@ import streamlit as st
 from pages.ui.errors import show_error
 from pages.ui.film import film_routes
 from pages.ui.server import lifespan
+from pages.ui.underway import underway_routes
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
-app = st.App(ENTRY, lifespan=lifespan, routes=film_routes(), on_script_error=show_error)
+app = st.App(ENTRY, lifespan=lifespan, routes=[*film_routes(), *underway_routes()], on_script_error=show_error)

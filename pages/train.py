@@ -5,6 +5,7 @@ Read next: compare.py.
 
 import streamlit as st
 
+from pages.ui.boxes import lazy_box
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import find_run, follow, followed, is_live
@@ -17,7 +18,7 @@ from pages.ui.train_panel import show_panel
 from pages.ui.train_results import show_results
 from pages.ui.train_runs import show_runs
 from pages.ui.train_try import show_try
-from pages.ui.url import remember
+from pages.ui.url import keep
 from transformer_core.training.runs.store import RunStore
 
 
@@ -48,13 +49,13 @@ def show_beginning(gone: str | None) -> None:
 
 run = followed()
 store = find_run(run) if run else None
-remember("run", store.id if store else None)
+keep("run", store.id if store else "", "")
 if store is None:
     show_beginning(run)
 else:
     show_run(store)
-runs = st.expander(t("train.runs"), icon=":material/history:", key="runs_open", bind="query-params")
-if runs.open:
+runs = lazy_box(t("train.runs"), icon=":material/history:", key="runs_open")
+if runs is not None:
     with runs:
         show_runs(store.id if store else None)
 with st.expander(t("train.why"), icon=":material/school:"):

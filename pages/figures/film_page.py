@@ -45,6 +45,7 @@ WORDS = (
         "scrubber",
         "keys",
         "place",
+        "place_two",
         "no_frames",
         "waiting",
         "play",
@@ -77,8 +78,10 @@ def film_data(
     runs: Sequence[tuple[str, str]],
     words: Mapping[str, str],
     *,
+    learned: Sequence[str] = (),
     probe: str = "",
     frame: int | None = None,
+    step: int | None = None,
     method: Literal["tsne", "pca"] = "tsne",
     language: str = "en",
     base: str = "./",
@@ -88,8 +91,10 @@ def film_data(
     Args:
         runs: id and name of one run, or of two that are compared.
         words: all of WORDS and MATRIX_WORDS, in the reader's language.
+        learned: what each run learns from, in the reader's language.
         probe: the text that is followed, "" for none.
-        frame: number of the first run's frame to begin with; None for the newest.
+        frame: number of the first run's frame to begin with, from 0; None for the newest.
+        step: at which to begin where the first of two runs has no frame; else None.
         method: of the map.
         language: of the reader.
         base: where "film/ID" is served, relative to the page.
@@ -102,10 +107,12 @@ def film_data(
     missing = sorted({*WORDS, *MATRIX_WORDS} - words.keys())
     if missing:
         raise ValueError(f"words lacks {', '.join(missing)}")
+    told = zip(runs, [*learned, "", ""], "ab", strict=False)
     return {
-        "runs": [{"id": run, "name": name, "role": role} for (run, name), role in zip(runs, "ab", strict=False)],
+        "runs": [{"id": run, "name": name, "learned": what, "role": role} for (run, name), what, role in told],
         "probe": probe,
         "frame": frame,
+        "step": step,
         "method": method,
         "words": {name: words[name] for name in (*WORDS, *MATRIX_WORDS)},
         "language": language,
@@ -119,6 +126,7 @@ def to_html(
     words: Mapping[str, str],
     *,
     title: str,
+    learned: Sequence[str] = (),
     probes: Sequence[FilmProbe | None] = (),
     language: str = "en",
 ) -> str:
@@ -128,12 +136,13 @@ def to_html(
         films: finished runs, one or two that are compared.
         words: all of WORDS and MATRIX_WORDS.
         title: the page's.
+        learned: what each run learns from, in words.
         probes: the same text in each run.
         language: of the page.
     """
     texts = [probe.text for probe in probes if probe is not None]
     runs = [(film.run.id, film.run.name) for film in films]
-    data = film_data(runs, words, probe=texts[0] if texts else "", language=language)
+    data = film_data(runs, words, learned=learned, probe=texts[0] if texts else "", language=language)
     data["films"] = [_as_text(film_bytes(film)) for film in films]
     packed = ["" if probe is None else _as_text(probe_bytes(probe)) for probe in probes]
     data["probes"] = packed + [""] * (len(films) - len(packed))

@@ -14,17 +14,18 @@ from pages.ui.url import current, keep, widget_key
 OPEN, CLOSED = "true", "false"
 
 
-def lazy_box(label: str, *, icon: str, key: str) -> DeltaGenerator | None:
-    """Show a box that is closed at first and whose state is in the URL; None while it is closed.
+def lazy_box(label: str, *, icon: str, key: str, opened: bool = False) -> DeltaGenerator | None:
+    """Show a box whose state is in the URL; None while it is closed.
 
     Args:
         key: names the state in the URL; boxes of one name on several pages are open or closed together.
+        opened: whether it is open at first.
     """
-    widget = widget_key(key)
-    if widget not in st.session_state:
-        st.session_state[widget] = current(key) == OPEN
+    widget, usual = widget_key(key), OPEN if opened else CLOSED
+    was = st.session_state.get(widget, (current(key) or usual) == OPEN)
+    st.session_state[widget] = was  # to Streamlit, a box with other words on it is another one
     box = st.expander(label, icon=icon, key=widget, on_change="rerun")
-    keep(key, OPEN if box.open else CLOSED, CLOSED)
+    keep(key, OPEN if box.open else CLOSED, usual)
     return box if box.open else None
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.language import plain, t
-from pages.ui.runs import LIVE, shelf
+from pages.ui.runs import LIVE, learned_words, shelf
 from pages.ui.train_controls import label_of, value_word
 from pages.ui.url import current, forget, keep, widget_key
 from transformer_core.training.runs.settings import differences
@@ -20,6 +20,7 @@ from transformer_core.training.runs.store import RunStore
 
 SHARES = ("held_out_accuracy", "train_accuracy")
 MEASURES = (*SHARES, "held_out_loss", "train_loss")
+TOLD_OF_DATA = {"source", "labels", "given"}
 LESS_IS_BETTER = ("held_out_loss", "train_loss", "seconds")
 
 
@@ -83,10 +84,14 @@ def show_differences(first: RunStore, second: RunStore) -> None:
     rows = [
         [plain(label_of(name)), *(f"**{plain(value_word(name, value))}**" for value in values)]
         for name, values in found.items()
+        if name not in TOLD_OF_DATA
     ]
+    if TOLD_OF_DATA & found.keys():
+        told = (learned_words(run.spec.data) for run in (first, second))
+        rows.insert(0, [plain(label_of("source")), *(f"**{plain(words)}**" for words in told)])
     st.markdown(_table((t("compare.setting"), "A", "B"), rows))
-    if len(found) > 1:
-        st.caption(t("compare.many", count=len(found)))
+    if len(rows) > 1:
+        st.caption(t("compare.many", count=len(rows)))
 
 
 def _measures(store: RunStore) -> dict[str, float]:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.ui.language import ASSETS, language
 from pages.ui.navigation import ICONS, register, show_next
+from pages.ui.underway import show_underway
 from pages.ui.url import start_in
 
 st.set_page_config(page_icon=str(ASSETS / "icon.svg"), layout="wide")  # first, or a page's own icon is fetched
@@ -21,6 +22,7 @@ style = f"""
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}
 [data-testid="stToastContainer"] {{ inset: auto 1rem 1rem auto; }}
 [class*="of_several_tables"] [data-testid="stElementToolbarButton"]:has([aria-label^="Show data"]) {{ display: none; }}
+.st-key-underway {{ position: fixed; top: 13px; right: 1rem; z-index: 999992; width: auto; }}
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
 [data-testid="stElementContainer"] {{ opacity: 1 !important; transition: none !important; }}
@@ -44,5 +46,6 @@ st.html(
     unsafe_allow_javascript=True,
 )
 st.session_state.page = page.url_path
+show_underway(page.url_path)
 page.run()
 show_next(page.url_path or next(iter(ICONS)))

@@ -53,11 +53,13 @@ def show_film(
     runs: Sequence[tuple[str, str]],
     *,
     key: str,
+    learned: Sequence[str] = (),
     probe: str = "",
     frame: int | None = None,
+    step: int | None = None,
     method: Method = "tsne",
     turn: str = "",
-    on_view: Callable[[int | None, Method], None] | None = None,
+    on_view: Callable[[int | None, int | None, Method], None] | None = None,
 ) -> FilmAsk | None:
     """Show one run, or two side by side on one scrubber, and return what was asked for just now.
 
@@ -66,21 +68,24 @@ def show_film(
     Args:
         runs: id and name of one run, or of two.
         key: unique on the page and the same at every run of the script, or the component is mounted anew.
+        learned: what each run learns from, in words.
         probe: a text that is followed through the runs, "" for none.
-        frame: number of the first run's frame to stand at, None for the newest.
+        frame: number of the first run's frame to stand at, from 0; None for the newest.
+        step: to stand at where the first of two runs has no frame; else None.
         method: of the map to begin with.
         turn: whatever changes when a run that had ended is taken up again, which makes the component ask at once.
-        on_view: called with the frame (None for the newest) and the method once a person rests at another one, before
-            the page runs; for the URL.
+        on_view: called with frame, step and method once a person rests at another moment, before the page runs; for
+            the URL.
     """
 
     def viewed() -> None:
         view = _mapping(_mapping(st.session_state.get(key)).get("view"))
-        at, how = view.get("frame"), view.get("method")
+        at, between, how = (view.get(name) for name in ("frame", "step", "method"))
         if on_view and how in ("tsne", "pca"):
-            on_view(at if isinstance(at, int) else None, how)
+            on_view(at if isinstance(at, int) else None, between if isinstance(between, int) else None, how)
 
-    data = film_data(runs, film_words(), probe=probe, frame=frame, method=method, language=language())
+    told = {"learned": learned, "probe": probe, "frame": frame, "step": step, "method": method}
+    data = film_data(runs, film_words(), **told, language=language())
     data["turn"] = turn
     result = registered("film", *_ASSETS)(key=key, data=data, on_view_change=viewed, on_ask_change=lambda: None)
     return _asked(_mapping(result).get("ask"), [run for run, _ in runs])

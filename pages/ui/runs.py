@@ -13,6 +13,7 @@ from transformer_core.training.runs.folder import default_root
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.records import Status
 from transformer_core.training.runs.shelf import Shelf
+from transformer_core.training.runs.spec import DataSpec
 from transformer_core.training.runs.store import RunStore
 
 LIVE = ("queued", "starting", "running", "paused")
@@ -49,7 +50,7 @@ def find_run(run: str) -> RunStore | None:
 
 def follow(run: str | None, *, name: str = "run") -> None:
     """Let the page show a run from its newest frame, or with None the form; before anything of it is shown."""
-    forget(name, "frame")
+    forget(name, "frame", "step")
     if run is not None:
         keep(name, run, "")
 
@@ -57,6 +58,24 @@ def follow(run: str | None, *, name: str = "run") -> None:
 def followed(name: str = "run") -> str | None:
     """Return the id of the run that the page is asked to show."""
     return current(name) or None
+
+
+def learned_words(data: DataSpec) -> str:
+    """Return what a run learns from, in a line: "my.csv, 120 rows, food / travel"; not yet fit for Markdown."""
+    count = data.given.count if data.given else None
+    if data.source == "table":
+        rows = t("learned.rows", name=data.given.name, count=f"{count:,}") if data.given else t("option.source.table")
+        return t("learned.table", rows=rows, labels=" / ".join(data.labels))
+    if data.source in ("characters", "masked_words") and data.file is not None:
+        return t("learned.text") if count is None else t("learned.characters", count=f"{count:,}")
+    source, spoken = t(f"option.source.{data.source}"), t(f"option.language.{data.language}")
+    if data.source in ("characters", "masked_words"):
+        return t("learned.story", source=source, language=spoken)
+    if data.source == "reviews":
+        return t("learned.reviews", source=source, language=spoken, count=f"{data.examples:,}")
+    if data.source == "imdb":
+        return source if count is None else t("learned.imdb", source=source, count=f"{count:,}")
+    return t("learned.letters", source=source, symbols=data.symbols, length=data.length, count=f"{data.examples:,}")
 
 
 def in_words(seconds: float) -> str:

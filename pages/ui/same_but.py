@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
+from pages.ui.boxes import lazy_box
 from pages.ui.language import plain, section, t
 from pages.ui.runs import follow, is_live, launcher, shelf
 from pages.ui.train_controls import label_of, value_word
@@ -52,7 +53,8 @@ def same_but(store: RunStore, name: str, value: Any) -> RunStore:
     origin = began if began is not None and began.frame is not None else Origin(run=store.id)
     file = spec.data.file
     made = shelf().create(
-        replace(spec, name=called(store.spec, spec), origin=origin), data=None if file is None else store.folder / file
+        replace(spec, name=shelf().free_name(called(store.spec, store.spec, spec)), origin=origin),
+        data=None if file is None else store.folder / file,
     )
     launcher().start(made)
     return made
@@ -60,10 +62,8 @@ def same_but(store: RunStore, name: str, value: Any) -> RunStore:
 
 def offer_same_but(store: RunStore, *, expanded: bool) -> None:
     """Let a person change one thing of a run and foretell what that does; then start it as the other run."""
-    box = st.expander(
-        t("compare.same_but"), expanded, icon=":material/fork_right:", key="same_but_open", bind="query-params"
-    )
-    if box.open:
+    box = lazy_box(t("compare.same_but"), icon=":material/fork_right:", key="same_but_open", opened=expanded)
+    if box is not None:
         with box:
             _show_changes(store)
 

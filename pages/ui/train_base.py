@@ -19,6 +19,7 @@ from transformer_core.training.runs.settings import settings
 from transformer_core.training.runs.spec import Origin, RunSpec
 
 FORM = (*(one.name for one in ALL), "path", "passage")
+DATA = ("source", "path", "passage")
 BRANCH = re.compile(r"([a-z0-9]{1,32})(?:\.([0-9]{1,4}))?")
 
 
@@ -47,9 +48,16 @@ class Base:
         return self.origin is not None and self.origin.frame is not None
 
 
+def gave_data() -> bool:
+    """Tell whether a person gave data of their own: a file, a place or a text. Another preset must learn from them."""
+    text = current("passage")
+    given = {"table": st.session_state.get("table"), "imdb": current("path"), "characters": text, "masked_words": text}
+    return bool(given.get(current("source")))
+
+
 def begin_with(run: str, frame: int | None) -> None:
     """Fill the form with a run's settings, to go on from one of its frames or, with None, from fresh weights."""
-    forget(*FORM, "run", "frame")
+    forget(*FORM, "run", "frame", "step")
     keep("branch", run if frame is None else f"{run}.{frame}", "")
 
 
@@ -68,7 +76,7 @@ def choose_base() -> Base:
     names = {name: t(f"preset.{name}") for name in PRESETS}
     chosen = choose(t("train.preset"), names, name="preset", default="quick")
     if st.session_state.setdefault("form_of", chosen) != chosen:
-        forget(*FORM)
+        forget(*(set(FORM) - set(DATA) if gave_data() else FORM))
         st.session_state.form_of = chosen
     st.markdown(section("train", f"preset_{chosen}"))
     return Base(PRESETS[chosen])

@@ -5,17 +5,18 @@ Read next: train_form.py.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 
 from pages.ui.language import plain, section, t
-from pages.ui.train_base import Base
+from pages.ui.runs import learned_words
+from pages.ui.train_base import DATA, Base, gave_data
 from pages.ui.train_controls import ask
 from pages.ui.train_settings import LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, read_settings
-from pages.ui.url import held, keep, write_lines
+from pages.ui.url import forget, held, keep, write_lines
 from transformer_core.training.intake import (
     ENCODINGS,
     ROWS_FILE,
@@ -28,12 +29,18 @@ from transformer_core.training.intake import (
     write_rows,
 )
 from transformer_core.training.intake.bounds import MOST_BYTES
+from transformer_core.training.intake.cleaning import shown
 from transformer_core.training.runs.errors import words_of
+from transformer_core.training.runs.presets import fitted
+from transformer_core.training.runs.settings import settings
+from transformer_core.training.runs.spec import LABELS_OF_REVIEWS, Given, RunSpec, Source
+from transformer_core.training.splitting import distinct
 
 T = TypeVar("T")
 PASSAGE_FILE = "passage.txt"
 SHORTEST_PASSAGE = 200
 LONGEST_SHOWN = 160
+LONGEST_FILE_NAME = 40
 ROWS_SHOWN = 4
 
 
@@ -42,20 +49,31 @@ class Learned:
     """What the form says of the data.
 
     Args:
-        source: an entry of KIND_OF_SOURCE.
-        values: settings that follow from the data.
+        source: of the data.
+        labels: names of the classes.
         file: what the data is called in the run's folder, None where there is none.
+        given: what a person gave, None where the data are generated.
         data: that file's contents, or where they lie.
+        there: how many different examples there are, None where that is not bounded.
         name: tells these data from others.
         problem: in words, why they cannot be learned from; "" where they can.
     """
 
-    source: str
-    values: dict[str, Any] = field(default_factory=dict)
+    source: Source
+    labels: tuple[str, ...] = LABELS_OF_REVIEWS
     file: str | None = None
+    given: Given | None = None
     data: bytes | Path | None = None
+    there: int | None = None
     name: str = ""
     problem: str = ""
+
+    def of(self, base: Base) -> RunSpec:
+        """Return the spec of a form with these data in which nothing else was changed."""
+        if base.origin is not None and self.source == base.spec.data.source:
+            return base.spec
+        spec = fitted(base.spec, self.source, there=self.there)
+        return replace(spec, data=replace(spec.data, labels=self.labels, file=self.file, given=self.given))
 
 
 def _once(name: str, make: Callable[[], T]) -> T:
@@ -99,7 +117,7 @@ def _choose_columns(seen: Preview, detected: str, key: str) -> tuple[str, str]:
     return text, label
 
 
-def _table(source: str, _: Base) -> Learned:
+def _table(source: Source, _: Base) -> Learned:
     """Let a person bring a file and choose its columns."""
     st.caption(section("train", "data_table"))
     given = st.file_uploader(
@@ -121,8 +139,9 @@ def _table(source: str, _: Base) -> Learned:
         t("data.read", rows=f"{len(table):,}", encoding=seen.encoding, classes=len(table.label_names), names=counts)
     )
     _show_broken(table.broken)
-    rows = _once(f"rows {name}", lambda: write_rows(table))
-    return Learned(source, {"labels": table.label_names}, ROWS_FILE, rows, name)
+    rows, there = _once(f"rows {name}", lambda: (write_rows(table), len(distinct(table))))
+    given_as = Given(name=shown(given.name, LONGEST_FILE_NAME) or "table", count=len(table))
+    return Learned(source, table.label_names, ROWS_FILE, given_as, rows, there, name)
 
 
 def may_read(path: Path) -> bool:
@@ -137,7 +156,7 @@ def may_read(path: Path) -> bool:
     return st.context.ip_address is None
 
 
-def _imdb(source: str, base: Base) -> Learned:
+def _imdb(source: Source, base: Base) -> Learned:
     """Let a person say where the reviews lie; as many are read as the run asks for, the training part's first."""
     st.caption(section("train", "data_imdb"))
     key, path = held("path", "", str, "")
@@ -148,7 +167,7 @@ def _imdb(source: str, base: Base) -> Learned:
     place = Path(path.strip()).expanduser()
     if not may_read(place):
         return Learned(source, problem=t("data.not_here"))
-    asked = read_settings(source, base.usual)
+    asked = read_settings(source, settings(fitted(base.spec, source)))
     most = asked["examples"] + asked["held_out"]
     name = f"rows {most} {asked['seed']} {path}"
 
@@ -160,10 +179,12 @@ def _imdb(source: str, base: Base) -> Learned:
     with st.spinner(t("data.reading")):
         data, count = _once(name, rows)
     st.caption(t("data.reviews", count=f"{count:,}"))
-    return Learned(source, {"labels": ("negative", "positive")}, ROWS_FILE, data, name)
+    return Learned(
+        source, LABELS_OF_REVIEWS, ROWS_FILE, Given(name=shown(place.name, 40), count=count), data, count, name
+    )
 
 
-def _passage(source: str, _: Base) -> Learned:
+def _passage(source: Source, _: Base) -> Learned:
     """Let a person paste a text; where there is none, the one that comes with the app is learned from."""
     hint = section("train", "data_passage")
     text = write_lines(t("data.passage"), name="passage", default="", height=100, placeholder=hint)
@@ -172,10 +193,11 @@ def _passage(source: str, _: Base) -> Learned:
     clean = clean_text(text, SHORTEST_PASSAGE, LARGEST_PASSAGE)
     if clean.n_cut:
         st.caption(t("data.cut", count=f"{clean.n_cut:,}"))
-    return Learned(source, {}, PASSAGE_FILE, clean.text.encode(), text)
+    given = Given(name="", count=len(clean.text))
+    return Learned(source, LABELS_OF_REVIEWS, PASSAGE_FILE, given, clean.text.encode(), name=text)
 
 
-ASK: dict[str, Callable[[str, Base], Learned]] = {
+ASK: dict[str, Callable[[Source, Base], Learned]] = {
     "table": _table,
     "imdb": _imdb,
     "characters": _passage,
@@ -193,9 +215,15 @@ def choose_data(base: Base) -> Learned:
         for one in apply((LANGUAGE,), source):
             ask(one, usual[one.name], disabled=base.has_weights)
     if base.origin is not None and source == usual["source"]:
+        kept = base.spec.data
         if base.data is not None:
-            st.caption(t("data.kept"))
-        return Learned(source, {"labels": usual["labels"]}, base.spec.data.file, base.data, base.origin.run)
+            st.caption(t("data.kept", learned=plain(learned_words(kept))))
+        there = kept.given.count if kept.given and source == "table" else None
+        return Learned(source, kept.labels, kept.file, kept.given, base.data, there, base.origin.run)
+    if source != usual["source"] and gave_data():
+        note, back = st.columns([3, 2], vertical_alignment="center")
+        note.caption(t("data.instead"))
+        back.button(t("data.preset_own"), icon=":material/undo:", type="tertiary", on_click=forget, args=DATA)
     if source not in ASK:
         return Learned(source)
     try:

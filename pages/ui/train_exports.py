@@ -15,7 +15,7 @@ from pages.figures.film_stills import curves_csv
 from pages.ui.film import film_words
 from pages.ui.film_reading import reading
 from pages.ui.language import language, strings, t, words
-from pages.ui.runs import shelf
+from pages.ui.runs import learned_words, shelf
 from pages.ui.train_film import method_chosen
 from transformer_core.training.runs.folder import BUNDLE
 from transformer_core.training.runs.script import repeat_script
@@ -46,13 +46,14 @@ def files_of(store: RunStore) -> list[File]:
     said, plain = strings("film"), {key.removeprefix("film."): word for key, word in words("en").items()}
     page_words, tongue, method = film_words(), language(), method_chosen()
     theme = st.context.theme.type or "light"
+    name, learned = store.spec.name, learned_words(store.spec.data)
 
     def gif() -> bytes:
         film = reading(store.id).film()
         return embedding_gif(film, said, method=method, theme=theme, plain_words=plain)
 
     def html() -> str:
-        return to_html([reading(store.id).film()], page_words, title=store.spec.name, language=tongue)
+        return to_html([reading(store.id).film()], page_words, title=name, learned=[learned], language=tongue)
 
     def csv() -> bytes:
         return curves_csv(reading(store.id).film()).encode("utf-8-sig")

@@ -12,7 +12,7 @@ from pages.ui.language import section, t
 from pages.ui.model_choice import prefer_model
 from pages.ui.models import READERS, name_of_moment
 from pages.ui.navigation import open_page
-from pages.ui.runs import is_live
+from pages.ui.runs import is_live, learned_words
 from pages.ui.train_base import begin_with
 from pages.ui.url import current, keep, set_choice
 from transformer_core.training.runs.store import RunStore
@@ -20,9 +20,9 @@ from transformer_core.training.runs.store import RunStore
 METHODS: Sequence[Method] = ("tsne", "pca")
 
 
-def _frame_chosen() -> int | None:
-    asked = current("frame") or ""
-    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 4 else None
+def _number_chosen(name: str) -> int | None:
+    asked = current(name) or ""
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 9 else None
 
 
 def method_chosen() -> Method:
@@ -31,8 +31,9 @@ def method_chosen() -> Method:
     return METHODS[METHODS.index(asked)] if asked in METHODS else METHODS[0]
 
 
-def _viewed(frame: int | None, method: Method) -> None:
+def _viewed(frame: int | None, step: int | None, method: Method) -> None:
     keep("frame", "" if frame is None else str(frame), "")
+    keep("step", "" if step is None else str(step), "")
     keep("map", method, METHODS[0])
 
 
@@ -57,8 +58,10 @@ def follow_run(*stores: RunStore, text: str) -> None:
     asked = show_film(
         [(store.id, store.spec.name) for store in stores],
         key=f"film of {len(stores)}",
+        learned=[learned_words(store.spec.data) for store in stores],
         probe=text,
-        frame=_frame_chosen(),
+        frame=_number_chosen("frame"),
+        step=_number_chosen("step"),
         method=method_chosen(),
         turn=" ".join(f"{store.id} {is_live(store.status())}" for store in stores),
         on_view=_viewed,

@@ -8,8 +8,7 @@ import time
 import streamlit as st
 
 from pages.ui.language import plain, t
-from pages.ui.runs import follow, in_words, launcher, shelf
-from pages.ui.train_controls import value_word
+from pages.ui.runs import follow, in_words, launcher, learned_words, shelf
 from pages.ui.train_exports import run_zip
 from pages.ui.train_panel import attempt, state_words
 from transformer_core.training.runs.shelf import MOST_BYTES, MOST_RUNS
@@ -91,7 +90,7 @@ def _row(store: RunStore, shown: str | None) -> None:
         )
     place = f" ({status.queue_place})" if status.queue_place else ""
     state.markdown(f"{state_words(status)}{place}")
-    data.markdown(value_word("source", store.spec.data.source))
+    data.markdown(plain(learned_words(store.spec.data)))
     best.markdown(best_held_out(store))
     age.markdown(t("runs.ago", time=in_words(max(0.0, time.time() - status.updated))) if status.updated else "–")
     with more:

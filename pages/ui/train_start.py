@@ -3,10 +3,12 @@
 Read next: train_panel.py.
 """
 
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.ui.language import plain, t
-from pages.ui.runs import follow, in_words, launcher, shelf
+from pages.ui.runs import follow, in_words, launcher, learned_words, shelf
 from pages.ui.train_data import Learned
 from pages.ui.train_estimate import estimate
 from pages.ui.url import forget
@@ -54,7 +56,7 @@ def _poll(spec: RunSpec, learned: Learned) -> None:
 
 def _start(spec: RunSpec, learned: Learned) -> None:
     try:
-        store = shelf().create(spec, data=learned.data)
+        store = shelf().create(replace(spec, name=shelf().free_name(spec.name)), data=learned.data)
         launcher().start(store)
     except RunError as error:
         st.error(plain(str(error)), icon=":material/error:")
@@ -70,6 +72,7 @@ def show_start(spec: RunSpec | None, problem: str, learned: Learned) -> None:
         if spec is None:
             st.warning(t("train.impossible", error=plain(problem)), icon=":material/block:")
         else:
+            st.markdown(t("train.learns_from", learned=f"**{plain(learned_words(spec.data))}**"))
             _poll(spec, learned)
         pressed = st.button(
             t("train.start"), type="primary", icon=":material/play_arrow:", width="stretch", disabled=spec is None

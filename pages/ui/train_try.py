@@ -5,6 +5,7 @@ Read next: train_exports.py.
 
 import streamlit as st
 
+from pages.ui.boxes import lazy_box
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import follow, is_live
@@ -72,8 +73,8 @@ def _show_residual(store: RunStore) -> None:
 
 def show_try(store: RunStore) -> None:
     """Ask for predictions about a run."""
-    box = st.expander(t("train_try.heading"), icon=":material/science:", key="try_open", bind="query-params")
-    if not box.open:
+    box = lazy_box(t("train_try.heading"), icon=":material/science:", key="try_open")
+    if box is None:
         return
     with box:
         if store.spec.data.kind == "classifier":

@@ -1,12 +1,13 @@
 """Presets and settings: every preset is a sound spec, and a flat table of settings says all that fixes a run."""
 
 import dataclasses
+import math
 
 import pytest
 
-from transformer_core.training.runs.presets import ARTICLE, IMDB, PRESETS, QUICK, REVERSE
-from transformer_core.training.runs.settings import NAMES, called, change, differences, obstacles, settings
-from transformer_core.training.runs.spec import LONGEST_NAME, RunSpec
+from transformer_core.training.runs.presets import ARTICLE, IMDB, PRESETS, QUICK, REVERSE, fitted
+from transformer_core.training.runs.settings import NAMES, called, change, differences, numbered, obstacles, settings
+from transformer_core.training.runs.spec import LONGEST_NAME, Given, Origin, RunSpec
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -114,8 +115,47 @@ def test_other_data_may_not(name: str) -> None:
 
 
 def test_a_run_is_called_after_what_was_changed() -> None:
-    assert called(QUICK, QUICK) == "quick"
-    assert called(QUICK, change(QUICK, activation="relu", d_model=128)) == "quick, d_model=128, activation=relu"
+    assert called(QUICK, QUICK, QUICK) == "quick"
+    deeper = change(QUICK, n_layers=3, learning_rate=2e-3)
+    assert called(QUICK, QUICK, deeper) == "quick · 3 layers · lr 0.002"
+    assert called(QUICK, QUICK, change(QUICK, activation="relu", n_layers=1)) == "quick · 1 layer · relu"
+    assert called(QUICK, QUICK, change(QUICK, residual=False)) == "quick · no residual"
+    again = dataclasses.replace(QUICK, name="quick (2)")
+    assert called(again, again, change(again, clip_norm=None)) == "quick · clip off"
+    branch = dataclasses.replace(QUICK, origin=Origin(run="abcdefgh12", frame=3))
+    assert called(QUICK, QUICK, branch) == "quick · from frame 3"
     every = change(QUICK, **ELSEWHERE, seed=7)
-    assert len(called(QUICK, every)) <= LONGEST_NAME
-    dataclasses.replace(every, name=called(QUICK, every))
+    assert len(called(QUICK, QUICK, every)) <= LONGEST_NAME
+    dataclasses.replace(every, name=called(QUICK, QUICK, every))
+
+
+def test_a_run_of_data_of_ones_own_is_called_after_them() -> None:
+    fit = fitted(REVERSE, "table", there=120)
+    given = Given(name="my.csv", count=120)
+    mine = dataclasses.replace(fit, data=dataclasses.replace(fit.data, file="rows.jsonl", given=given))
+    assert called(REVERSE, mine, mine) == "my.csv"
+    assert called(REVERSE, mine, change(mine, epochs=2)) == "my.csv · 2 epochs"
+    assert called(QUICK, fitted(QUICK, "copy"), fitted(QUICK, "copy")) == "copy"
+
+
+def test_names_that_are_taken_get_a_number() -> None:
+    assert numbered("quick", ["reverse"]) == "quick"
+    assert numbered("quick", ["quick"]) == "quick (2)"
+    assert numbered("quick", ["quick", "quick (2)", "quick (4)"]) == "quick (3)"
+    assert len(numbered("x" * LONGEST_NAME, ["x" * LONGEST_NAME])) <= LONGEST_NAME
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("there", [12, 120, 60_000])
+def test_every_preset_fits_a_table_of_any_size(name: str, there: int) -> None:
+    spec = fitted(PRESETS[name], "table", there=there)
+    assert spec.data.source == "table"
+    assert spec.data.tokenizer != "character"
+    assert spec.data.examples + spec.data.held_out <= there
+    steps = spec.training.epochs * math.ceil(spec.data.examples / spec.training.batch_size)
+    assert steps >= 100
+
+
+def test_what_was_set_by_hand_stays_with_another_source_of_the_same_kind() -> None:
+    assert settings(fitted(QUICK, "table", there=60_000)) == settings(QUICK) | {"source": "table"}
+    assert fitted(QUICK, "reviews") == QUICK

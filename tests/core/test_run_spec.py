@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.runs.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Origin, RunSpec
+from transformer_core.training.runs.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Given, Origin, RunSpec
+from transformer_core.training.tasks.make import make_task
 
 
 @given(
@@ -19,12 +20,13 @@ from transformer_core.training.runs.spec import BOUNDS, KIND_OF_SOURCE, DataSpec
     rate=st.floats(1e-6, 1.0),
     frames=st.integers(*BOUNDS["frames"]),
     name=st.text(min_size=1, max_size=80).filter(str.strip),
+    given=st.none() | st.builds(Given, name=st.text(max_size=80), count=st.integers(1)),
     origin=st.none() | st.builds(Origin, run=st.just("ab12cd34"), frame=st.none() | st.integers(0, 63)),
 )
-def test_a_spec_survives_json(source, examples, d_model, rate, frames, name, origin) -> None:
+def test_a_spec_survives_json(source, examples, d_model, rate, frames, name, given, origin) -> None:
     spec = RunSpec(
         name=name,
-        data=DataSpec(source=source, examples=examples),
+        data=DataSpec(source=source, examples=examples, given=given),
         model=ModelConfig(vocab_size=16, d_model=d_model, n_heads=4),
         training=TrainConfig(learning_rate=rate, clip_norm=None),
         frames=frames,
@@ -72,6 +74,44 @@ def make(part: str, name: str, value: int) -> RunSpec:
 def test_data_that_cannot_be_is_refused(values, words) -> None:
     with pytest.raises(ValueError, match=words):
         DataSpec(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"source": "reviews", "file": "rows.jsonl"}, "source='reviews' is generated and learns from no file"),
+        ({"source": "copy", "file": "rows.jsonl"}, "source='copy' is generated"),
+        ({"source": "reviews", "labels": ("food", "travel")}, "labels=.* are of a table; source='reviews'"),
+        ({"source": "imdb", "file": "rows.jsonl", "labels": ("food", "travel")}, "labels=.* are of a table"),
+        ({"source": "table"}, "file=None must name the data of source='table'"),
+        ({"source": "characters", "given": Given(name="", count=9)}, "given=.* needs the name of its file"),
+    ],
+)
+def test_data_whose_parts_do_not_fit_may_be_looked_at_but_not_learned_from(values, words) -> None:
+    spec = RunSpec(data=DataSpec(**values))
+    assert RunSpec.from_json(spec.to_json()) == spec
+    with pytest.raises(ValueError, match=words):
+        spec.data.require_fitting()
+    with pytest.raises(ValueError, match=words):
+        make_task(spec, None)
+
+
+def test_data_are_described_by_one_line() -> None:
+    mine = DataSpec(
+        source="table", file="rows.jsonl", labels=("food", "travel"), given=Given(name="my.csv", count=1_200)
+    )
+    text = DataSpec(source="characters", file="passage.txt", given=Given(name="", count=3_412))
+    assert mine.described == "my.csv, 1,200 rows, food / travel"
+    assert text.described == "pasted text, 3,412 characters"
+    assert DataSpec().described == "built-in reviews in English, 4,000"
+    assert DataSpec(source="imdb", file="rows.jsonl", given=Given(name="", count=8)).described == "IMDB reviews, 8"
+    assert DataSpec(source="sort").described == "sort: up to 10 of 12 letters, 4,000 rows"
+
+
+def test_a_spec_of_an_earlier_version_is_read() -> None:
+    values = json.loads(RunSpec(data=DataSpec(source="table", file="rows.jsonl", labels=("food", "travel"))).to_json())
+    del values["data"]["given"]
+    assert RunSpec.from_json(json.dumps(values)).data.described == "a table, food / travel"
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 81])

@@ -78,7 +78,7 @@ def test_the_table_holds_the_numbers_of_every_frame(page: Page, address: str, st
     expect(rows).to_have_count(8)
     frame = stage.films["runone01"].frames[2]
     cells = rows.nth(2).locator("td").all_inner_texts()
-    assert cells[:2] == ["3", str(frame.step)]
+    assert cells[:2] == ["2", str(frame.step)]
     assert cells[-1] == f"{frame.measures['held_out_accuracy']:.1%}"
 
 

@@ -137,7 +137,7 @@ def test_same_but_wants_a_prediction_and_then_starts_the_other_run(
     assert started == [made.id]
     assert differences(first.spec, made.spec) == {"residual": (True, False)}
     assert made.spec.origin == Origin(run=first.id)
-    assert made.spec.name == "mine, residual=False"
+    assert made.spec.name == "mine · no residual"
     assert app.query_params["other"] == made.id
     assert app.query_params["guess"] == f"{made.id}.worse"
 

@@ -10,9 +10,11 @@ from pages.ui.language import plain, words
 from pages.ui.train_data import may_read
 from tests.pages.running import run, told
 from tests.pages.test_train import button
+from transformer_core.training.runs.presets import PRESETS
 from transformer_core.training.runs.shelf import Shelf
+from transformer_core.training.runs.spec import Given
 
-ROWS = [("a fine film", "good"), ("a dull film", "bad")] * 20
+ROWS = [(f"a {word} film {i}", label) for i in range(20) for word, label in (("fine", "good"), ("dull", "bad"))]
 TABLE = "\n".join(("id,review,kind", *(f"{i},{text},{label}" for i, (text, label) in enumerate(ROWS))))
 
 
@@ -52,8 +54,50 @@ def test_a_table_is_read_and_learned_from(language: str, tmp_path: Path) -> None
     (store,) = Shelf(tmp_path / "runs").all()
     assert store.spec.data.labels == ("bad", "good")
     rows = [json.loads(line) for line in (store.folder / store.spec.data.file).read_text().splitlines()]
-    assert rows[0] == {"text": "a fine film", "label": 1}
+    assert rows[0] == {"text": "a fine film 0", "label": 1}
     assert len(rows) == 40
+    assert store.spec.data.source == "table"
+    assert store.spec.data.given == Given(name="mine.csv", count=40)
+    assert (store.spec.data.examples, store.spec.data.held_out) == (30, 10)
+    assert store.spec.name == "mine.csv"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_table_is_learned_from_under_every_preset_chosen_before_or_after(preset: str, tmp_path: Path) -> None:
+    app = run("train", source="table", preset=preset)
+    app.file_uploader(key="table").set_value(("mine.csv", TABLE.encode(), "text/csv")).run()
+    for chosen in (preset, "quick" if preset != "quick" else "imdb", preset):
+        app.button_group(key="preset@train").set_value(chosen).run()
+        assert not app.exception
+        assert app.selectbox(key="source@train").value == "table"
+        assert "mine.csv, 40 rows, bad / good" in told(app)
+    button(app, "train.start").click().run()
+    (store,) = Shelf(tmp_path / "runs").all()
+    assert store.spec.data.described == "mine.csv, 40 rows, bad / good"
+    assert store.spec.data.examples + store.spec.data.held_out == 40
+
+
+def test_the_presets_own_data_come_back_by_one_button(tmp_path: Path) -> None:
+    app = upload("mine.csv", TABLE.encode())
+    button(app, "data.preset_own").click().run()
+    assert app.selectbox(key="source@train").value == "reviews"
+    button(app, "train.start").click().run()
+    (store,) = Shelf(tmp_path / "runs").all()
+    assert store.spec.data.described == "built-in reviews in English, 8,000"
+
+
+def test_another_source_is_what_is_learned(tmp_path: Path) -> None:
+    app = run("train", source="sort")
+    button(app, "train.start").click().run()
+    (store,) = Shelf(tmp_path / "runs").all()
+    assert (store.spec.data.source, store.spec.name) == ("sort", "sort")
+
+
+def test_more_examples_than_there_are_is_said(tmp_path: Path) -> None:
+    app = run("train", source="table", examples="300")
+    app.file_uploader(key="table").set_value(("mine.csv", TABLE.encode(), "text/csv")).run()
+    assert button(app, "train.start").disabled
+    assert any("there are 40 different examples, and 310" in warning.value for warning in app.warning)
 
 
 def test_columns_can_be_chosen_otherwise() -> None:

@@ -144,4 +144,4 @@ def test_weights_that_are_taken_over_fix_the_vocabulary() -> None:
     free = wanted(Base(QUICK, Origin(run="abcdefgh12")), Learned("reviews"), settings(QUICK) | {"vocab_size": 500})
     assert free.spec is not None
     assert free.spec.origin == Origin(run="abcdefgh12")
-    assert free.spec.name == "quick, vocab_size=500"
+    assert free.spec.name == "quick · vocabulary 500"

@@ -32,6 +32,7 @@ export class Panel {
     this.card = new Followed(() => act.follow(this, null), (index) => act.go(this, index));
     this.name = el("h3", "vf-name");
     this.state = el("span", "vf-state");
+    this.learned = el("bdi", "vf-quiet");
     this.tools = Object.fromEntries(["png", "svg", "webm"].map((kind) => [kind, button(kind, () => act.save(this, kind))]));
     this.asks = Object.fromEntries(["open", "branch"].map((kind) => [kind, button(kind, () => act.ask(this, kind))]));
     this.legend = el("div", "vf-legend");
@@ -40,7 +41,7 @@ export class Panel {
     this.probeTitle = el("h4", "vf-probe-title");
     this.note = el("p", "vf-quiet vf-note");
     const asks = el("span", "vf-asks", ...Object.values(this.asks));
-    const head = el("header", "vf-head", this.name, this.state, el("span", "vf-space"), asks);
+    const head = el("header", "vf-head", this.name, this.state, this.learned, el("span", "vf-space"), asks);
     this.wide = el("div", "vf-wide", (this.largeInMap = el("div", "vf-large-place")), (this.samplesPlace = el("div", "vf-samples-place")));
     this.left = el("div", "vf-left", this.map.root, this.wide, this.trust, this.card.root);
     this.key = el("div", "vf-key");
@@ -78,6 +79,8 @@ export class Panel {
     this.name.textContent = `${reel.role} · ${visible(reel.run.name || reel.id)}`;
     this.name.hidden = !others.length; // of one run alone the page says the name
     this.state.textContent = line;
+    this.learned.textContent = visible(reel.learned);
+    this.learned.hidden = !reel.learned;
     this.state.dataset.tone = tone;
     for (const [kind, node] of Object.entries(this.tools)) {
       node.textContent = words[kind];

@@ -64,8 +64,8 @@ export class Player {
     const other = this.adopt(data.runs);
     const asked = (name) => other || (data[name] !== before[name] && !this.teller.echoes(name, data[name]));
     if (asked("method")) this.look.method = data.method;
-    if (asked("frame")) this.start(data.frame);
-    this.teller.begin({ frame: data.frame ?? null, method: this.look.method });
+    if (asked("frame") || asked("step")) this.start(data.frame ?? null, data.step ?? null);
+    this.teller.begin({ frame: data.frame ?? null, step: data.step ?? null, method: this.look.method });
     for (const { feed, reel } of this.panels) {
       if (feed && (reel.probe?.text ?? "") !== data.probe) feed.follow(data.probe);
       if (feed && before && !reel.live) feed.wake();
@@ -106,21 +106,26 @@ export class Player {
     return panel;
   }
 
+  // Frames have come: the line has more places, and the film stands at the same step as before.
   news() {
-    this.timeline.gather(this.panels.map(({ reel }) => reel));
-    this.clock.grow(this.timeline.length);
-    if (this.wanted !== null && this.timeline.length) this.start(this.wanted);
+    const { clock, timeline } = this;
+    const step = timeline.length && !clock.following ? timeline.step(clock.frame) : null;
+    timeline.gather(this.panels.map(({ reel }) => reel));
+    clock.grow(timeline.length);
+    if (this.wanted && timeline.length) this.start(this.wanted.number, this.wanted.step);
+    else if (step !== null && !clock.playing && timeline.step(clock.frame) !== step) clock.stand(timeline.frameOf(step));
     this.wake(true);
   }
 
-  // Stands at a frame that the page asks for: a frame's number in the first run, null for the newest.
-  start(number) {
+  // Stands where the page asks: at a frame of the first run by its number, or at a step at which only the second has
+  // one; both null for the newest. While a run has not come yet, the line may still change, so it is asked again.
+  start(number, step) {
     const { frames, live } = this.panels[0].reel;
     this.wanted = null;
-    if (number === null || number === undefined) return;
+    if (number === null && step === null) return;
     const frame = frames.find((one) => one.number >= number) ?? (live ? null : frames.at(-1));
-    if (frame) this.clock.seek(this.timeline.frameOf(frame.step));
-    else this.wanted = number;
+    if (frame) this.clock.seek(this.timeline.frameOf(step ?? frame.step));
+    if (!frame || this.panels.some(({ reel }) => !reel.run.state)) this.wanted = { number, step };
   }
 
   move(action, all = false) {
@@ -129,6 +134,7 @@ export class Player {
   }
 
   to(frame) {
+    this.wanted = null;
     this.move(() => this.clock.seek(frame));
   }
 
@@ -201,16 +207,22 @@ export class Player {
   showPlace(at) {
     const { clock, panels } = this;
     const live = panels.some(({ reel }) => reel.live);
-    const epoch = decimal(panels[0].frame?.epoch ?? NaN, 1);
-    this.transport.show(clock, { step: this.timeline.step(clock.frame), at, epoch, live }, this.words);
+    const [one, two] = panels;
+    const epoch = decimal(one.frame?.epoch ?? NaN, 1);
+    const frames = { frame: one.frame?.number ?? 0, last: one.reel.frames.at(-1)?.number ?? 0, other: two?.frame?.number };
+    this.transport.show(clock, { step: this.timeline.step(clock.frame), at, epoch, live, ...frames }, this.words);
     Object.assign(this.screen.root.dataset, { frame: clock.frame, playing: clock.playing });
   }
 
-  // What the film rests at: the first run's frame, null for the newest; null while anything moves.
+  // What the film rests at: the first run's frame, null for the newest, and the step where that run has no frame at it;
+  // null while anything moves.
   standing() {
     const { clock, panels, transport, timeline } = this;
     if (clock.playing || clock.glide || transport.held || !timeline.length || this.wanted !== null) return null;
-    return { frame: clock.following ? null : (panels[0].frame?.number ?? null), method: this.look.method };
+    const { frame } = panels[0];
+    const step = timeline.step(clock.frame);
+    const [number, between] = clock.following ? [null, null] : [frame?.number ?? null, frame?.step === step ? null : step];
+    return { frame: number, step: between, method: this.look.method };
   }
 
   rested(view, news) {

@@ -16,12 +16,12 @@ export function frameTable(reel, words) {
     cell.scope = "col";
     return cell;
   });
-  const rows = reel.frames.map((frame, index) => {
+  const rows = reel.frames.map((frame) => {
     const numbers = MEASURES.map((name) => {
       const value = frame.measures[name] ?? NaN;
       return name.endsWith("accuracy") ? percent(value, 1) : decimal(value);
     });
-    const cells = [String(index + 1), String(frame.step), decimal(frame.epoch ?? NaN, 2), ...numbers];
+    const cells = [String(frame.number), String(frame.step), decimal(frame.epoch ?? NaN, 2), ...numbers];
     return el("tr", "", ...cells.map((text) => el("td", "", text)));
   });
   const caption = el("caption", "", fill(words.table_caption, { name: visible(reel.run.name) }));

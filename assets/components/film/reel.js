@@ -39,8 +39,9 @@ function smoothed(before, { step, loss }, memory) {
 }
 
 export class Reel {
-  constructor({ id, name, role = "" }) {
+  constructor({ id, name, learned = "", role = "" }) {
     this.id = id;
+    this.learned = learned; // what the run learns from, in words
     this.role = role.toUpperCase(); // A or B of two runs
     this.run = { id, name, kind: "", labels: [], state: "", step: 0, total_steps: 0, message: "", queue_place: 0 };
     this.baselines = {};

@@ -116,18 +116,19 @@ export class Transport {
   }
 
   // Shows where the clock stands; `step` and `epoch` are those of the frame.
-  show(clock, { step, at, epoch, live }, words) {
+  // frame, last: of the first run, counted from 0; other: the second run's frame.
+  show(clock, { step, at, epoch, live, frame, last, other }, words) {
     const { play, loop, live: follow, previous, next } = this.buttons;
-    const parts = { frame: clock.frame + 1, count: clock.count, step, epoch };
     this.thumb.style.left = `${(100 * at) / this.total}%`;
     this.thumb.classList.toggle("vf-following", live && clock.following);
-    const text = clock.count ? fill(words.place, parts) : words.no_frames;
+    const place = other === undefined ? words.place : words.place_two;
+    const text = clock.count ? fill(place, { frame, last, other, step, epoch }) : words.no_frames;
     if (this.place.textContent !== text) {
       this.place.textContent = text;
       this.slider.setAttribute("aria-valuetext", text);
-      this.slider.setAttribute("aria-valuemin", "1");
-      this.slider.setAttribute("aria-valuemax", String(Math.max(1, clock.count)));
-      this.slider.setAttribute("aria-valuenow", String(clock.frame + 1));
+      this.slider.setAttribute("aria-valuemin", "0");
+      this.slider.setAttribute("aria-valuemax", String(clock.last));
+      this.slider.setAttribute("aria-valuenow", String(clock.frame));
     }
     const sign = clock.playing ? "pause" : "play";
     if (play.firstChild !== this.icons[sign]) play.replaceChildren(this.icons[sign]);

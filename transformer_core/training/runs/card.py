@@ -18,7 +18,7 @@ WORDS = {
 CARD_FACTS = ("kind", "n_parameters", "total_steps", "device", "device_name", "threads", "torch", "python")
 CARD = """# {name}
 
-Trained by Vitrine from {beginning}: a model of kind `{kind}` with {n_parameters:,} parameters on "{source}".
+Trained by Vitrine from {beginning}: a model of kind `{kind}` with {n_parameters:,} parameters on: {learned}.
 
 ## Measured
 
@@ -57,7 +57,7 @@ def write_card(spec: RunSpec, facts: dict[str, Any], frame: Frame, *, last_step:
     return CARD.format(
         name=spec.name,
         beginning=f"frame {origin.frame} of run {origin.run}" if origin and branched else "fresh weights",
-        source=spec.data.source,
+        learned=spec.data.described,
         step=frame.step,
         epoch=frame.epoch,
         epochs=spec.training.epochs,

@@ -3,9 +3,13 @@
 What each of them reaches, and in what time, is measured by tests/benchmarks. Read next: store.py.
 """
 
+import dataclasses
+import math
+
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.runs.spec import DataSpec, RunSpec
+from transformer_core.training.runs.settings import change, settings
+from transformer_core.training.runs.spec import BOUNDS, KIND_OF_SOURCE, LABELS_OF_REVIEWS, DataSpec, RunSpec, Source
 
 QUICK = RunSpec(
     name="quick",
@@ -100,3 +104,32 @@ ARTICLE = RunSpec(
     points=600,
 )
 PRESETS = {spec.name: spec for spec in (QUICK, REVERSE, CHARACTERS, MASKED_WORDS, IMDB, ARTICLE)}
+OF_KIND = {spec.data.kind: spec for spec in (QUICK, REVERSE, CHARACTERS, MASKED_WORDS)}
+SET_BY_KIND = ("tokenizer", "vocab_size", "examples", "held_out", "max_len", "batch_size", "epochs")
+LARGEST_HELD_OUT = 4  # a quarter, as splitting has it
+LEAST_STEPS = 200
+
+
+def fitted(spec: RunSpec, source: Source, *, there: int | None = None) -> RunSpec:
+    """Return a spec that learns from another source, with sizes that go with it; its file is still to be named.
+
+    Where the source calls for another kind of model, how texts are cut and how long it learns come from that kind's
+    own preset. Few examples are seen in more epochs, or the run would be over before it has learned anything.
+
+    Args:
+        spec: to begin with.
+        source: of the data.
+        there: how many different examples there are; None where that is not bounded.
+    """
+    kind = KIND_OF_SOURCE[source]
+    own = settings(OF_KIND[kind])
+    sizes = {} if kind == spec.data.kind else {name: own[name] for name in SET_BY_KIND}
+    spec = change(spec, source=source, labels=LABELS_OF_REVIEWS, given=None, **sizes)
+    spec = dataclasses.replace(spec, data=dataclasses.replace(spec.data, file=None))
+    if there is None or there >= spec.data.examples + spec.data.held_out:
+        return spec
+    held_out = max(BOUNDS["held_out"][0], min(spec.data.held_out, there // LARGEST_HELD_OUT))
+    examples = max(BOUNDS["examples"][0], min(spec.data.examples, there - held_out))
+    steps = math.ceil(examples / spec.training.batch_size)
+    epochs = min(BOUNDS["epochs"][1], max(spec.training.epochs, math.ceil(LEAST_STEPS / steps)))
+    return change(spec, held_out=held_out, examples=examples, epochs=epochs)

@@ -11,6 +11,7 @@ from transformer_core.training.runs.spec import RunSpec
 COMMAND = "python repeat.py"
 TEMPLATE = '''"""{title}
 
+It learns from: {learned}.
 Prints step, loss, learning rate and norm of the gradient of every step, to the last digit.
 {made}; run it where `transformer_core` can be imported.{needs}
 """
@@ -53,6 +54,7 @@ def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
     return TEMPLATE.format(
         title=_plain(f"Repeats the run {spec.name!r}."),
         made=_plain(f"Made with torch {facts.get('torch', '?')} on {facts.get('device_name', '?')}"),
+        learned=_plain(spec.data.described),
         device=facts.get("device", "cpu"),
         needs=_plain(needs),
         spec=json.dumps(json.loads(spec.to_json()), indent=2),  # in which three quotes never meet

@@ -4,6 +4,8 @@ Read next: presets.py.
 """
 
 import dataclasses
+import re
+from collections.abc import Collection
 from typing import Any
 
 from transformer_core.config import ModelConfig
@@ -20,9 +22,16 @@ NAMES = (*IN_DATA, *IN_MODEL, *IN_TRAINING, *IN_RUN)
 VOCABULARY = frozenset(
     (
         *("source", "language", "examples", "held_out", "vocab_size", "tokenizer"),
-        *("symbols", "length", "labels", "seed"),
+        *("symbols", "length", "labels", "given", "seed"),
     )
 )
+
+COUNTED = {"n_layers": "layers", "n_heads": "heads", "epochs": "epochs", "examples": "examples", "frames": "frames"}
+COUNTED |= {"points": "points", "threads": "threads", "symbols": "letters", "max_len": "tokens"}
+IN_SHORT = {"learning_rate": "lr", "batch_size": "batch", "vocab_size": "vocabulary", "weight_decay": "decay"}
+IN_SHORT |= {name: name for name in ("d_model", "d_head", "d_ff")}
+IN_SHORT |= {"label_smoothing": "smoothing", "clip_norm": "clip", "optimizer": "", "activation": "", "precision": ""}
+NUMBERED = re.compile(r" \([0-9]+\)$")
 
 
 def settings(spec: RunSpec) -> dict[str, Any]:
@@ -69,12 +78,45 @@ def obstacles(first: RunSpec, second: RunSpec) -> list[str]:
     return [name for name in differences(first, second) if name in VOCABULARY]
 
 
-def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def called(base: RunSpec, usual: RunSpec, spec: RunSpec) -> str:
+    """Return a short name for a run by what is different about it: "quick · 3 layers · lr 0.002", "my.csv · 2 epochs".
+
+    Args:
+        base: the preset or the run that it was made from, whose name it begins with; data of its own go before.
+        usual: the base with the run's data, and the sizes that follow from them.
+        spec: the run's.
+    """
+    head = NUMBERED.sub("", base.name)
+    if any(getattr(usual.data, name) != getattr(base.data, name) for name in ("source", "file", "given")):
+        head = _data_name(usual)
+    branched = spec.origin is not None and spec.origin.frame is not None
+    changes = [_in_short(name, value) for name, (_, value) in differences(usual, spec).items()]
+    parts = [head, *([f"from frame {spec.origin.frame}"] if spec.origin and branched else []), *changes]
+    if len(" · ".join(parts)) <= LONGEST_NAME:
+        return " · ".join(parts)
+    while len(parts) > 1 and len(" · ".join((*parts, "…"))) > LONGEST_NAME:
+        parts.pop()
+    return " · ".join((*parts, "…"))[:LONGEST_NAME]
 
 
-def called(base: RunSpec, spec: RunSpec) -> str:
-    """Return a name for a run: that of its base, and what was changed in it."""
-    changes = (f"{name}={_shown(value)}" for name, (_, value) in differences(base, spec).items())
-    name = ", ".join((base.name, *changes))
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+def numbered(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken: with (2), (3), ... after it where it must."""
+    numbers = (f"{name[: LONGEST_NAME - 6]} ({number})" for number in range(2, len(taken) + 3))
+    return next(one for one in (name, *numbers) if one not in taken)
+
+
+def _data_name(spec: RunSpec) -> str:
+    given, source = spec.data.given, spec.data.source
+    if given is not None and source != "imdb":
+        return given.name or "pasted text"
+    return source.replace("_", " ")
+
+
+def _in_short(name: str, value: Any) -> str:
+    """Return a changed setting in a word or two."""
+    if name in COUNTED:
+        return f"{value} {COUNTED[name]}" if value != 1 else f"1 {COUNTED[name].removesuffix('s')}"
+    if isinstance(value, bool):
+        return name.replace("_", " ") if value else f"no {name.replace('_', ' ')}"
+    shown = "off" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{IN_SHORT.get(name, name.replace('_', ' '))} {shown}".strip()

@@ -32,6 +32,7 @@ from transformer_core.training.runs.folder import (
     write_whole,
 )
 from transformer_core.training.runs.removal import end_worker, remove, sweep, too_old
+from transformer_core.training.runs.settings import numbered
 from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.store import RunStore
 
@@ -91,6 +92,11 @@ class Shelf:
         """Return the runs that can be read, newest first, at most 200."""
         return [store for store in map(_read, self._folders()) if isinstance(store, RunStore)]
 
+    def live(self) -> list[RunStore]:
+        """Return the runs that have a worker, newest first; the others are not read."""
+        found = (_read(folder) for folder in self._folders() if has_worker(folder))
+        return [store for store in found if isinstance(store, RunStore)]
+
     def broken(self) -> dict[str, str]:
         """Return the ids of the folders that cannot be read, each with the reason."""
         found = {folder.name: _read(folder) for folder in self._folders()}
@@ -111,6 +117,10 @@ class Shelf:
             write_whole(store.folder / SPEC, spec.to_json())
             (store.folder / KEPT).touch()
         return RunStore(store.folder)
+
+    def free_name(self, name: str) -> str:
+        """Return a name that no run has: this one, or with a number after it."""
+        return numbered(name, {store.spec.name for store in self.all()})
 
     def delete(self, run: str, *, stop: bool = False) -> None:
         """Delete a run, readable or not.
@@ -188,6 +198,10 @@ class Shelf:
 
 def _require_fitting(spec: RunSpec, data: Data | None) -> None:
     file = spec.data.file
+    try:
+        spec.data.require_fitting()
+    except ValueError as error:
+        raise RunError(str(error)) from None
     if (file is None) != (data is None):
         raise RunError(f"file={file!r} and data must be given together, or neither")
     if file in TAKEN_NAMES or (file is not None and file.startswith(".")):

@@ -25,8 +25,8 @@ KIND_OF_SOURCE = {
     "masked_words": "bert",
 }
 BOUNDS = {
-    "examples": (64, 50_000),
-    "held_out": (32, 10_000),
+    "examples": (8, 50_000),
+    "held_out": (2, 10_000),
     "vocab_size": (16, 20_000),
     "frames": (2, 64),
     "points": (40, 1_400),
@@ -42,6 +42,27 @@ BOUNDS = {
     "length": (2, 24),
 }
 LONGEST_NAME = 80
+LABELS_OF_REVIEWS = ("negative", "positive")
+NEED_FILE, MAY_HAVE_FILE = ("table", "imdb"), ("table", "imdb", "characters", "masked_words")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Data that a person gave.
+
+    Args:
+        name: what that person's file is called; "" for a pasted text.
+        count: rows of a table, reviews, or characters of a text.
+    """
+
+    name: str
+    count: int
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and len(self.name) <= LONGEST_NAME):
+            raise ValueError(f"name={self.name!r:.100} must have at most {LONGEST_NAME} characters")
+        if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
+            raise ValueError(f"count={self.count!r} must be a whole number from 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +79,7 @@ class DataSpec:
         symbols, length: of copy, reverse and sort: different symbols, and most symbols a sequence.
         labels: names of the classes of "table", in order.
         file: name of the data inside the run's folder, None where they are generated.
+        given: what that file was before; None where the data are generated, and in runs of earlier versions.
     """
 
     source: Source = "reviews"
@@ -68,8 +90,9 @@ class DataSpec:
     tokenizer: str = "word"
     symbols: int = 12
     length: int = 10
-    labels: tuple[str, ...] = ("negative", "positive")
+    labels: tuple[str, ...] = LABELS_OF_REVIEWS
     file: str | None = None
+    given: Given | None = None
 
     def __post_init__(self) -> None:
         require_choice("source", self.source, get_args(Source))
@@ -89,6 +112,39 @@ class DataSpec:
     def kind(self) -> str:
         """The kind of model that learns this, an entry of checkpoints.MODELS."""
         return KIND_OF_SOURCE[self.source]
+
+    @property
+    def described(self) -> str:
+        """What is learned from, in a line: "my.csv, 120 rows, food / travel"."""
+        given, where = self.given, {"en": "English", "zh": "Chinese"}[self.language]
+        if self.source == "table":
+            rows = f"{given.name}, {given.count:,} rows" if given else "a table"
+            return f"{rows}, {' / '.join(self.labels)}"
+        if self.source == "imdb":
+            return f"IMDB reviews, {given.count:,}" if given else "IMDB reviews"
+        if self.source in ("characters", "masked_words"):
+            if self.file is None:
+                return f"built-in story in {where}"
+            return f"pasted text, {given.count:,} characters" if given else "pasted text"
+        if self.source == "reviews":
+            return f"built-in reviews in {where}, {self.examples:,}"
+        return f"{self.source}: up to {self.length} of {self.symbols} letters, {self.examples:,} rows"
+
+    def require_fitting(self) -> None:
+        """Raise ValueError unless source, labels and file go together.
+
+        It is asked before a run learns, not when its spec is made: a run whose parts do not fit can still be looked at.
+        """
+        if self.source in NEED_FILE and self.file is None:
+            raise ValueError(f"file=None must name the data of source={self.source!r} in the run's folder")
+        if self.source not in MAY_HAVE_FILE and self.file is not None:
+            raise ValueError(
+                f"source={self.source!r} is generated and learns from no file; file={self.file!r} was given"
+            )
+        if self.given is not None and self.file is None:
+            raise ValueError(f"given={self.given!r} needs the name of its file in the run's folder; file is None")
+        if self.source != "table" and self.labels != LABELS_OF_REVIEWS:
+            raise ValueError(f"labels={self.labels!r:.200} are of a table; source={self.source!r} has none of its own")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,11 +212,11 @@ class RunSpec:
         """
         try:
             values = json.loads(text)
-            origin = values.get("origin")
+            origin, given = values.get("origin"), values["data"].get("given")
             return cls(
                 **{
                     **values,
-                    "data": DataSpec(**values["data"]),
+                    "data": DataSpec(**values["data"] | {"given": None if given is None else Given(**given)}),
                     "model": ModelConfig(**values["model"]),
                     "training": TrainConfig(**values["training"]),
                     "origin": None if origin is None else Origin(**origin),

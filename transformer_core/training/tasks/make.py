@@ -9,6 +9,7 @@ import torch
 
 from transformer_core.training.corpora.passages import passage
 from transformer_core.training.corpora.reviews import reviews
+from transformer_core.training.data import Example
 from transformer_core.training.intake.rows import read_rows
 from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.splitting import split
@@ -28,19 +29,20 @@ def make_task(spec: RunSpec, folder: Path | None, device: torch.device | None = 
         device: where batches shall be; by default the processor.
 
     Raises:
-        ValueError: the data are missing, or too few or short for this spec.
+        ValueError: the data are missing, too few or short for this spec, or not what it says of them.
         OSError: the file cannot be read.
     """
     data, device = spec.data, device or torch.device("cpu")
+    data.require_fitting()
     if data.kind == "translation":
         return sequence_task(spec, device)
     if data.source in ("characters", "masked_words"):
-        text = passage(data.language) if data.file is None else _file(spec, folder).read_text(encoding="utf-8")
+        text = passage(data.language) if data.file is None else _passage(spec, folder)
         return (character_task if data.source == "characters" else masked_task)(spec, text, device)
     if data.source == "reviews":
         train, held_out = reviews(data.language, train=data.examples, held_out=data.held_out, seed=spec.training.seed)
-        return classification_task(spec, train, held_out, ("negative", "positive"), device)
-    train, held_out = split(read_rows(_file(spec, folder)), held_out=data.held_out, seed=spec.training.seed)
+        return classification_task(spec, train, held_out, data.labels, device)
+    train, held_out = split(_rows(spec, folder), held_out=data.held_out, seed=spec.training.seed)
     return classification_task(spec, train[: data.examples], held_out, data.labels, device)
 
 
@@ -50,3 +52,26 @@ def _file(spec: RunSpec, folder: Path | None) -> Path:
             f"file={spec.data.file!r} must name the data of source={spec.data.source!r} in the run's folder"
         )
     return folder / spec.data.file
+
+
+def _passage(spec: RunSpec, folder: Path | None) -> str:
+    text = _file(spec, folder).read_text(encoding="utf-8")
+    _require_count(spec, len(text))
+    return text
+
+
+def _rows(spec: RunSpec, folder: Path | None) -> list[Example]:
+    rows = read_rows(_file(spec, folder))
+    _require_count(spec, len(rows))
+    found = {row.label for row in rows}
+    if max(found) >= len(spec.data.labels):
+        raise ValueError(
+            f"labels={spec.data.labels!r:.200} are too few: {spec.data.file} has label number {max(found)}"
+        )
+    return rows
+
+
+def _require_count(spec: RunSpec, found: int) -> None:
+    given = spec.data.given
+    if given is not None and given.count != found:
+        raise ValueError(f"given={given!r} is not what lies in {spec.data.file}, which counts {found:,}")

@@ -1,0 +1,111 @@
+"""The run that is under way, shown on every page: a small sign in the frame that asks the server by itself.
+
+The answer is made once a second for all visitors, and no page runs again for it. Read next: train_panel.py.
+"""
+
+import json
+import threading
+import time
+from typing import Any
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pages.figures.standalone import COMPONENTS, joined
+from pages.ui.component import registered
+from pages.ui.language import strings, t
+from pages.ui.navigation import open_page
+from pages.ui.runs import find_run, follow, followed, is_live, shelf
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.folder import ID
+from transformer_core.training.runs.store import RunStore
+
+SECONDS_FRESH = 1.0
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+MODULES = ("matrix/unpack", "matrix/readout", "film/axes", "underway/underway")
+UNITS = ("unit_s", "unit_min", "unit_h")
+_ASSETS = joined(MODULES), (COMPONENTS / "underway" / "underway.css").read_text(encoding="utf-8")
+
+
+def _told(store: RunStore) -> dict[str, Any]:
+    status = store.status()
+    return {
+        "id": store.id,
+        "name": store.spec.name,
+        "state": status.state,
+        "step": status.step,
+        "total": status.total_steps,
+        "seconds_left": status.seconds_left,
+    }
+
+
+class _Snapshot:
+    """The runs under way, looked up at most once a second however many ask."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at = -SECONDS_FRESH
+        self._live: list[dict[str, Any]] = []
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the last look is good enough still."""
+        return time.monotonic() - self._at < SECONDS_FRESH
+
+    def live(self) -> list[dict[str, Any]]:
+        """Return the runs under way, the newest first; looks at the disk where the last look is too old."""
+        with self._lock:
+            if not self.is_fresh:
+                self._live = [_told(store) for store in shelf().live()]
+                self._at = time.monotonic()
+            return self._live
+
+    def known(self) -> list[dict[str, Any]]:
+        """Return what the last look found."""
+        return self._live
+
+
+def _ended(run: str) -> dict[str, Any] | None:
+    store = find_run(run)
+    return None if store is None or is_live(store.status()) else _told(store) | {"ended": True}
+
+
+def underway_routes() -> list[Route]:
+    """Return the route "runs/underway" for st.App, below server.baseUrlPath."""
+    snapshot = _Snapshot()
+
+    async def underway(request: Request) -> Response:
+        was = request.query_params.get("was", "")
+        try:
+            live = snapshot.known() if snapshot.is_fresh else await run_in_threadpool(snapshot.live)
+            gone = ID.fullmatch(was) and was not in {run["id"] for run in live}
+            ended = await run_in_threadpool(_ended, was) if gone else None
+        except RunError:  # the Train page says what is wrong with the folder of runs
+            live, ended = [], None
+        body = json.dumps({"live": live, "ended": ended})
+        return Response(body, media_type="application/json", headers=HEADERS)
+
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return [Route(f"/{base}/runs/underway" if base else "/runs/underway", underway)]
+
+
+def show_underway(page: str) -> None:
+    """Show the sign; where it is clicked, open its run.
+
+    Args:
+        page: that is shown below; on Train, the run that it shows needs no sign.
+    """
+    own = followed() or ""
+    film = strings("film")
+    words = {"states": strings("state"), "step": t("run.step"), "left": t("run.left"), "open": t("underway.open")}
+    words |= {"close": t("underway.close")} | {unit: film[unit] for unit in UNITS}
+    data = {"base": "./", "own": own, "shown": own if page == "train" else "", "words": words}
+    with st.container(key="underway"):
+        result = registered("underway", *_ASSETS)(key="underway_sign", data=data, on_open_change=lambda: None)
+    asked = result.get("open") if hasattr(result, "get") else None
+    if isinstance(asked, str) and ID.fullmatch(asked):
+        follow(asked)
+        open_page("train")
