@@ -65,7 +65,7 @@ class ArcsFigure:
 
 def component_assets() -> tuple[str, str]:
     """Return the component's script, joined with the modules of the matrix that it uses, and its style."""
-    modules = (*(f"matrix/{name}" for name in DRAWING), "arcs/shapes", "arcs/arcs")
+    modules = ("lasting", *(f"matrix/{name}" for name in DRAWING), "arcs/shapes", "arcs/arcs")
     return joined(modules), (COMPONENTS / "arcs" / "arcs.css").read_text(encoding="utf-8")
 
 

@@ -70,7 +70,7 @@ MATRIX_WORDS = ("masked", "axes_note", "own_scale_note", "pooled_note")  # shown
 
 def component_assets() -> tuple[str, str]:
     """Return the component's script, joined with the modules of the matrix that it uses, and its style."""
-    modules = (*(f"matrix/{name}" for name in DRAWING), *(f"film/{name}" for name in SCRIPTS))
+    modules = ("lasting", *(f"matrix/{name}" for name in DRAWING), *(f"film/{name}" for name in SCRIPTS))
     return joined(modules), (COMPONENTS / "film" / "film.css").read_text(encoding="utf-8")
 
 

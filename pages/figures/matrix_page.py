@@ -23,7 +23,8 @@ SCRIPTS = (
 
 def component_assets() -> tuple[str, str]:
     """Return the component's script, its modules joined into one, and its style."""
-    return joined(f"matrix/{name}" for name in SCRIPTS), (ASSETS / "matrix.css").read_text(encoding="utf-8")
+    modules = ("lasting", *(f"matrix/{name}" for name in SCRIPTS))
+    return joined(modules), (ASSETS / "matrix.css").read_text(encoding="utf-8")
 
 
 def to_html(figure: MatrixFigure, *, title: str, language: str = "en") -> str:

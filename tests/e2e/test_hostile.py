@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from pages.ui.header import DEFAULT_TEXT
 from tests.e2e.acting import type_text, visit, wait_painted
 
 TEXT = "still alive"
@@ -28,13 +29,26 @@ def test_strange_text_is_shown_and_never_executed(page: Page, address: str, text
     assert page.evaluate("() => window.hacked === undefined")
 
 
-def test_empty_text_is_answered_and_the_page_lives_on(page: Page, address: str) -> None:
+def test_an_emptied_box_leaves_the_last_picture_pale_and_says_so(page: Page, address: str) -> None:
     visit(page, address, "attention", text=TEXT)
     wait_painted(page, f"0.0|{TEXT}")
+    picture = page.locator(".st-key-picture")
+    expect(picture).to_have_css("opacity", "1")
     type_text(page, "")
-    expect(page.get_by_text("Type something above")).to_be_visible()
-    type_text(page, TEXT)
+    expect(page.get_by_text(f"The box is empty. This is still “{TEXT}”.")).to_be_visible()
+    expect(picture).to_have_css("opacity", "0.4")
     wait_painted(page, f"0.0|{TEXT}")
+    assert "text=" in page.url
+    type_text(page, "alive")
+    wait_painted(page, "0.0|alive")
+    expect(picture).to_have_css("opacity", "1")
+
+
+def test_a_link_with_an_empty_text_shows_the_example(page: Page, address: str) -> None:
+    visit(page, address, "attention", text=" ")
+    wait_painted(page, f"0.0|{DEFAULT_TEXT}")
+    expect(page.get_by_text("Shown instead")).to_be_visible()
+    expect(page.get_by_role("textbox").first).to_have_value(" ")
 
 
 def test_ten_megabytes_pasted_are_refused_in_words_and_the_page_lives_on(page: Page, address: str) -> None:

@@ -15,7 +15,7 @@ from pages.figures.matrix_page import DRAWING
 from pages.figures.standalone import COMPONENTS
 from tests.figures.films import ATTACK, clouds, film_words, probe_of
 
-NAMED = re.compile(r'^import \{ (.*) \} from "(\./|\.\./matrix/)(\w+)\.js";$', flags=re.MULTILINE)
+NAMED = re.compile(r'^import \{ (.*) \} from "(\./|\.\./(?:matrix/)?)(\w+)\.js";$', flags=re.MULTILINE)
 
 
 @pytest.fixture
@@ -62,13 +62,13 @@ def test_script_never_reads_text_as_markup_and_knows_every_word():
 
 
 def test_modules_import_what_others_export():
-    known = {f"../matrix/{name}" for name in DRAWING}
+    known = {"../lasting", *(f"../matrix/{name}" for name in DRAWING)}
     for name in SCRIPTS:
         text = (COMPONENTS / "film" / f"{name}.js").read_text(encoding="utf-8")
         assert len(re.findall("^import ", text, flags=re.MULTILINE)) == len(NAMED.findall(text))
         for names, folder, home in NAMED.findall(text):
             assert f"{folder}{home}" in known, (name, home)
-            path = COMPONENTS / ("film" if folder == "./" else "matrix") / f"{home}.js"
+            path = COMPONENTS / "film" / folder / f"{home}.js"
             exported = re.findall(
                 r"^export (?:async )?(?:function\*?|class|const) (\w+)", path.read_text(), re.MULTILINE
             )

@@ -1,6 +1,7 @@
 // A text with an arc from the chosen word to every other, as strong as the weight between them. One SVG, so that a
 // saved file is what is seen; its words are radio buttons, so that the keyboard reaches them.
 
+import { lasting, release } from "../lasting.js";
 import { accent, readTheme } from "../matrix/colour.js";
 import { Ruler } from "../matrix/geometry.js";
 import { download } from "../matrix/table.js";
@@ -31,7 +32,6 @@ function opened(bytes) {
 
 class Arcs {
   constructor(parent) {
-    this.calls = 0;
     const button = (kind) => {
       const node = el("button", `arcs-${kind}`);
       node.type = "button";
@@ -54,7 +54,6 @@ class Arcs {
   }
 
   receive(data, send) {
-    this.calls += 1;
     this.send = send;
     if (data !== this.data) {
       const before = this.figure;
@@ -64,7 +63,6 @@ class Arcs {
       if (!late || String(before?.labels) !== String(this.figure.labels)) this.source = this.figure.source;
     }
     this.draw();
-    return this.calls;
   }
 
   // The weight between the source and a word: where it looks, or who looks at it.
@@ -192,17 +190,9 @@ class Arcs {
   }
 }
 
-const mounted = new WeakMap();
-
 export default function arcs({ data, parentElement, setStateValue }) {
-  if (!mounted.has(parentElement)) mounted.set(parentElement, new Arcs(parentElement));
-  const instance = mounted.get(parentElement);
-  const call = instance.receive(data, (source) => setStateValue("token", source));
-  return () => {
-    if (instance.calls !== call) return; // a later call has taken the instance over
-    instance.remove();
-    mounted.delete(parentElement);
-  };
+  lasting(parentElement, (place) => new Arcs(place)).receive(data, (source) => setStateValue("token", source));
+  return () => release(parentElement);
 }
 
 // The one figure of a page made by to_html: its bytes wait in the page as base64.

@@ -1,28 +1,23 @@
 // The two places where the film is shown: a Streamlit component (the default export), which fetches runs from the server,
 // and a stand-alone page (playing), which holds them.
 
+import { lasting, release } from "../lasting.js";
 import { Feed } from "./feed.js";
 import { Player } from "./player.js";
 
-const players = new WeakMap();
-
 function connected(parent) {
   const address = (id, part, query) => {
-    const { base, language } = players.get(parent).data;
+    const { base, language } = player.data;
     return new URL(`${base}film/${id}${part}?${new URLSearchParams({ ...query, lang: language })}`, document.baseURI);
   };
-  return new Player(parent, (reel, tell) => new Feed(reel, address, tell));
+  const player = new Player(parent, (reel, tell) => new Feed(reel, address, tell));
+  return player;
 }
 
 export default function film({ data, parentElement, setStateValue, setTriggerValue }) {
-  if (!players.has(parentElement)) players.set(parentElement, connected(parentElement));
-  const player = players.get(parentElement);
-  const call = player.receive(data, { view: (view) => setStateValue("view", view), ask: (ask) => setTriggerValue("ask", ask) });
-  return () => {
-    if (player.calls !== call) return; // a later call has taken the player over
-    player.remove();
-    players.delete(parentElement);
-  };
+  const player = lasting(parentElement, connected);
+  player.receive(data, { view: (view) => setStateValue("view", view), ask: (ask) => setTriggerValue("ask", ask) });
+  return () => release(parentElement);
 }
 
 // The finished runs of a page made by to_html: their bytes wait in the page as base64.

@@ -18,7 +18,7 @@ import { typing } from "./typing.js";
 export class Player {
   // feeding: from a reel and what to call on news to a feed, or null where all bytes are there.
   constructor(parent, feeding) {
-    Object.assign(this, { feeding, panels: [], clock: new Clock(), timeline: new Timeline(), calls: 0, wanted: null });
+    Object.assign(this, { feeding, panels: [], clock: new Clock(), timeline: new Timeline(), wanted: null });
     this.teller = new Teller(() => this.standing(), (view, news) => this.rested(view, news));
     this.look = { method: "tsne", mistakes: false, train: true, held_out: true, focus: null, colours: [] };
     this.screen = new Screen(parent, (now, stale) => this.draw(now, stale));
@@ -60,7 +60,7 @@ export class Player {
   // data: see pages/figures/film_page.py; send: {view, ask}, which tell the page, or null where there is none.
   receive(data, send) {
     const before = this.data;
-    Object.assign(this, { data, send, words: data.words, calls: this.calls + 1 });
+    Object.assign(this, { data, send, words: data.words });
     const other = this.adopt(data.runs);
     const asked = (name) => other || (data[name] !== before[name] && !this.teller.echoes(name, data[name]));
     if (asked("method")) this.look.method = data.method;
@@ -71,7 +71,6 @@ export class Player {
       if (feed && before && !reel.live) feed.wake();
     }
     this.wake(true);
-    return this.calls;
   }
 
   // Keeps what is known of runs that stay, and opens new ones; says whether the first one is another.

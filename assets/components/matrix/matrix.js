@@ -1,6 +1,7 @@
 // The component: its elements, what a pointer and the keyboard do, and when what is drawn again.
 // It runs as a Streamlit component (the default export) and in a stand-alone page (standalone).
 
+import { lasting, release } from "../lasting.js";
 import { fill, placeIn, placeOf, unpack } from "./unpack.js";
 import { accent, readTheme } from "./colour.js";
 import { Ruler, clamp, layoutGrid, layoutSingle } from "./geometry.js";
@@ -100,7 +101,6 @@ class Matrix {
     this.refresh();
     performance.clearMarks("vitrine-matrix-received");
     performance.mark("vitrine-matrix-received", { detail: { version: this.figure.version, ms: performance.now() - begun } });
-    return this.calls;
   }
 
   // Takes a new figure; the zoom and the pinned cell stay while its shape does, and a click stays ahead of the server.
@@ -304,17 +304,9 @@ class Matrix {
 
 Object.assign(Matrix.prototype, pointing, painting, typing);
 
-const instances = new WeakMap();
-
 export default function matrix({ data, parentElement, setStateValue }) {
-  if (!instances.has(parentElement)) instances.set(parentElement, new Matrix(parentElement));
-  const instance = instances.get(parentElement);
-  const call = instance.receive(data, setStateValue);
-  return () => {
-    if (instance.calls !== call) return; // a later call has taken the instance over
-    instance.remove();
-    instances.delete(parentElement);
-  };
+  lasting(parentElement, (place) => new Matrix(place)).receive(data, setStateValue);
+  return () => release(parentElement);
 }
 
 // The one figure of a page made by to_html: its bytes wait in the page as base64.
