@@ -37,7 +37,7 @@ def paint(view: View) -> None:
         version=choices.version,
         note=section("masks", "paint_note"),
     )
-    show_matrix(figure, key="masks_painter", on_paint=on_paint)
+    show_matrix(figure, answer, key="masks_painter", on_paint=on_paint)
     with st.container(horizontal=True, gap="small"):
         invert_and_reset(found.mask)
         export_matrix(figure, answer, key="masks_paint")

@@ -6,7 +6,7 @@ Read next: pages/ui/arcs.py, which mounts it, and assets/components/arcs/, which
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,13 +54,19 @@ class ArcsFigure:
         if missing := sorted(set(WORDS) - self.strings.keys()):
             raise ValueError(f"strings lacks the words {', '.join(missing)}")
 
-    def to_bytes(self) -> bytes:
-        """Return the header (JSON after its length) and the weights as float32, row after row."""
+    def to_bytes(self, *, caption: Sequence[str] = ()) -> bytes:
+        """Return the header (JSON after its length) and the weights as float32, row after row.
+
+        Args:
+            caption: lines above the picture in its files, which say what it is of.
+        """
         buffers = Buffers()
         buffers.add(np.asarray(self.weights).astype("<f4"))
         names = ("labels", "glued", "source", "direction", "version", "filename")
         header = {name: getattr(self, name) for name in names}
-        return packed(header | {"strings": {name: self.strings[name] for name in WORDS}}, buffers)
+        return packed(
+            header | {"caption": list(caption), "strings": {name: self.strings[name] for name in WORDS}}, buffers
+        )
 
 
 def component_assets() -> tuple[str, str]:
@@ -69,9 +75,14 @@ def component_assets() -> tuple[str, str]:
     return joined(modules), (COMPONENTS / "arcs" / "arcs.css").read_text(encoding="utf-8")
 
 
-def to_html(figure: ArcsFigure, *, title: str, language: str = "en") -> str:
-    """Return one self-contained page with the figure alive in it; nothing in it reaches for a network."""
+def to_html(figure: ArcsFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one self-contained page with the figure alive in it; nothing in it reaches for a network.
+
+    Args:
+        title: of the page.
+        caption: lines that say what the figure is of.
+    """
     script, style = component_assets()
-    payload = {"payload": base64.b64encode(figure.to_bytes()).decode()}
+    payload = {"payload": base64.b64encode(figure.to_bytes(caption=caption)).decode()}
     script += "\nshowArcs(document);\n"
-    return self_contained(title=title, language=language, script=script, style=style, data=payload)
+    return self_contained(title=title, language=language, script=script, style=style, data=payload, caption=caption)

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 
 MOST = 80  # columns of a shortened text; a Chinese character takes two
-LINE = 104
 JOINERS = "\u200c\u200d"  # of emoji and of scripts that need them
 
 
@@ -28,7 +27,7 @@ def one_line(text: str, most: int = MOST) -> str:
     return f"{words.rstrip()}…"
 
 
-def folded(lines: Sequence[str], most: int = LINE) -> list[str]:
+def folded(lines: Sequence[str], most: int) -> list[str]:
     """Return lines of which none is longer than `most` columns, broken at blanks where there are any."""
     found = []
     for line in lines:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import vl_convert
 from altair.utils.schemapi import disable_debug_mode
 
+from pages.figures.caption import folded
 from pages.figures.forms import Filled
 from pages.figures.standalone import self_contained
 
@@ -38,6 +39,8 @@ DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (3, 5), (1, 3))
 INK = alt.expr("luminance(background) < 0.3 ? '#ece9f3' : '#3a3346'")  # of what is written on a chart's ground
 FONT = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif'
 WIDTH_OF_FILES = 720
+LINE, LINE_BELOW = 88, 104  # columns of a title and of what stands below it
+HEAD = {"anchor": "start", "fontSize": 14, "subtitleFontSize": 12, "subtitlePadding": 5, "offset": 14, "limit": 0}
 DRAW = """
 const { payload } = document.getElementById("figure").dataset;
 const bytes = Uint8Array.from(atob(payload), (letter) => letter.charCodeAt(0));
@@ -107,8 +110,11 @@ def _inked(specification: dict[str, Any]) -> dict[str, Any]:
     return specification
 
 
-def _for_files(chart: Shown) -> dict[str, Any]:
+def _for_files(chart: Shown, about: Sequence[str]) -> dict[str, Any]:
     specification = _inked(chart.to_dict())
+    if about:
+        text, subtitle = folded(about[:1], LINE), folded(about[1:], LINE_BELOW)
+        specification["title"] = {"text": text, "subtitle": subtitle, **HEAD}
     _fixed_width(specification)
     specification["config"] |= {"font": FONT, "background": "#ffffff"}
     return specification
@@ -125,14 +131,22 @@ def _fixed_width(part: Any) -> None:
             _fixed_width(inner)
 
 
-def to_png(chart: Shown) -> bytes:
-    """Return the chart as a picture, twice as fine as a screen."""
-    return vl_convert.vegalite_to_png(_for_files(chart), scale=2)
+def to_png(chart: Shown, about: Sequence[str] = ()) -> bytes:
+    """Return the chart as a picture, twice as fine as a screen.
+
+    Args:
+        about: lines that say in it what it shows, and of what.
+    """
+    return vl_convert.vegalite_to_png(_for_files(chart, about), scale=2)
 
 
-def to_svg(chart: Shown) -> str:
-    """Return the chart as a drawing."""
-    return vl_convert.vegalite_to_svg(_for_files(chart))
+def to_svg(chart: Shown, about: Sequence[str] = ()) -> str:
+    """Return the chart as a drawing.
+
+    Args:
+        about: lines that say in it what it shows, and of what.
+    """
+    return vl_convert.vegalite_to_svg(_for_files(chart, about))
 
 
 @lru_cache(maxsize=1)
@@ -140,10 +154,15 @@ def _drawing() -> str:
     return vl_convert.javascript_bundle(snippet="window.drawChart = vegaEmbed;") + DRAW
 
 
-def to_html(chart: Shown, *, title: str, language: str = "en") -> str:
-    """Return one self-contained page with the chart alive in it; nothing in it reaches for a network."""
-    payload = base64.b64encode(json.dumps(_for_files(chart)).encode()).decode()
-    return self_contained(title=title, language=language, script=_drawing(), style="", data={"payload": payload})
+def to_html(chart: Shown, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one self-contained page with the chart alive in it; nothing in it reaches for a network.
+
+    Args:
+        title: of the page.
+        caption: lines that say what the chart is of.
+    """
+    data = {"payload": base64.b64encode(json.dumps(_for_files(chart, ())).encode()).decode()}
+    return self_contained(title=title, language=language, script=_drawing(), style="", data=data, caption=caption)
 
 
 def rows_of(chart: Shown) -> list[dict[str, Any]]:

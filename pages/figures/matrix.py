@@ -5,7 +5,7 @@ Read next: pages/ui/matrix.py, which mounts it, and assets/components/matrix/, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -131,11 +131,12 @@ class MatrixFigure:
         own = [panel.id for panel in self.panels if panel.rows is None and panel.cols is None]
         return list(self.explain.panels) or own
 
-    def to_bytes(self, *, stamp: int = 0) -> bytes:
+    def to_bytes(self, *, stamp: int = 0, caption: Sequence[str] = ()) -> bytes:
         """Return the header length (uint32, little-endian), the header (JSON), and the arrays, all padded to 8.
 
         Args:
             stamp: Of the last stroke on the painted panel that this figure knows of.
+            caption: Lines above the picture in its files, which say what it is of.
         """
         buffers = Buffers()
         axes: list[Axis] = []
@@ -150,6 +151,7 @@ class MatrixFigure:
             "strings": {name: self.strings[name] for name in WORDS},
             "axes": [{"name": axis.name, "labels": axis.labels, "key": axis.key or axis.name} for axis in axes],
             "panels": panels,
+            "caption": list(caption),
             "paint": self.paint and {"panel": self.paint, "stamp": stamp},
         }
         if self.explain is not None:

@@ -6,12 +6,13 @@ Read next: attention.py.
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 
 from pages.figures.matrix import MatrixFigure
 from pages.figures.standalone import COMPONENTS, joined, self_contained
 
 ASSETS = COMPONENTS / "matrix"
-DRAWING = ("unpack", "colour", "geometry", "surface", "paint", "arithmetic", "readout", "table")
+DRAWING = ("unpack", "colour", "geometry", "surface", "paint", "arithmetic", "readout", "caption", "table")
 SCRIPTS = (
     *DRAWING,
     "pointer",
@@ -27,9 +28,15 @@ def component_assets() -> tuple[str, str]:
     return joined(modules), (ASSETS / "matrix.css").read_text(encoding="utf-8")
 
 
-def to_html(figure: MatrixFigure, *, title: str, language: str = "en") -> str:
-    """Return one self-contained page with the figure alive in it; nothing in it reaches for a network."""
+def to_html(figure: MatrixFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one self-contained page with the figure alive in it; nothing in it reaches for a network.
+
+    Args:
+        title: of the page.
+        caption: lines that say what the figure is of.
+    """
     script, style = component_assets()
-    payload = base64.b64encode(figure.to_bytes()).decode()
+    payload = base64.b64encode(figure.to_bytes(caption=caption)).decode()
     script += "\nstandalone(document);\n"
-    return self_contained(title=title, language=language, script=script, style=style, data={"payload": payload})
+    data = {"payload": payload}
+    return self_contained(title=title, language=language, script=script, style=style, data=data, caption=caption)

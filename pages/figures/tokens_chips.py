@@ -80,14 +80,19 @@ class Chips:
         if missing := sorted(set(WORDS) - self.words.keys()):
             raise ValueError(f"words lacks {', '.join(missing)}")
 
-    def data(self) -> dict:
-        """Return what the component is given."""
+    def data(self, *, caption: Sequence[str] = ()) -> dict:
+        """Return what the component is given.
+
+        Args:
+            caption: lines above the picture in its files, which say what it is of.
+        """
         return {
             "text": self.text,
             "rows": [_row(line) for line in self.lines],
             "words": {name: self.words[name] for name in WORDS},
             "name": self.name,
             "version": self.version,
+            "caption": list(caption),
         }
 
 
@@ -129,17 +134,23 @@ def rows_of_chips(chips: Chips, columns: Mapping[str, str]) -> list[dict[str, An
 def component_assets() -> tuple[str, str]:
     """Return the component's script, its modules joined into one, and its style."""
     style = (COMPONENTS / "chips" / "chips.css").read_text(encoding="utf-8")
-    return joined(("chips/picture", "chips/chips")), style
+    return joined(("matrix/caption", "chips/picture", "chips/chips")), style
 
 
-def to_html(chips: Chips, *, title: str, language: str = "en") -> str:
-    """Return one self-contained page with the chips alive in it; nothing in it reaches for a network."""
+def to_html(chips: Chips, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one self-contained page with the chips alive in it; nothing in it reaches for a network.
+
+    Args:
+        title: of the page.
+        caption: lines that say what the figure is of.
+    """
     script, style = component_assets()
-    payload = base64.b64encode(json.dumps(chips.data()).encode()).decode()
+    payload = base64.b64encode(json.dumps(chips.data(caption=caption)).encode()).decode()
     return self_contained(
         title=title,
         language=language,
         script=f"{script}\nstandalone(document);\n",
         style=style,
         data={"payload": payload},
+        caption=caption,
     )

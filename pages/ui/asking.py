@@ -9,14 +9,13 @@ import json
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pages.ui.caption import caption_of
 from pages.ui.models import code_that_opens
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.checkpoints import Bundle
@@ -73,10 +72,9 @@ class Answer(Generic[T]):
         """The script that makes the result again."""
         return repeating(self.function, self.arguments)
 
-    @property
-    def notebook(self) -> str:
-        """The script as a notebook."""
-        return repeating_notebook(self.function, self.arguments)
+    def notebook(self, about: Sequence[str]) -> str:
+        """Return the script as a notebook that begins with lines on what it is about."""
+        return repeating_notebook(self.function, self.arguments, about)
 
 
 def ask(function: Callable[..., T], **arguments: Any) -> Answer[T]:
@@ -152,16 +150,19 @@ def repeating(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str
     return "\n\n".join([about, *_cells(function, arguments)]) + "\n"
 
 
-def repeating_notebook(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+def repeating_notebook(function: Callable[..., Any], arguments: Mapping[str, Any], about: Sequence[str]) -> str:
     """Return the notebook (nbformat 4) that repeats a call: the script's code in cells, and what it is about.
+
+    Args:
+        about: lines on the model, the text, and what else was asked.
 
     Raises:
         ValueError: an argument cannot be written down.
     """
     described = (function.__doc__ or "").strip().split("\n")[0]
-    facts = "\n".join(f"    {line}" for line in caption_of(arguments))  # indented: nothing in it is read as Markdown
-    about = f"# {_title(function).capitalize()}\n\n{described}\n\n{facts}\n\n{FOUND}"
-    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": about}]
+    facts = "\n".join(f"    {line}" for line in about)  # indented: nothing in it is read as Markdown
+    heading = f"# {_title(function).capitalize()}\n\n{described}\n\n{facts}\n\n{FOUND}"
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": heading}]
     for code in _cells(function, arguments):
         cells.append({"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": code})
     for place, cell in enumerate(cells):

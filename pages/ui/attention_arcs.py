@@ -46,7 +46,7 @@ def show_arcs_part(view: View) -> None:
         strings("attention_arcs"),
         version=f"{layer}.{head}|{over}|{direction}|{view.encoding.text}",
     )
-    show_arcs(figure, key="arcs", on_token=on_token)
+    show_arcs(figure, answer, key="arcs", on_token=on_token)
     st.caption(t(f"attention.sum_{over}_{direction}"))
     export_arcs(figure, answer, key="arcs", title=t("attention.title_head", layer=layer, head=head))
 

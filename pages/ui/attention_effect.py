@@ -40,7 +40,7 @@ def show_effect(view: View) -> None:
             show_without(view, layer, head, "zero" if how == "zero" else "mean")
         answer = read_heads(view, layer, head)
         figure = large_head(view, answer.value, layer, head, "weights")
-        show_matrix(figure, key="head_effect", on_cell=on_cell)
+        show_matrix(figure, answer, key="head_effect", on_cell=on_cell)
         export_matrix(figure, answer, key="head_effect")
 
 
@@ -66,7 +66,7 @@ def show_boards(view: View, layer: int, head: int, how: Ablation) -> bool:
         chosen=(layer, head),
         version=f"{how}|{layer}.{head}|{text}",
     )
-    show_matrix(board, key="effects", on_cell=on_board)
+    show_matrix(board, answer, key="effects", on_cell=on_board)
     export_matrix(board, answer, key="effects")
     if guess is None:
         return False

@@ -57,7 +57,7 @@ def show_entropy(view: View) -> None:
             chosen=(layer, head),
             version=f"{layer}.{head}|{view.encoding.text}",
         )
-        show_matrix(board, key="entropy", on_cell=on_board)
+        show_matrix(board, answer, key="entropy", on_cell=on_board)
         export_matrix(board, answer, key="entropy")
     with bars_place:
         st.latex(ENTROPY)
@@ -81,7 +81,7 @@ def show_rollout(view: View) -> None:
     figure = flow_matrices(
         found.rollout, found.last, labels, words, strings("matrix"), version=f"rollout|{view.encoding.text}"
     )
-    show_matrix(figure, key="rollout")
+    show_matrix(figure, answer, key="rollout")
     export_matrix(figure, answer, key="rollout")
     chart = led_bars(found.verdict_rollout, found.verdict_last, labels, words)
     pooled = rests_on(view)

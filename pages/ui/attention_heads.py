@@ -51,12 +51,12 @@ def show_heads(view: View) -> None:
             note=section("attention", "grid"),
             tendencies=names_of_heads(view, answer.value) if named else None,
         )
-        show_matrix(grid, key="heads", on_select=on_panel)
+        show_matrix(grid, answer, key="heads", on_select=on_panel)
         export_matrix(grid, answer, key="heads")
         head_off_experiment(view, layer, head)
     with head_place:
         figure = large_head(view, answer.value, layer, head, step)
-        show_matrix(figure, key="head_large", on_cell=None if step == "mixture" else on_cell)
+        show_matrix(figure, answer, key="head_large", on_cell=None if step == "mixture" else on_cell)
         export_matrix(figure, answer, key="head_large")
 
 

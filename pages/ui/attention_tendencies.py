@@ -79,7 +79,9 @@ def show_tendencies(view: View) -> None:
     n_heads = view.bundle.config.n_heads
     board_place, claim_place = st.columns([1.1, 1], gap="large")
     with board_place:
-        show_matrix(board, key="tendencies", on_cell=lambda cell: on_head(*divmod(cell[0], n_heads)) if cell else None)
+        show_matrix(
+            board, here, key="tendencies", on_cell=lambda cell: on_head(*divmod(cell[0], n_heads)) if cell else None
+        )
         here_place, sample_place = st.columns(2)
         with here_place:
             st.caption(t("attention.here"))
@@ -91,7 +93,7 @@ def show_tendencies(view: View) -> None:
         show_claims(here.value, sample.value, least)
         answer = read_heads(view, layer, head)
         figure = large_head(view, answer.value, layer, head, "weights")
-        show_matrix(figure, key="head_tendency", on_cell=on_cell)
+        show_matrix(figure, answer, key="head_tendency", on_cell=on_cell)
         export_matrix(figure, answer, key="head_tendency")
 
 

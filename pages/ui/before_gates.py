@@ -48,7 +48,7 @@ def gates_part(view: View) -> None:
             version=f"{direction}|{sort}|{view.encoding.text}",
             note=section("before", "gates_note"),
         )
-        show_matrix(figure, key="before_gates")
+        show_matrix(figure, answer, key="before_gates")
         export_matrix(figure, answer, key="before_gates")
     with bars_place:
         st.markdown(f"**{t('before.kept_title')}**")

@@ -88,7 +88,7 @@ def _title(bundle: Bundle, detail: str) -> str:
 def _show(looks: list[Looks], answer: Answer, version: str) -> None:
     said = {"target": t("before.target"), "source": t("before.source"), "weight": t("quantity.weights")}
     figure = looks_figure(looks, said, strings("matrix"), version=version, note=section("before", "look_note"))
-    show_matrix(figure, key="before_looks")
+    show_matrix(figure, answer, key="before_looks")
     export_matrix(figure, answer, key="before_looks")
 
 

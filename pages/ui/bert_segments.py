@@ -53,7 +53,7 @@ def segments_part(view: View) -> View:
 
 def _rows(view: View, answer: Answer[SegmentRows]) -> None:
     figure = rows_figure(answer.value.rows, strings("bert"), strings("matrix"), version=f"rows {view.bundle.name}")
-    show_matrix(figure, key="bert_rows")
+    show_matrix(figure, answer, key="bert_rows")
     export_matrix(figure, answer, key="bert_rows")
 
 

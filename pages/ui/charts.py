@@ -10,10 +10,10 @@ import streamlit as st
 from pages.figures.charts import Shown, specification
 from pages.figures.forms import Filled
 from pages.ui.asking import Answer
-from pages.ui.exports import export_chart
+from pages.ui.exports import NOTHING, Shows, export_chart
 
 
-def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str) -> None:
+def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, of: Shows = NOTHING) -> None:
     """Show a chart and, below it, its files.
 
     Streamlit offers the first of a chart's tables as its data; where there are several, none passes for the whole.
@@ -22,9 +22,10 @@ def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label:
         answer: what it was drawn from.
         key: unique on the page.
         stem: of the files' names.
-        label: what it shows, for those who cannot see it.
+        label: what it shows, for those who cannot see it, and as the title of its files.
+        of: what it shows of the answer, by name, such as a head; its files say so.
     """
     several = isinstance(chart, Filled) and len(chart.rows) > 1
     place = st.container(key=f"{key}_of_several_tables") if several else st  # the entry script's style knows the name
     place.vega_lite_chart(spec=specification(chart), width="stretch", key=key, alt=label)
-    export_chart(chart, answer, key=key, stem=stem)
+    export_chart(chart, answer, key=key, stem=stem, label=label, of=of)

@@ -48,12 +48,12 @@ def show_row(view: View) -> None:
         figure = one_hot_matrix(
             found.one_hot, found.matrix, found.ids.tolist(), found.labels, words, ui, version=version
         )
-        show_matrix(figure, key="embeddings_one_hot")
+        show_matrix(figure, answer, key="embeddings_one_hot")
         export_matrix(figure, answer, key="embeddings_one_hot_files")
     with right:
         st.markdown(section("embeddings", "product"))
         figure = product_matrix(found.product, found.row, words, ui, version=version)
-        show_matrix(figure, key="embeddings_product")
+        show_matrix(figure, answer, key="embeddings_product")
         export_matrix(figure, answer, key="embeddings_product_files")
     _try_times(view, answer)
 

@@ -34,11 +34,11 @@ def show_sentence(view: View) -> None:
     left, right = st.columns([1.5, 1], gap="medium")
     with left:
         figure = vectors_matrix(found.vectors, found.labels, words, ui, version=version)
-        show_matrix(figure, key="embeddings_vectors")
+        show_matrix(figure, answer, key="embeddings_vectors")
         export_matrix(figure, answer, key="embeddings_vectors_files")
     with right:
         figure = cosine_matrix(found.cosine, found.labels, words, ui, version=version)
-        show_matrix(figure, key="embeddings_cosine")
+        show_matrix(figure, answer, key="embeddings_cosine")
         export_matrix(figure, answer, key="embeddings_cosine_files")
         if found.closest is not None:
             first, second = found.closest

@@ -43,7 +43,7 @@ def agreement_part(view: View) -> None:
         board_words(),
         version=f"agree|{baseline}|{view.encoding.text}",
     )
-    show_matrix(figure, key="encoder_agree_measures")
+    show_matrix(figure, answer, key="encoder_agree_measures")
     tell_signs(view, answer.value)
     options = {name: t(f"encoder.agree_{name}") for name in ("close", "loose", "none")}
     guess = predict(
@@ -73,7 +73,7 @@ def _show_board(view: View, answer: Answer[Measures], guess: str, options: dict[
             board_words(),
             version=f"rho|{view.encoding.text}",
         )
-        show_matrix(figure, key="encoder_rho")
+        show_matrix(figure, answer, key="encoder_rho")
         export_matrix(figure, answer, key="encoder_rho")
     with words_place:
         st.metric(t("encoder.mean_rho"), signed(found.mean_rho), help=t("encoder.rho_help"))
@@ -115,7 +115,7 @@ def _over_reviews(view: View) -> None:
             board_words(),
             version="rho of reviews",
         )
-        show_matrix(figure, key="encoder_many")
+        show_matrix(figure, answer, key="encoder_many")
         language = t(f"encoder.corpus_{found.language}")
         st.caption(t("encoder.many_note", count=found.reviews, language=language))
         export_matrix(figure, answer, key="encoder_many")
@@ -171,6 +171,6 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
         board_words(),
         version=f"{name}|{view.encoding.text}",
     )
-    show_matrix(figure, key="encoder_maps")
+    show_matrix(figure, answer, key="encoder_maps")
     export_matrix(figure, answer, key="encoder_maps")
     st.markdown(section("encoder", "shuffle_after"))

@@ -91,7 +91,7 @@ def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
         board_words(),
         version=f"spread|{'|'.join(found.labels)}",
     )
-    show_matrix(figure, key="encoder_spread")
+    show_matrix(figure, answer, key="encoder_spread")
     st.markdown(t("encoder.spread_start", differ=int((found.spread[0] > 0).sum()), count=len(found.labels)))
     export_matrix(figure, answer, key="encoder_spread")
     if found.farthest >= 0:

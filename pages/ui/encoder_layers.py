@@ -77,7 +77,7 @@ def _show_moves(view: View, answer: Answer[LayerVerdicts]) -> None:
         board_words(),
         version=f"moves|{view.encoding.text}",
     )
-    show_matrix(figure, key="encoder_moves")
+    show_matrix(figure, answer, key="encoder_moves")
     st.caption(
         t(
             "encoder.farthest",

@@ -56,7 +56,7 @@ def tokens_part(view: View) -> None:
         board_words(),
         version=f"{len(shown)}|{baseline}.{steps}|{view.encoding.text}",
     )
-    show_matrix(figure, key="encoder_measures")
+    show_matrix(figure, answer, key="encoder_measures")
     if guess is None:
         return
     tell_signs(view, found)

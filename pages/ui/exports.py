@@ -3,7 +3,8 @@
 Read next: ../figures/exports.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
@@ -14,6 +15,7 @@ from pages.figures.exports import panels_csv, rows_csv, to_npz
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_page import to_html as matrix_page
 from pages.ui.asking import Answer
+from pages.ui.caption import caption_of
 from pages.ui.language import language, t
 
 TYPES = {
@@ -26,11 +28,14 @@ TYPES = {
     "ipynb": ("Notebook", "application/x-ipynb+json"),
 }
 Files = dict[str, Callable[[], str | bytes]]
+Shows = Mapping[str, Any]  # what a picture shows of its answer, by name, such as a head
+NOTHING: Shows = MappingProxyType({})
 
 
 def code_files(answer: Answer[Any]) -> Files:
     """Return the script and the notebook that make an answer again, where its call alone does."""
-    return {"py": lambda: answer.script, "ipynb": lambda: answer.notebook} if answer.repeatable else {}
+    about = caption_of(answer.arguments)
+    return {"py": lambda: answer.script, "ipynb": lambda: answer.notebook(about)} if answer.repeatable else {}
 
 
 def offer_files(files: Files, *, key: str, stem: str, note: str) -> None:
@@ -59,26 +64,29 @@ def offer_files(files: Files, *, key: str, stem: str, note: str) -> None:
             )
 
 
-def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str) -> None:
+def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Shows = NOTHING) -> None:
     """Offer a matrix figure's panels as CSV, the answer as .npz, script and notebook, and a page with the figure.
 
     PNG and SVG are made by the figure itself, in the browser.
     """
+    caption, chosen = caption_of(answer.arguments, **of), language()  # files are made where no page is
+    title = figure.title or figure.quantity
     files: Files = {
         "csv": lambda: panels_csv(figure).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
-        "html": lambda: matrix_page(figure, title=figure.title or figure.quantity, language=language()),
+        "html": lambda: matrix_page(figure, title=title, language=chosen, caption=caption),
     }
     offer_files(files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))
 
 
-def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str) -> None:
+def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, of: Shows = NOTHING) -> None:
     """Offer a chart as PNG, SVG, CSV of its rows and a page of its own, and the answer as .npz, script and notebook."""
+    about, chosen = (label, *caption_of(answer.arguments, **of)), language()  # files are made where no page is
     files: Files = {
-        "png": lambda: to_png(chart),
-        "svg": lambda: to_svg(chart),
+        "png": lambda: to_png(chart, about),
+        "svg": lambda: to_svg(chart, about),
         "csv": lambda: rows_csv(rows_of(chart)).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
-        "html": lambda: chart_page(chart, title=stem, language=language()),
+        "html": lambda: chart_page(chart, title=label, language=chosen, caption=about[1:]),
     }
     offer_files(files | code_files(answer), key=key, stem=stem, note=t("export.note_chart"))

@@ -55,7 +55,7 @@ def neurons_part(view: View) -> None:
             forget(NEURON)
             keep(NEURON, str(found.columns[cell[1]]), "")
 
-    show_matrix(figure, key="feed_forward_strongest", on_cell=on_cell)
+    show_matrix(figure, answer, key="feed_forward_strongest", on_cell=on_cell)
     export_matrix(figure, answer, key="feed_forward_strongest")
     _whole(view, answer, layer)
     left, right = st.columns(2, gap="large")
@@ -87,7 +87,7 @@ def _whole(view: View, answer: Answer[Neurons], layer: int) -> None:
             strings("matrix"),
             version=f"whole {layer}|{view.encoding.text}",
         )
-        show_matrix(figure, key="feed_forward_whole")
+        show_matrix(figure, answer, key="feed_forward_whole")
         export_matrix(figure, answer, key="feed_forward_whole")
 
 

@@ -105,12 +105,10 @@ def _figure(
     )
 
 
-def _offer_files(
-    view: View, found: Recomputed, figure: MatrixFigure, edited: bool, target_ids: tuple[int, ...] | None
-) -> None:
-    """Offer the files; a pass that the page has edited has no script, since the edits are the page's own."""
+def _answer(view: View, found: Recomputed, edited: bool, target_ids: tuple[int, ...] | None) -> Answer[Recomputed]:
+    """Return the tensor as an answer; a pass that the page has edited has no script, since the edits are its own."""
     arguments = {**view.asked, "name": found.name} | ({"target_ids": target_ids} if target_ids else {})
-    export_matrix(figure, Answer(found, tensor_of, arguments, repeatable=not edited), key="glass")
+    return Answer(found, tensor_of, arguments, repeatable=not edited)
 
 
 @st.fragment
@@ -129,8 +127,10 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_id
     values_place, formula_place = st.columns([3, 2], gap="large")
     with values_place:
         figure = _figure(view, part, name, cell, labels)
-        show_matrix(figure, key="glass_matrix", on_cell=_keep_cell)
-        _offer_files(view, found, figure, bool(edits), target_ids)
+        answer = _answer(view, found, bool(edits), target_ids)
+        of = {"head": part.head} if "head" in part.axes else {}
+        show_matrix(figure, answer, key="glass_matrix", of=of, on_cell=_keep_cell)
+        export_matrix(figure, answer, key="glass", of=of)
     with formula_place:
         show_badge(found)
         show_formula(site_of(name))

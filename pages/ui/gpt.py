@@ -91,7 +91,7 @@ def clickable(
     st.vega_lite_chart(
         spec=specification(chart), width="stretch", key=key, alt=label, on_select=clicked, selection_mode=PLACE
     )
-    export_chart(chart, answer, key=key, stem=stem)
+    export_chart(chart, answer, key=key, stem=stem, label=label)
 
 
 def place_of(state: Any) -> int | None:

@@ -82,7 +82,7 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
         )
         st.markdown(joined(judged(guess, outcome, options), told))
     st.caption(t("gpt.moved_note"))
-    show_matrix(board, key="gpt_moved")
+    show_matrix(board, answer, key="gpt_moved")
     export_matrix(board, answer, key="gpt_moved")
 
 

@@ -83,7 +83,7 @@ def show_batch(view: View) -> None:
         version=f"{source}.{target}|{'|'.join(texts)}",
         note=section("masks", "batch_note"),
     )
-    show_matrix(figure, key="masks_batch")
+    show_matrix(figure, answer, key="masks_batch")
     export_matrix(figure, answer, key="masks_batch")
     _try_polarity(view, texts)
 

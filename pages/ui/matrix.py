@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 import streamlit as st
 
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_page import component_assets
+from pages.ui.asking import Answer
+from pages.ui.caption import caption_of
 from pages.ui.component import registered
 from pages.ui.url import remember
 
@@ -45,8 +48,10 @@ class Painted:
 
 def show_matrix(
     figure: MatrixFigure,
+    answer: Answer[Any],
     *,
     key: str,
+    of: Mapping[str, Any] = MappingProxyType({}),
     on_select: Callable[[str], None] | None = None,
     on_cell: Callable[[tuple[int, int] | None], None] | None = None,
     on_paint: Callable[[Painted], None] | None = None,
@@ -59,6 +64,8 @@ def show_matrix(
 
     Args:
         figure: What to show.
+        answer: What it was drawn from; its files say so.
+        of: What it shows of that, by name, such as a head; its files say that, too.
         key: Unique on the page and the same at every run, or the component is mounted anew.
         on_select: Called with the id of a newly chosen panel, before the page runs.
         on_cell: Called with the newly pinned cell, None when it was let go, before the page runs; by default the link
@@ -72,7 +79,7 @@ def show_matrix(
     if on_cell is None:
         figure = _pinned(figure, st.query_params.get(pin, ""))
 
-    def answer() -> None:
+    def heard() -> None:
         raw = _raw(st.session_state.get(key))
         choice = _choice(raw)
         changed = raw.get("changed", ())
@@ -90,9 +97,9 @@ def show_matrix(
 
     result = registered("matrix", *_ASSETS)(
         key=key,
-        data=figure.to_bytes(stamp=_stamp(key)),
+        data=figure.to_bytes(stamp=_stamp(key), caption=caption_of(answer.arguments, **of)),
         height=height,
-        on_choice_change=answer,
+        on_choice_change=heard,
         on_painted_change=painted,
     )
     return _choice(_raw(result))

@@ -36,7 +36,7 @@ def residual_part(view: View) -> None:
         strings("matrix"),
         version=f"sum {token}|{text}",
     )
-    show_matrix(figure, key="norm_sum")
+    show_matrix(figure, answer, key="norm_sum")
     export_matrix(figure, answer, key="norm_sum")
     st.markdown(
         t(

@@ -85,7 +85,7 @@ def matrix_part() -> None:
         figure = position_figure(
             found.table, words, ui, cell=(pos, 2 * pair), version=f"{length}x{d_model}|{pos}.{pair}"
         )
-        show_matrix(figure, key="positions_matrix", on_cell=_pick)
+        show_matrix(figure, answer, key="positions_matrix", on_cell=_pick)
         export_matrix(figure, answer, key="positions_matrix")
         st.caption(section("positions", "matrix"))
     with right:

@@ -30,7 +30,7 @@ def exponent_part() -> None:
     length, d_model = choose_size("x", least=LEAST)
     answer = ask(compare_exponents, length=length, d_model=d_model)
     figure = exponents_figure(answer.value.tables, words, strings("matrix"), version=f"{length}x{d_model}")
-    show_matrix(figure, key="positions_exponents")
+    show_matrix(figure, answer, key="positions_exponents")
     export_matrix(figure, answer, key="positions_exponents")
     st.caption(section("positions", "exponents"))
     guess, options = _asked(length, d_model)

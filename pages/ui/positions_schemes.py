@@ -99,7 +99,7 @@ def schemes_part(view: View) -> None:
     version = f"{shown}|{chosen}|{view.encoding.text}"
     figure = schemes_figure(values, names, words, strings("matrix"), shown=shown, version=version)
     st.markdown(section("positions", f"shown_{shown}").format(word=plain(found.token), head=chosen["head"]))
-    show_matrix(figure, key="positions_schemes")
+    show_matrix(figure, answer, key="positions_schemes")
     export_matrix(figure, answer, key="positions_schemes")
     if not found.learned_from:
         st.caption(section("positions", "untrained"))

@@ -132,7 +132,7 @@ def _concatenated(view: View) -> None:
     figure = concatenated_figure(rows, strings("positions"), strings("matrix"), version=version)
     matrix, words = st.columns([3, 2], gap="large")
     with matrix:
-        show_matrix(figure, key="positions_concatenated")
+        show_matrix(figure, answer, key="positions_concatenated")
         export_matrix(figure, answer, key="positions_concatenated")
     words.markdown(
         t(

@@ -75,7 +75,7 @@ def _show_step(view: View, answer: Answer[MergeStep]) -> None:
     found = answer.value
     st.markdown(_told(found))
     text = view.encoding.text
-    chips = show_chips(text, (_line(found, len(text)),), name="tokens_merged")
+    chips = show_chips(text, (_line(found, len(text)),), answer, name="tokens_merged")
     curve, bars = st.columns([3, 2], gap="large")
     with curve:
         st.markdown(section("tokens", "curve"))

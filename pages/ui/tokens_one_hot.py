@@ -42,7 +42,7 @@ def show_one_hot(view: View) -> None:
         version=f"{measure}|{view.encoding.text}",
         note=section("tokens", measure),
     )
-    show_matrix(figure, key="tokens_one_hot")
+    show_matrix(figure, answer, key="tokens_one_hot")
     export_matrix(figure, answer, key="tokens_one_hot")
     _memory(answer, len(view.encoding))
     _foresee(view)

@@ -34,7 +34,7 @@ def show_split(view: View) -> None:
     corpus, size = _choose_learned()
     text = view.encoding.text
     answer = ask(cut_sentence, bundle=view.bundle, text=text, corpus=corpus, vocab_size=size)
-    chips = show_chips(text, tuple(_line(cut, len(text)) for cut in answer.value.cuts), name="tokens_split")
+    chips = show_chips(text, tuple(_line(cut, len(text)) for cut in answer.value.cuts), answer, name="tokens_split")
     offer_chips(chips, answer)
     st.subheader(t("tokens.cost_heading"), anchor=False)
     st.markdown(section("tokens", "cost"))
@@ -125,4 +125,4 @@ def _foresee(view: View, corpus: str, size: int) -> None:
         words = t("tokens.measured_split", bytes=answer.value.n_bytes, characters=answer.value.n_characters, **counts)
         st.markdown(f"{judged(guess, outcome, options)} {words}")
         lines = tuple(_line(cuts[name], len(sample)) for name in counts)
-        show_chips(sample, lines, name="tokens_sample_chips")
+        show_chips(sample, lines, answer, name="tokens_sample_chips")

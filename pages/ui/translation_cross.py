@@ -55,7 +55,7 @@ def show_cross(view: View) -> None:
         )
         if over != "head":
             grid = replace(grid, selected=None)
-        show_matrix(grid, key="translation_heads", on_select=on_head)
+        show_matrix(grid, answer, key="translation_heads", on_select=on_head)
         export_matrix(grid, answer, key="translation_heads")
     hiding_experiment(view)
 
@@ -81,7 +81,7 @@ def _large(view: View, written: Written, layer: int, head: int) -> None:
         note=section("translation", "row_note"),
         keys=written.source,
     )
-    show_matrix(figure, key="translation_large")
+    show_matrix(figure, answer, key="translation_large")
     export_matrix(figure, answer, key="translation_large")
 
 
@@ -97,7 +97,7 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
         version=f"{over}|{layer}|{view.encoding.text}",
         note=section("translation", "row_note"),
     )
-    show_matrix(figure, key="translation_mean")
+    show_matrix(figure, answer, key="translation_mean")
     export_matrix(figure, answer, key="translation_mean")
 
 

@@ -78,7 +78,7 @@ def show_rows(view: View, written: Written, step: int, layer: int | None) -> Non
         strings("matrix"),
         version=f"rows {layer}.{step}|{view.encoding.text}",
     )
-    show_matrix(figure, key="translation_rows")
+    show_matrix(figure, translated(view), key="translation_rows")
     export_matrix(figure, translated(view), key="translation_rows")
 
 

@@ -75,7 +75,7 @@ def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool
     with ids_place:
         st.code(toy_code(found, seed), language="python", wrap_lines=True)
         ids = toy_ids(found.source_ids, found.target_ids, words, ui, version=f"ids {version}")
-        show_matrix(ids, key="translation_toy_ids")
+        show_matrix(ids, answer, key="translation_toy_ids")
         st.caption(t("translation.toy_parameters", count=f"{found.parameters:,}"))
     with attended_place:
         figure = toy_attentions(
@@ -88,7 +88,7 @@ def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool
             version=version,
             note=section("translation", "toy_note"),
         )
-        show_matrix(figure, key="translation_toy")
+        show_matrix(figure, answer, key="translation_toy")
         export_matrix(figure, answer, key="translation_toy")
     head = ("", *(words[name] for name in ATTENTIONS))
     each = [getattr(found, name) for name in ATTENTIONS]

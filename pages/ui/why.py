@@ -78,7 +78,7 @@ class Desk:
             filename=f"why_{self.name}_{what}",
             **options,
         )
-        show_matrix(figure, key=f"why_{self.name}_{what}")
+        show_matrix(figure, answer, key=f"why_{self.name}_{what}")
         export_matrix(figure, answer, key=f"why_{self.name}_{what}")
 
 

@@ -87,6 +87,9 @@ def test_pictures_are_saved_from_the_figure(
     wait_painted(page, f"0.0|{TEXT}")
     path = download(page, large(page).locator(f".vm-tool-{tool}"), tmp_path)
     assert path.suffix == ending
+    if ending == ".svg":
+        told = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text(encoding="utf-8")))
+        assert f"Layer 0, head 0 model sentiment · layer 0 · head 0 “{TEXT}”" in told
     assert magic in path.read_bytes()[:200]
 
 

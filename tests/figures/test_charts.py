@@ -1,9 +1,13 @@
 """Charts as files: pictures that are pictures, pages that run nothing they were not given, and rows as they came."""
 
+import html
+import re
+
 import altair as alt
 import numpy as np
 import pytest
 
+from pages.figures.caption import one_line
 from pages.figures.charts import DASHES, PALETTE, records, rows_of, specification, to_html, to_png, to_svg
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
@@ -32,6 +36,21 @@ def test_pictures_are_of_their_kind_and_hold_the_words() -> None:
     assert drawing.startswith("<svg")
     assert "好" in drawing
     assert "<img" not in drawing
+
+
+def test_a_picture_says_what_it_shows_and_of_what() -> None:
+    about = ("A title " * 20, "model m · layer 1", f"“{one_line(ATTACK)}”", f"“{one_line('שלום 你好 ' * 30)}”")
+    drawing = to_svg(chart(), about)
+    told = [text.strip() for text in re.findall(r">([^<>]+)<", drawing)]
+    assert " ".join(text for text in told if "A title" in text).count("A title") == 20
+    assert "model m · layer 1" in told
+    assert f"“{html.escape(ATTACK, quote=False)}”" in told
+    assert any("שלום" in text and "你好" in text and text.endswith("…”") for text in told)
+    assert "<img" not in drawing
+    assert to_png(chart(), about)[:4] == b"\x89PNG"
+    page = to_html(chart(), title="t", caption=about[1:])
+    assert html.escape(ATTACK) in page
+    assert ATTACK not in page
 
 
 def test_a_page_of_its_own_runs_only_its_script_and_no_word_can_be_code() -> None:

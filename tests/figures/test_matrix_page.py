@@ -155,13 +155,16 @@ def test_page_script_mounts_it():
         import numpy as np
 
         from pages.figures import matrix, matrix_parts
+        from pages.ui.asking import Answer
         from pages.ui.matrix import Choice, show_matrix
         from tests.figures.matrices import ENGLISH_WORDS
 
         axis = matrix_parts.Axis("position", ("a", "b"))
         panel = matrix_parts.Panel("p", "", np.eye(2), matrix_parts.Scale.of("probability"))
         figure = matrix.MatrixFigure((panel,), axis, axis, ENGLISH_WORDS)
-        choice = show_matrix(figure, key="m", on_select=print, on_cell=print)
+        choice = show_matrix(
+            figure, Answer(None, np.eye, {"layer": 1}), key="m", of={"head": 2}, on_select=print, on_cell=print
+        )
         assert choice == Choice(None, None)
 
     for _ in range(2):  # a second server in one process registers it anew
@@ -169,3 +172,4 @@ def test_page_script_mounts_it():
         assert not ran.exception
         payload = ran.main.children[0].proto.bytes
         assert unpack(payload)[0]["panels"][0]["id"] == "p"
+        assert unpack(payload)[0]["caption"] == ["layer 1 · head 2"]

@@ -13,6 +13,7 @@ import pytest
 
 from pages.ui import asking
 from pages.ui.asking import ask, ask_once, repeating
+from pages.ui.caption import caption_of
 from pages.ui.models import code_that_opens, open_bundle
 from tests.e2e.paths import ROOT
 from tests.pages.scripts import same
@@ -59,7 +60,7 @@ def test_a_notebook_computes_the_same_and_says_of_what(tmp_path: Path, monkeypat
     bundle, text = open_bundle("sentiment"), "$x$ <b>\u202e not `dull`"
     size = len(bundle.tokenizer.encode(text))
     answer = ask(tensor_of, bundle=bundle, text=text, n_tokens=size, name="encoder.layer1.self_attention.weights")
-    notebook = json.loads(answer.notebook)
+    notebook = json.loads(answer.notebook(caption_of(answer.arguments)))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     about, *cells = notebook["cells"]
     assert about["cell_type"] == "markdown"

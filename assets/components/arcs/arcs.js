@@ -4,6 +4,7 @@
 import { lasting, release } from "../lasting.js";
 import { accent, readTheme } from "../matrix/colour.js";
 import { Ruler } from "../matrix/geometry.js";
+import { headSvg } from "../matrix/caption.js";
 import { download } from "../matrix/table.js";
 import { fill } from "../matrix/unpack.js";
 import { el } from "../matrix/readout.js";
@@ -176,14 +177,16 @@ class Arcs {
   }
 
   async save(kind) {
-    const { drawing, figure } = this;
+    const { figure, theme } = this;
+    const drawing = this.drawing.cloneNode(true);
+    headSvg(drawing, figure, theme);
     const blob = new Blob([new XMLSerializer().serializeToString(drawing)], { type: "image/svg+xml" });
     if (kind === "svg") return download(blob, `${figure.filename}.svg`);
     const picture = new Image();
     picture.src = URL.createObjectURL(blob);
     await picture.decode();
     const canvas = document.createElement("canvas");
-    Object.assign(canvas, { width: 2 * this.width, height: 2 * drawing.height.baseVal.value });
+    Object.assign(canvas, { width: 2 * this.width, height: 2 * Number(drawing.getAttribute("height")) });
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
     URL.revokeObjectURL(picture.src);
     canvas.toBlob((bytes) => download(bytes, `${figure.filename}.png`), "image/png");

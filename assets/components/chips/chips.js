@@ -140,7 +140,7 @@ class Chips {
   }
 
   async save(kind) {
-    const svg = drawSvg(this.root, this.rows);
+    const svg = drawSvg(this.root, this.rows, this.figure);
     const blob = kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await toPng(svg);
     const link = el("a");
     link.href = URL.createObjectURL(blob);

@@ -1,6 +1,8 @@
 // The chips as a picture: every box and text is drawn where the browser put it.
 // Next: chips.js.
 
+import { headSvg } from "../matrix/caption.js";
+
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const BOXES = ".vt-chip";
 
@@ -24,7 +26,7 @@ function written(node, box, left, top, limit) {
 }
 
 // The colours and sizes are those on the screen, read from the computed style.
-export function drawSvg(root, rows) {
+export function drawSvg(root, rows, figure) {
   const { left, top, width, height } = rows.getBoundingClientRect();
   const base = getComputedStyle(root);
   const svg = shape("svg", { xmlns: NAMESPACE, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": base.fontFamily });
@@ -48,6 +50,7 @@ export function drawSvg(root, rows) {
     if (!box.width || box.left > limit) continue;
     svg.append(written(texts.currentNode, box, left, top, limit));
   }
+  headSvg(svg, figure, { paper, ink: base.color });
   return new XMLSerializer().serializeToString(svg);
 }
 

@@ -2,6 +2,7 @@
 // Next: pointer.js.
 
 import { fill, printed, short, visible } from "./unpack.js";
+import { headLines, headSvg } from "./caption.js";
 import { paintMarks, paintStill } from "./paint.js";
 import { el } from "./readout.js";
 import { CanvasSurface, SvgSurface } from "./surface.js";
@@ -35,8 +36,11 @@ export function buildTable(figure, panel) {
 }
 
 function drawOn(context, ratio, scene, figure, marks, theme) {
+  const { lines, room } = headLines(figure, scene.width);
   const surface = new CanvasSurface(context, theme, ratio);
-  surface.rect(0, 0, scene.width, scene.height, { fill: theme.paper });
+  surface.rect(0, 0, scene.width, scene.height + room, { fill: theme.paper });
+  for (const { text, x, y, ...look } of lines) surface.text(text, x, y, { ...look, fill: theme.ink });
+  context.translate(0, room);
   paintStill(surface, scene, figure);
   paintMarks(surface, scene, marks);
 }
@@ -44,7 +48,7 @@ function drawOn(context, ratio, scene, figure, marks, theme) {
 export function pngOf(scene, figure, marks, theme) {
   const ratio = Math.max(2, scene.ratio);
   const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: Math.round(scene.width * ratio), height: Math.round(scene.height * ratio) });
+  Object.assign(canvas, { width: Math.round(scene.width * ratio), height: Math.round((scene.height + headLines(figure, scene.width).room) * ratio) });
   drawOn(canvas.getContext("2d"), ratio, { ...scene, ratio }, figure, marks, theme);
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
@@ -53,6 +57,7 @@ export function svgOf(scene, figure, marks, theme) {
   const surface = new SvgSurface(scene.width, scene.height, theme, scene.ruler);
   paintStill(surface, scene, figure);
   paintMarks(surface, scene, marks);
+  headSvg(surface.root, figure, theme);
   return new Blob([new XMLSerializer().serializeToString(surface.root)], { type: "image/svg+xml" });
 }
 
