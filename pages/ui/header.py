@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from pages.ui.language import LANGUAGES, language, plain, t
+from pages.ui.language import language, plain, t
 from pages.ui.last_text import read_or_last, show_line
 from pages.ui.model_choice import choose_model, other_kind
 from pages.ui.models import open_bundle
 from pages.ui.outside import outside_note
-from pages.ui.url import choose, slide, write
+from pages.ui.share import language_and_share
+from pages.ui.url import slide, write
 from transformer_core.checkpoints import Bundle, BundleError
 from transformer_core.text import Encoding
 
@@ -51,7 +52,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = No
     example = DEFAULT_TEXT if example is None else example
     text_place, model_place, language_place = st.columns([5.4, 1.6, 2.0], vertical_alignment="bottom")
     with language_place:
-        choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
+        language_and_share()
     if language() != st.session_state.get("framed", language()):
         st.rerun()  # where the page is a fragment, the frame around it speaks the old language still
     with text_place:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.ui.language import plain, t
 from pages.ui.models import kind_of, model_names
-from pages.ui.url import choose_from_list, set_choice, widget_key
+from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
 
 MOST_KEPT = 8
 
@@ -40,7 +40,7 @@ def choose_model(kinds: Sequence[str], default: str | None) -> str | None:
         if linked in names or kind_of(linked) is not None:
             prefer_model(linked)
         else:
-            set_choice("model", linked)  # the list says that it is not here
+            refuse("model", linked, listed(list(names)))
     usual = next((name for name in _preferred() if name in names), next(iter(names)))
     if widget_key("model") not in st.session_state:
         set_choice("model", usual)

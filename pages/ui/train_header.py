@@ -1,4 +1,4 @@
-"""What stands above a page of runs: its heading and the language; and the text that is followed through a run.
+"""What stands above a page of runs: its heading, language and link; and the text that is followed through a run.
 
 Read next: runs.py.
 """
@@ -7,8 +7,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.header import DEFAULT_TEXT
-from pages.ui.language import LANGUAGES, t
-from pages.ui.url import choose, write
+from pages.ui.language import t
+from pages.ui.share import language_and_share
+from pages.ui.url import write
 from transformer_core.training.runs.store import RunStore
 
 LABELS = {
@@ -26,9 +27,9 @@ def heading(title: str, *, small: bool = False) -> DeltaGenerator:
         title: Markdown.
         small: for what a page shows rather than for the page.
     """
-    title_place, place, language_place = st.columns([3.4, 4, 1.4], vertical_alignment="center")
-    with language_place, st.container(horizontal=True, horizontal_alignment="right"):
-        choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
+    title_place, place, language_place = st.columns([3.4, 3.6, 2], vertical_alignment="center")
+    with language_place:
+        language_and_share()
     with title_place:
         (st.subheader if small else st.header)(title, anchor=False)
     return place

@@ -122,12 +122,13 @@ def remember(name: str, value: str | None) -> None:
         st.query_params[name] = value
 
 
-def _listed(options: Sequence[str]) -> str:
+def listed(options: Sequence[str]) -> str:
+    """Return what can be chosen, in words: where there is much, the first and the last."""
     return ", ".join(options) if len(options) <= 12 else f"{options[0]} … {options[-1]}"
 
 
 def _one_of(name: str, options: Sequence[str], default: str) -> tuple[str, str]:
-    return held(name, default, lambda asked: asked if asked in options else None, _listed(options))
+    return held(name, default, lambda asked: asked if asked in options else None, listed(options))
 
 
 def choose(

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.acting import grid, large, type_text, visit, wait_painted
-from tests.e2e.serving import serving
+from tests.e2e.serving import serving, settle
 
 TEXT = "A slow film, but not a bad one"
 
@@ -76,3 +76,41 @@ def test_english_chosen_in_a_chinese_browser_stays(browser: Browser, address: st
     page.reload()
     expect(page.get_by_role("heading", name="Attention")).to_be_visible()
     page.close()
+
+
+def test_a_shared_link_opens_the_same_screen_with_its_pinned_cells(page: Page, browser: Browser, address: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit(page, address, "attention", text=TEXT, layer="1", head="2")
+    wait_painted(page, f"1.2|{TEXT}")
+    for board, keys in (
+        (grid(page), "ArrowRight ArrowDown ArrowDown Enter"),
+        (large(page), "ArrowDown ArrowRight Enter"),
+    ):
+        board.locator(".vm-canvas").focus()
+        for key in keys.split():
+            page.keyboard.press(key)
+    page.wait_for_url(lambda url: "pin_heads=10.2.1" in url and "&cell=3.2" in url)
+    settle(page)
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_text("Link copied.")).to_be_visible()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == page.url
+    other = browser.new_context(locale="zh-CN").new_page()
+    other.goto(link)
+    wait_painted(other, f"1.2|{TEXT}")
+    for board in (grid, large):
+        said = board(page).locator(".vm-readout").inner_text()
+        assert any(letter.isdigit() for letter in said)
+        expect(board(other).locator(".vm-readout")).to_have_text(said, use_inner_text=True)
+    other.context.close()
+
+
+def test_where_the_clipboard_is_missing_the_link_is_offered_as_text(page: Page, address: str) -> None:
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    visit(page, address, "tokens", text=TEXT, tokens_part="merges", tokens_text="own")
+    page.get_by_role("textbox").nth(1).fill("a word or two " * 200)
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_label("Copy the link of this screen")).to_have_value(page.url)
+    expect(page.get_by_text("Not in it: the text over 2,000 characters.")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Copy the link of this screen")).to_have_count(0)
