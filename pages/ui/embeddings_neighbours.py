@@ -62,8 +62,8 @@ def show_neighbours(view: View) -> None:
         low=0.0 if lengths else min(0.0, float(near.values.min())),
         high=1.15 * max(float(near.values.max()), near.average) if lengths else 1.05,
     )
-    st.markdown(section("embeddings", measure))
     show_chart(chart, answer, key="embeddings_near", stem="nearest_words", label=words["label_near"])
+    st.markdown(section("embeddings", measure))
     facts = {"word": plain(found.labels[0]), "norm": f"{near.norm:.3f}", "count": f"{near.candidates:,}"}
     st.caption(t("embeddings.near_facts", **facts, average=f"{near.average:.3f}"))
 

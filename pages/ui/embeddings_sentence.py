@@ -28,7 +28,6 @@ def show_sentence(view: View) -> None:
     stage = choose(
         words["stage"], {name: words[f"stage_{name}"] for name in STAGES}, name="embeddings_stage", default=STAGES[0]
     )
-    st.caption(section("embeddings", stage))
     answer = ask(sentence_vectors, **view.asked, stage=stage)
     found, version = answer.value, f"{stage}|{view.encoding.text}"
     left, right = st.columns([1.5, 1], gap="medium")
@@ -44,6 +43,7 @@ def show_sentence(view: View) -> None:
             first, second = found.closest
             names = {"first": plain(found.labels[first]), "second": plain(found.labels[second])}
             st.markdown(t("embeddings.closest", **names, cosine=f"{found.cosine[first, second]:.3f}"))
+    st.caption(section("embeddings", stage))
     chart = norm_bars(found.norms, found.labels, words)
     st.markdown(section("embeddings", "norms"))
     show_chart(chart, answer, key="embeddings_norms", stem="embedding_norms", label=words["label_norms"])
