@@ -17,8 +17,8 @@ KEEPING = ("update_gate", "forget_gate")  # what they let through is the old sta
 
 
 def numbered(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Return tokens as names that all differ: each with its place, from 1."""
-    return tuple(f"{place + 1} {clipped(token)}" for place, token in enumerate(tokens))
+    """Return tokens as names that all differ: each with its place."""
+    return tuple(f"{place} {clipped(token)}" for place, token in enumerate(tokens))
 
 
 def gates_figure(

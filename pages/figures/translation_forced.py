@@ -32,7 +32,7 @@ def forced_bars(
         said: word, probability, rank, favourite, first, other: titles, and words for the two kinds of bar; favourite
             is that of the line, too.
     """
-    names = [f"{place + 1} {clipped(word)}" for place, word in enumerate(words)]
+    names = [f"{place} {clipped(word)}" for place, word in enumerate(words)]
     first = ranks == 1
     data = records(
         word=names,

@@ -62,4 +62,4 @@ def word_options(tokens: Sequence[str], values: np.ndarray) -> dict[str, str]:
         values: (pos,)
     """
     places = sorted({*some_places(np.asarray(values)), int(np.argmax(values))})
-    return {str(place): f"{place + 1} · {plain(shown_word(tokens[place]))}" for place in places}
+    return {str(place): f"{place} · {plain(shown_word(tokens[place]))}" for place in places}

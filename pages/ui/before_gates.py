@@ -116,4 +116,4 @@ def show_survivors(view: View, *, key: str) -> None:
     best = [max(shares) for shares in zip(*(one.share.tolist() for one in found), strict=True)]
     least = min(range(len(best)), key=best.__getitem__)
     word = plain(shown_word(found[0].tokens[least]))
-    st.markdown(t("before.least_measured", place=least + 1, word=word, share=percent(best[least])))
+    st.markdown(t("before.least_measured", place=least, word=word, share=percent(best[least])))

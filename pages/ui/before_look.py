@@ -164,7 +164,7 @@ def _word_experiment(view: View) -> None:
 
 
 def _choose_word(found: WordAlignment) -> int:
-    names = {str(place): f"{place + 1} · {shown_word(label)}" for place, label in enumerate(found.target)}
+    names = {str(place): f"{place} · {shown_word(label)}" for place, label in enumerate(found.target)}
     longest = str(max(range(len(found.target)), key=lambda place: len(found.target[place])))
     order = {longest: names[longest]} | names
     return int(choose_from_list(t("before.target"), order, name="before_word") or longest)

@@ -37,7 +37,7 @@ def circle_box(view: View) -> None:
         told = t("gpt.circle_none", steps=len(found.written.steps))
         if found.period:
             again = plain("".join(found.again))
-            told = t("gpt.circle_measured", since=found.since + 1, period=found.period, again=again)
+            told = t("gpt.circle_measured", since=found.since, period=found.period, again=again)
         st.markdown(joined(judged(guess, outcome, options), told))
         st.code(view.encoding.text + found.written.written, language=None, wrap_lines=True)
 

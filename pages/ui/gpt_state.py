@@ -55,7 +55,7 @@ def put(choices: Choices, step: int, token_id: int) -> None:
 
 
 def look_at(step: int) -> None:
-    """Move the scrubber to a step, counted from 1; only in a callback."""
+    """Move the scrubber to a step; only in a callback."""
     forget(STEP)
     keep(STEP, str(step), "")
 

@@ -54,12 +54,12 @@ def write_part(view: View) -> None:
         step = _scrub(len(found.steps))
         with strip:
             _strip(answer, step)
-        _put(found.steps[step - 1], step, choices)
+        _put(found.steps[step], step, choices)
         bars, numbers = st.columns([3, 2], gap="large")
         with bars:
-            _step(answer, found.steps[step - 1], step)
+            _step(answer, found.steps[step], step)
         with numbers:
-            _numbers(found.steps[step - 1])
+            _numbers(found.steps[step])
     circle_box(view)
     cache_box(view)
 
@@ -126,19 +126,17 @@ def _strip(answer: Answer[WrittenOn], step: int) -> None:
         answer.value.bits.tolist(),
         about,
         strip_words(),
-        chosen=step - 1,
+        chosen=step,
         marked=[one.by_person for one in found],
     )
     label = t("gpt.written_label", count=len(found))
-    clickable(
-        strip, answer, key="gpt_written", stem="gpt_written", label=label, on_place=lambda place: look_at(place + 1)
-    )
+    clickable(strip, answer, key="gpt_written", stem="gpt_written", label=label, on_place=look_at)
 
 
 def _scrub(steps: int) -> int:
     if steps == 1:
-        return 1
-    return int(slide(t("gpt.step"), 1, steps, name=STEP, default=steps))
+        return 0
+    return int(slide(t("gpt.step"), 0, steps - 1, name=STEP, default=steps - 1))
 
 
 def _step(answer: Answer[WrittenOn], step: Step, number: int) -> None:
@@ -170,7 +168,7 @@ def _put(step: Step, number: int, choices: Choices) -> None:
     def chosen() -> None:
         token_id = st.session_state.get(key)
         if token_id is not None:
-            put(choices, number - 1, token_id)
+            put(choices, number, token_id)
             look_at(number)
 
     st.pills(

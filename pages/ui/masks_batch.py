@@ -51,7 +51,7 @@ def lines() -> tuple[str, ...] | None:
     if not FEWEST <= len(found) <= MOST:
         st.info(t("masks.lines_needed", fewest=FEWEST, most=MOST, count=len(found)), icon=":material/info:")
         return None
-    long = next((index for index, line in enumerate(found, 1) if len(line) > CHARACTERS), None)
+    long = next((index for index, line in enumerate(found) if len(line) > CHARACTERS), None)
     if long:
         st.info(t("masks.line_too_long", line=long, most=CHARACTERS), icon=":material/info:")
         return None

@@ -43,17 +43,17 @@ def shown_word(label: str) -> str:
     return label.removeprefix("␣") or label
 
 
-def slide_anew(label: str, most: int, *, name: str, default: int) -> int:
-    """Show a slider from 1; where it stood at the default of another sentence, it goes to the one of this.
+def slide_anew(label: str, low: int, high: int, *, name: str, default: int) -> int:
+    """Show a slider; where it stood at the default of another sentence, it goes to the one of this.
 
     Args:
-        name, default: as of slide.
+        low, high, name, default: as of slide.
     """
     before = f"{name} default"
     if st.session_state.get(before) != default and current(name) == st.session_state.get(before):
         forget(name)
     st.session_state[before] = default
-    return int(slide(label, 1, most, name=name, default=default))
+    return int(slide(label, low, high, name=name, default=default))
 
 
 def choose_step(written: Written) -> int:
@@ -61,8 +61,8 @@ def choose_step(written: Written) -> int:
     count = len(written.words)
     if count == 1:
         return 0
-    unsure = int(written.probabilities.argmin()) + 1
-    return slide_anew(t("translation.step"), count, name="translation_step", default=unsure) - 1
+    unsure = int(written.probabilities.argmin())
+    return slide_anew(t("translation.step"), 0, count - 1, name="translation_step", default=unsure)
 
 
 def choose_weights(view: View) -> tuple[str, int, int]:

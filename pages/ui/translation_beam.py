@@ -43,7 +43,7 @@ def show_beam(view: View) -> None:
     with depth_place:
         depth = deepest
         if deepest > 1:
-            depth = slide_anew(t("translation.depth"), deepest, name="translation_depth", default=deepest)
+            depth = slide_anew(t("translation.depth"), 1, deepest, name="translation_depth", default=deepest)
     whole = depth == deepest
     words = strings("translation_tree")
     st.html(LEGEND.format(kept_mark="a", **{name: words[name] for name in ("kept", "finished", "dropped", "best")}))

@@ -103,7 +103,7 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
 
 def _choose_word(written: Written) -> int:
     """Show the list of words written and return the one chosen; it begins with the longest."""
-    names = {str(place): f"{place + 1} · {shown_word(label)}" for place, label in enumerate(written.words)}
+    names = {str(place): f"{place} · {shown_word(label)}" for place, label in enumerate(written.words)}
     longest = max(range(len(written.words)), key=lambda place: len(written.words[place]))
     order = {str(longest): names[str(longest)]} | names
     return int(choose_from_list(t("translation.word"), order, name="translation_word") or longest)
@@ -138,7 +138,7 @@ def _hide_each(view: View) -> None:
     found = agreement(written.cross_weights, step, view.encoding.special)
     change = np.where(view.encoding.special, np.nan, found.mean)
     places = sorted({*some_places(change), found.place})
-    options = {str(place): f"{place + 1} · {plain(shown_word(written.source[place]))}" for place in places}
+    options = {str(place): f"{place} · {plain(shown_word(written.source[place]))}" for place in places}
     about = f"cross {view.bundle.name} {view.encoding.text} {step}"
     guess = predict(section("translation", "try_cross").format(word=word), options, about=about)
     if guess is None:

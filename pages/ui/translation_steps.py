@@ -44,7 +44,7 @@ def show_steps(view: View) -> None:
     lines_place, bars_place = st.columns([6, 5], gap="large")
     with bars_place:
         word, chance = plain(shown_word(written.words[step])), f"{written.probabilities[step]:.2%}"
-        st.markdown(f"**{t('translation.came', step=step + 1, word=word, chance=chance)}**")
+        st.markdown(f"**{t('translation.came', step=step, word=word, chance=chance)}**")
         chart = likeliest_bars(written.others[step], written.likeliest[step], strings("translation_bars"))
         show_chart(
             chart, answer, key="translation_bars", stem="translation_likeliest", label=t("translation.bars_label")

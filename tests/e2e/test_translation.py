@@ -34,13 +34,13 @@ def asked(bundle: Bundle) -> dict:
 
 def test_a_step_is_scrubbed_to_and_its_link_is_followed(page: Page, address: str, bundle: Bundle) -> None:
     written = written_greedily(**asked(bundle))
-    visit(page, address, "translation", text=TEXT, translation_step="3")
+    visit(page, address, "translation", text=TEXT, translation_step="2")
     came = page.get_by_text(f"with a probability of {written.probabilities[2]:.2%}")
     expect(came).to_be_visible(timeout=30_000)
     page.get_by_role("slider").first.focus()
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_text(f"with a probability of {written.probabilities[1]:.2%}")).to_be_visible(timeout=20_000)
-    page.wait_for_url(re.compile("translation_step=2"))
+    page.wait_for_url(re.compile("translation_step=1"))
     wait_painted(page, f"rows 0.1|{TEXT}")
     page.goto(page.url)
     expect(page.get_by_text(f"with a probability of {written.probabilities[1]:.2%}")).to_be_visible(timeout=30_000)

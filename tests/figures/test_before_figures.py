@@ -49,7 +49,7 @@ def test_two_models_share_the_source_and_the_words_where_they_are_the_same() -> 
 
 
 def test_bars_hold_each_word_once_however_often_it_occurs() -> None:
-    assert numbered(TOKENS) == ("1 [BOS]", "2 a", "3 a")
+    assert numbered(TOKENS) == ("0 [BOS]", "1 a", "2 a")
     kept = np.array([0.0, 0.25, 1.0])
     rows = rows_of(kept_bars(TOKENS, kept, SAID))
     assert [row["kept"] for row in rows] == kept.tolist()

@@ -104,6 +104,7 @@ def test_hiding_and_forcing_keep_their_numbers() -> None:
     assert [row["points"] for row in rows] == pytest.approx([-10.0, 2.0])
     chances, tops = np.array([0.9, 0.01]), np.array([0.9, 0.5])
     rows = rows_of(forced_bars(("x", "y"), chances, np.array([1, 7]), ("x", "z"), tops, SAID))
+    assert [row["word"] for row in rows] == ["0 x", "1 y"]
     assert [row["over"] for row in rows] == ["", "z"]
     assert [row["rank"] for row in rows] == [1, 7]
     assert [row["number"] for row in rows] == ["90%", "1%"]

@@ -114,7 +114,7 @@ def test_another_token_is_put_in_and_gone_on_from() -> None:
     rules = {"how": "sample", "temperature": 0.7, "top_k": None, "top_p": 0.9, "seed": 4}
     free = written_on(**asked(), **rules, choices=(), steps=6)
     other = next(id_ for id_ in free.steps[1].top_ids if id_ != free.steps[1].token_id)
-    app = opened("write", gpt_steps="6", gpt_seed="4", gpt_step="2", gpt_choices=f"1.{other}")
+    app = opened("write", gpt_steps="6", gpt_seed="4", gpt_step="1", gpt_choices=f"1.{other}")
     put = written_on(**asked(), **rules, choices=((1, other),), steps=6)
     assert app.code[0].value == TEXT + put.written
     assert put.steps[0] == free.steps[0]

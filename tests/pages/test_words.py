@@ -69,3 +69,12 @@ def test_a_key_stands_in_one_file() -> None:
         keys = [entry.msgid for path in files for entry in polib.pofile(str(path))]
         assert len(keys) == len(set(keys))
         assert [path.name for path in files] == [path.name for path in sorted((ASSETS / "locales" / "en").glob("*.po"))]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_is_counted_from_1(language: str) -> None:
+    said = [text for page in PAGES for text in prose(language, page).values()] + list(words(language).values())
+    numbered = r"\b(?:layers?|heads?|positions?|dimensions?) (?:one|1)\b(?!\.\d)|(?:层|头|位置|维度) ?1(?=[的，。、）])"
+    from_1 = re.compile(f"{numbered}|counted from 1|从 1 数起", re.IGNORECASE)
+    assert not [text for text in said if from_1.search(text)]
+    assert "encoder.layer0" in prose(language, "home")["why"]
