@@ -89,6 +89,12 @@ def specification(chart: Shown) -> dict[str, Any]:
     return drawn
 
 
+def shows_several_tables(chart: Filled) -> bool:
+    """Tell whether the first of a chart's tables would pass for the whole: marks of several show something."""
+    whole = chart.to_dict(validate=False)
+    return len({id(rows) for _, rows in _tables(whole, whole["datasets"], None)}) > 1
+
+
 def _put_in(part: Any, named: dict[str, Any]) -> None:
     """Put rows in the place of their names."""
     if isinstance(part, dict):

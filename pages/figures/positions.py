@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.forms import kept
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_parts import Axis, Panel, Scale
 
@@ -56,6 +57,7 @@ def position_figure(
     )
 
 
+@kept
 def waves_chart(
     table: np.ndarray, wavelengths: np.ndarray, dimensions: Sequence[int], words: Words, *, pos: int
 ) -> Chart:
@@ -90,6 +92,7 @@ def waves_chart(
     return alt.layer(curves, rule).properties(width="container", height=340)
 
 
+@kept
 def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> alt.Chart:
     """Draw how alike the first row and the row k further on are, over k.
 
@@ -110,6 +113,7 @@ def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> alt.C
     )
 
 
+@kept
 def vector_chart(row: np.ndarray, words: Words, *, pair: int) -> Chart:
     """Draw one position's vector, sines and cosines told apart, with the picked pair marked.
 

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, named
 
 POINTS_OF_CURVE = 60
 NEUTRAL = "#7d7887"  # stands out from white and from black alike
@@ -16,7 +17,7 @@ SIZES = (520, 400, 290, 190, 120)  # so that none hides another where two are eq
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross")
 
 
-def cost_chart(names: Sequence[str], n_tokens: Sequence[int], pairs: Sequence[int], words: Mapping[str, str]) -> Chart:
+def cost_chart(names: Sequence[str], n_tokens: Sequence[int], pairs: Sequence[int], words: Mapping[str, str]) -> Filled:
     """Draw n squared with a point a tokenizer.
 
     Shapes:
@@ -26,19 +27,25 @@ def cost_chart(names: Sequence[str], n_tokens: Sequence[int], pairs: Sequence[in
         words: titles "tokens" and "pairs".
     """
     xs = np.linspace(0, 1.08 * max([*n_tokens, 1]), POINTS_OF_CURVE)
-    across = alt.X("tokens:Q", title=words["tokens"], scale=alt.Scale(nice=False))
-    up = alt.Y("pairs:Q", title=words["pairs"], axis=alt.Axis(format=",.0f"))
-    curve = alt.Chart(records(tokens=xs, pairs=xs**2)).mark_line(color=NEUTRAL, strokeDash=[5, 4]).encode(across, up)
-    named = [f"{name}: {count}² = {pair:,}" for name, count, pair in zip(names, n_tokens, pairs, strict=True)]
-    data = records(tokens=list(n_tokens), pairs=list(pairs), tokenizer=named, size=list(SIZES[: len(named)]))
-    hues = alt.Scale(domain=named, range=list(PALETTE[: len(named)]))
-    shapes = alt.Scale(domain=named, range=list(SHAPES[: len(named)]))
+    named_so = [f"{name}: {count}² = {pair:,}" for name, count, pair in zip(names, n_tokens, pairs, strict=True)]
+    points = records(tokens=list(n_tokens), pairs=list(pairs), tokenizer=named_so, size=list(SIZES[: len(names)]))
+    rows = {"tokenizers": points, "curve": records(tokens=xs, pairs=xs**2)}
+    return Filled(_cost(len(names), words["tokens"], words["pairs"]), rows)
+
+
+@form
+def _cost(n_tokenizers: int, across: str, up: str) -> Chart:
+    x = alt.X("tokens:Q", title=across, scale=alt.Scale(nice=False))
+    y = alt.Y("pairs:Q", title=up, axis=alt.Axis(format=",.0f"))
+    curve = named("curve").mark_line(color=NEUTRAL, strokeDash=[5, 4]).encode(x, y)
+    hues = alt.Scale(range=list(PALETTE[:n_tokenizers]))
+    shapes = alt.Scale(range=list(SHAPES[:n_tokenizers]))
     points = (
-        alt.Chart(data)
+        named("tokenizers")
         .mark_point(filled=True, opacity=1, stroke="#ffffff", strokeWidth=1)
         .encode(
-            across,
-            up,
+            x,
+            y,
             size=alt.Size("size:Q", scale=None, legend=None),
             color=alt.Color("tokenizer:N", title=None, sort=None, scale=hues),
             shape=alt.Shape("tokenizer:N", title=None, sort=None, scale=shapes),
@@ -46,7 +53,7 @@ def cost_chart(names: Sequence[str], n_tokens: Sequence[int], pairs: Sequence[in
         )
     )
     legend = alt.LegendConfig(orient="right", labelLimit=260, labelFontSize=13, symbolSize=130, rowPadding=5)
-    return alt.layer(curve, points).properties(width="container", height=250).configure(legend=legend)
+    return alt.layer(curve, points).properties(height=250).configure(legend=legend)
 
 
 def _corners(counts: np.ndarray, step: int) -> np.ndarray:

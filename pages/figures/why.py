@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import PALETTE, Chart, records
+from pages.figures.forms import kept
 from pages.figures.why_axes import Side, series_looks
 
 HEIGHT = 290
@@ -17,6 +18,7 @@ MOST_LARGE_POINTS = 32
 GREY = "#888888"
 
 
+@kept
 def curves(
     x: np.ndarray,
     series: Mapping[str, Sequence[float] | np.ndarray],
@@ -104,6 +106,7 @@ def _all_values(series: Mapping[str, Sequence[float] | np.ndarray]) -> np.ndarra
     return np.concatenate([np.asarray(values, dtype=float) for values in series.values()])
 
 
+@kept
 def bars(
     categories: Sequence[str],
     series: Mapping[str, Sequence[float] | np.ndarray],

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import Filled, rows_of, to_svg
+from pages.figures.encoder import stage_lines
 from pages.figures.feed_forward import curves_chart, difference_chart
 from pages.figures.norm import scaled_chart, variants_chart, vector_chart
+from pages.figures.positions import similarity_chart
+from pages.figures.tokens import cost_chart
 from pages.ui.language import words
 
 WIDTH, BINS = 12, 40
@@ -47,13 +50,16 @@ def activations(seed: int) -> dict[str, np.ndarray]:
 
 def charts(seed: int) -> dict[str, Filled]:
     """Return every chart, of numbers drawn with this seed."""
-    found, active = vector(seed), activations(seed)
+    found, active, draw = vector(seed), activations(seed), np.random.default_rng(seed)
+    stages, counts = {"mean": draw.random(3), "CLS": draw.random(3)}, draw.integers(1, 90, size=2).tolist()
     return {
         "vector": vector_chart(found, NORM),
         "variants": variants_chart(found["after"], found["x"], NORM),
         "scaled": scaled_chart(found["after"], found["x"], NORM),
         "curves": curves_chart(active, FEED_FORWARD, used="relu", token=f"{seed} · good"),
-        "difference": difference_chart(active["x"], np.random.default_rng(seed).normal(size=801), FEED_FORWARD),
+        "difference": difference_chart(active["x"], draw.normal(size=801), FEED_FORWARD),
+        "stages": stage_lines(("0", "1", "2"), stages, {"stage": "depth", "value": "chance"}, level=0.5),
+        "cost": cost_chart(("a", "b"), counts, [n * n for n in counts], {"tokens": "n", "pairs": "n²"}),
     }
 
 
@@ -81,3 +87,11 @@ def test_pre_activations_lie_on_the_curve_of_the_model_and_are_counted() -> None
     np.testing.assert_allclose([row["y"] for row in own], found["token_values"].clip(min=0), atol=1e-2)
     counted = [row["count"] for row in rows if "share" in row]
     assert counted == [*found["counts"].tolist(), *found["token_counts"].tolist()]
+
+
+def test_what_a_key_leaves_as_it_is_is_built_once() -> None:
+    values = np.array([1.0, 0.5, 0.25])
+    one, same, other = (similarity_chart(x, words_of("positions"), measure="dot") for x in (values, values, values / 2))
+    assert one is same
+    assert [row["similarity"] for row in rows_of(one)] == values.tolist()
+    assert [row["similarity"] for row in rows_of(other)] == (values / 2).tolist()
