@@ -11,27 +11,35 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, named
 
 HUE, MARKED = HUES["residual"], PALETTE[4]
+MOST_NAMED, MOST_NUMBERED = 64, 32
 
 
-def norm_bars(norms: np.ndarray, labels: Sequence[str], words: Mapping[str, str]) -> Chart:
+def norm_bars(norms: np.ndarray, labels: Sequence[str], words: Mapping[str, str]) -> Filled:
     """Draw the length of each token's vector, in the order of the sentence.
 
     Shapes:
         norms: (pos,)
     """
-    places = np.arange(len(norms))
-    data = records(place=places, token=labels, norm=norms)
-    x = alt.X(
-        "place:O", title=words["axis_token"], axis=_named_axis(labels, labelAngle=-40, labelOverlap=len(labels) > 64)
-    )
-    y = alt.Y("norm:Q", title=words["axis_norm"], scale=alt.Scale(domain=[0.0, 1.12 * float(norms.max()) or 1.0]))
-    tooltip = [alt.Tooltip("token:N", title=words["axis_token"]), alt.Tooltip("norm:Q", format=".4f")]
-    bars = alt.Chart(data).mark_bar(color=HUE).encode(x=x, y=y, tooltip=tooltip)
-    text = alt.Chart(data).mark_text(dy=-6, fontSize=11, color=HUE)
-    layers = [bars, text.encode(x=x, y=y, text=alt.Text("norm:Q", format=".2f"))] if len(norms) <= 32 else [bars]
-    return alt.layer(*layers).properties(width="container", height=260)
+    high = 1.12 * float(norms.max()) or 1.0
+    rows = records(place=np.arange(len(norms)), token=labels, norm=norms, axis_end=[high] * len(norms))
+    many, written = len(labels) > MOST_NAMED, len(norms) <= MOST_NUMBERED
+    return Filled(_norms(words["axis_token"], words["axis_norm"], many=many, written=written), {"tokens": rows})
+
+
+@form
+def _norms(token: str, norm: str, *, many: bool, written: bool) -> Chart:
+    named_so = "data('tokens').length > datum.value ? data('tokens')[datum.value].token : ''"
+    x = alt.X("place:O", title=token, axis=alt.Axis(labelExpr=named_so, labelAngle=-40, labelOverlap=many))
+    y = alt.Y("norm:Q", title=norm, scale=alt.Scale(nice=False))
+    tooltip = [alt.Tooltip("token:N", title=token), alt.Tooltip("norm:Q", format=".4f")]
+    tokens = named("tokens")
+    bars = tokens.mark_bar(color=HUE).encode(x=x, y=y, tooltip=tooltip)
+    room = tokens.mark_rule(opacity=0, aria=False, tooltip=None).encode(y=alt.Y("axis_end:Q", title=norm))
+    text = tokens.mark_text(dy=-6, fontSize=11, color=HUE).encode(x=x, y=y, text=alt.Text("norm:Q", format=".2f"))
+    return alt.layer(bars, room, *([text] if written else [])).properties(height=260)
 
 
 def _named_axis(labels: Sequence[str], **style: Any) -> alt.Axis:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import Filled, rows_of, to_svg
+from pages.figures.embeddings_charts import norm_bars
 from pages.figures.encoder import stage_lines
 from pages.figures.feed_forward import curves_chart, difference_chart
 from pages.figures.norm import scaled_chart, variants_chart, vector_chart
@@ -58,6 +59,9 @@ def charts(seed: int) -> dict[str, Filled]:
         "scaled": scaled_chart(found["after"], found["x"], NORM),
         "curves": curves_chart(active, FEED_FORWARD, used="relu", token=f"{seed} · good"),
         "difference": difference_chart(active["x"], draw.normal(size=801), FEED_FORWARD),
+        "norms": norm_bars(
+            np.abs(found["x"]), [f"{letter}{seed}" for letter in "abcdefghijkl"], words_of("embeddings")
+        ),
         "stages": stage_lines(("0", "1", "2"), stages, {"stage": "depth", "value": "chance"}, level=0.5),
         "cost": cost_chart(("a", "b"), counts, [n * n for n in counts], {"tokens": "n", "pairs": "n²"}),
     }
