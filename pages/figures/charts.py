@@ -110,9 +110,10 @@ def _put_in(part: Any, named: dict[str, Any]) -> None:
 
 
 def _inked(specification: dict[str, Any]) -> dict[str, Any]:
-    """Return it with words that have no colour of their own in one that can be read on a light and on a dark ground."""
+    """Return it with words in a colour that can be read on a light and on a dark ground, and with whole legends."""
     config = specification.setdefault("config", {})
     config["text"] = {"color": INK.to_dict()} | config.get("text", {})
+    config["legend"] = {"labelLimit": 0, "titleLimit": 0} | config.get("legend", {})  # no name is cut off
     return specification
 
 

@@ -22,6 +22,8 @@ style = f"""
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}
 [data-testid="stToastContainer"] {{ inset: auto 1rem 1rem auto; }}
 [class*="of_several_tables"] [data-testid="stElementToolbarButton"]:has([aria-label^="Show data"]) {{ display: none; }}
+[data-testid^="stMetric"] * {{ white-space: normal; text-overflow: clip; overflow-wrap: anywhere; }}
+[data-testid="stMetricValue"], [data-testid="stMetricValue"] > div {{ height: auto; line-height: 1.25; }}
 .st-key-underway {{ position: fixed; top: 13px; right: 1rem; z-index: 999992; width: auto; }}
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
