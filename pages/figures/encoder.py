@@ -11,7 +11,7 @@ import numpy as np
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
 
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 HEIGHT = 330
 
 

@@ -14,6 +14,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.encoder import agreement_of, board_words, has_words, measure_names, signed
+from pages.ui.encoder_believe import show_deletion_on_reviews
 from pages.ui.encoder_tokens import DEFAULT_STEPS, choose_baseline, tell_signs
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -119,6 +120,7 @@ def _over_reviews(view: View) -> None:
         language = t(f"encoder.corpus_{found.language}")
         st.caption(t("encoder.many_note", count=found.reviews, language=language))
         export_matrix(figure, answer, key="encoder_many")
+        show_deletion_on_reviews(view, REVIEWS)
 
 
 def _try_shuffling(view: View) -> None:

@@ -17,8 +17,8 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import current, set_choice, write
 from pages.ui.verdict import show_verdict
+from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.pairs import SentencePair, sentence_pair
-from transformer_core.analysis.encoder.suggesting import one_word_changed
 
 OTHER = "encoder_other"
 MOST_QUOTED = 200
@@ -58,10 +58,9 @@ def _most(view: View) -> int:
 
 def _write_other(view: View) -> str:
     """Show the second sentence; until a person changes it, it is the one that the library suggests for the first."""
-    try:
-        suggested = ask_once(one_word_changed, **view.asked).value.text
-    except ValueError:
-        suggested = view.encoding.text
+    found = ask_once(counter_examples, **view.asked).value.found
+    exchanged = [each.text for each in found if each.new]  # where nothing is left out, positions stay comparable
+    suggested = next(iter([*exchanged, *(each.text for each in found)]), view.encoding.text)
     if current(OTHER) in (None, st.session_state.get(SUGGESTED)):
         set_choice(OTHER, suggested)
     st.session_state[SUGGESTED] = suggested

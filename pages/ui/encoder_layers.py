@@ -8,6 +8,7 @@ import streamlit as st
 from pages.figures.encoder import stage_lines
 from pages.figures.encoder_matrices import moves_figure
 from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.because import show_because, show_counter_examples, show_weak_sides
 from pages.ui.boxes import judged, lazy_box, predict
 from pages.ui.charts import show_chart
 from pages.ui.encoder import board_words, class_name, depth_names, knows_reviews, token_name
@@ -46,8 +47,14 @@ def layers_part(view: View) -> None:
             f"{by_other:.1%}",
         )
         st.caption(t(f"encoder.only_{found.pooling}"))
+    because_place, turning_place = st.columns([5, 2], gap="large")
+    with because_place:
+        show_because(view)
+        show_weak_sides(view)
     _show_moves(view, answer)
     _try_probes(view)
+    with turning_place:  # last, since it takes longest
+        show_counter_examples(view)
 
 
 def _show_curve(view: View, answer: Answer[LayerVerdicts]) -> None:

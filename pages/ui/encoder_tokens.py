@@ -10,6 +10,7 @@ from pages.figures.encoder_matrices import measures_figure
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
 from pages.ui.encoder import board_words, class_name, has_words, measure_names, token_name
+from pages.ui.encoder_believe import show_deletion
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -63,6 +64,7 @@ def tokens_part(view: View) -> None:
     export_matrix(figure, answer, key="encoder_measures")
     _judge(view, found, guess)
     _show_one(view, answer)
+    show_deletion(view, steps=steps, baseline=baseline)
 
 
 def choose_baseline(view: View) -> Baseline:

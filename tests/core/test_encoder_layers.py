@@ -10,7 +10,6 @@ from tests.core.attention_tools import small_bundle
 from transformer_core.analysis.encoder.coordinates import logit_sum
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
 from transformer_core.analysis.encoder.pairs import aligned, depth_of_parting, sentence_pair
-from transformer_core.analysis.encoder.suggesting import one_word_changed
 from transformer_core.analysis.reading import read
 
 TEXT = "a glass box a bell"
@@ -109,15 +108,3 @@ def test_the_depth_of_parting_is_the_first_that_stays() -> None:
     assert depth_of_parting(np.array([0.0, 0.6, 0.1, 0.5, 1.0])) == 3
     assert depth_of_parting(np.array([0.0, -0.2, -0.6, -0.9])) == 2
     assert depth_of_parting(np.array([0.0, 0.0])) == 0
-
-
-def test_one_word_is_exchanged_and_the_margin_is_the_least_of_those_tried() -> None:
-    bundle = small_bundle()
-    found = one_word_changed(bundle=bundle, text="A glass bell", n_tokens=12)
-    assert found.text == "A glass bell".replace(found.old, found.new)
-    logits = read(bundle, bundle.tokenizer.encode(found.text)).trace["class_logits"][0]
-    before = read(bundle, bundle.tokenizer.encode("A glass bell")).trace["class_logits"][0]
-    winner, rival = before.topk(2).indices.tolist()
-    assert found.margin_after == pytest.approx(float(logits[winner] - logits[rival]), abs=1e-5)
-    with pytest.raises(ValueError, match="has no word to exchange"):
-        one_word_changed(bundle=bundle, text="?!", n_tokens=12)

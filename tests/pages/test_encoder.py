@@ -13,13 +13,14 @@ from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.numbers import significant
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
+from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration
 from transformer_core.analysis.encoder.coordinates import logit_sum
+from transformer_core.analysis.encoder.deletion import deletion
 from transformer_core.analysis.encoder.layers import layer_verdicts
-from transformer_core.analysis.encoder.measures import measures
+from transformer_core.analysis.encoder.measures import MEASURES, measures
 from transformer_core.analysis.encoder.pairs import sentence_pair
 from transformer_core.analysis.encoder.shuffling import sanity_check
-from transformer_core.analysis.encoder.suggesting import one_word_changed
 from transformer_core.checkpoints import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
@@ -107,6 +108,10 @@ def test_the_word_is_foretold_and_integrated_gradients_checked(language: str) ->
     assert words(language)["try.right"] in told(app)
     label = words(language)["class.positive" if found.saliency.winner else "class.negative"]
     assert words(language)["encoder.signs"].format(label=label) in told(app)
+    fall = ask_once(deletion, **asked(), steps=8, baseline="mask").value
+    for share in (fall.area[fall.best], fall.area[-1]):
+        assert f"{share:.0%}" in told(app)
+    assert words(language)[f"encoder.measure_{MEASURES[fall.best]}"] in told(app)
     shown = metrics(app)
     assert shown[words(language)["encoder.check_summed"]] == f"{found.saliency.summed:+.4f}"
     assert shown[words(language)["encoder.check_gap"]] == significant(found.saliency.gap, sign=True)
@@ -148,11 +153,12 @@ def test_many_reviews_are_averaged(small: Path, monkeypatch: pytest.MonkeyPatch)
     app.radio[0].set_value("show").run()
     assert not app.exception
     assert words("en")["encoder.many_note"].format(count=24, language="English") in told(app)
+    assert words("en")["encoder.believe_reviews"].partition("{")[0] in told(app)
 
 
 def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
     app = part("edit")
-    suggested = one_word_changed(**asked()).text
+    suggested = counter_examples(**asked()).found[0].text
     box = app.text_input(key="encoder_other@encoder")
     assert box.value == suggested
     assert "encoder_other" not in app.query_params

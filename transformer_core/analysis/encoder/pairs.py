@@ -1,6 +1,6 @@
 """Two sentences side by side: from which layer on the model tells them apart, and how a changed word spreads.
 
-Read next: suggesting.py.
+Read next: held_out.py.
 """
 
 from dataclasses import dataclass
