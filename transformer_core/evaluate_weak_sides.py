@@ -24,6 +24,7 @@ from transformer_core.text.words import words_of
 from transformer_core.training.data import Example, read_labelled
 
 SHORT = 12  # words, at most
+MOST_OF_SENTENCE = 40  # words and signs; more are a review
 UNKNOWN = 0.1  # of a text's own tokens, at least
 FEWEST = 30  # texts that a share is told of
 MOST_FOR_USUAL = 1_000
@@ -50,6 +51,11 @@ def features_of(encoding: Encoding) -> tuple[str, ...]:
     there |= {"cut"} if encoding.truncated else {"short"} if len(words) <= SHORT else set()
     there |= {"unknown"} if own and sum(encoding.unknown) >= UNKNOWN * own else set()
     return tuple(name for name in FEATURES if name in there)
+
+
+def unit_of(encoding: Encoding) -> str:
+    """Return what a text is like by its length: a sentence or a review."""
+    return "sentence" if len(words_of(encoding)) <= MOST_OF_SENTENCE else "review"
 
 
 @torch.inference_mode()

@@ -78,12 +78,16 @@ class Measured:
     slices: tuple[Slice, ...] = ()
     usual: tuple[Usual, ...] = ()
 
-    def fitting(self, features: Collection[str]) -> tuple[Slice, ...]:
+    def fitting(self, features: Collection[str], unit: str = "sentence") -> tuple[Slice, ...]:
         """Return what is known of texts with such features: the narrowest sort, where the model is weakest, then all.
 
         Of one sort, the data with most texts speak; of all texts, those that were measured first.
+
+        Args:
+            unit: what the text is like; data of other units speak only where there are none of it.
         """
         there = [row for row in self.slices if row.features and set(row.features) <= set(features)]
+        there = [row for row in there if row.unit == unit] or there
         largest: dict[tuple[str, ...], Slice] = {}
         for row in sorted(there, key=lambda row: row.texts):
             largest[row.features] = row

@@ -4,6 +4,7 @@ Read next: home.py.
 """
 
 import math
+import re
 from html import escape
 from typing import Any
 
@@ -18,11 +19,11 @@ from pages.ui.verdict import HUES, chart_word
 from transformer_core.analysis.counter_examples import CounterExample, counter_examples
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.word_worth import WordWorth, word_worth
-from transformer_core.evaluate_weak_sides import features_of
+from transformer_core.evaluate_weak_sides import features_of, unit_of
 from transformer_core.measured import Slice
 from transformer_core.text.visible import visible
 
-MOST_AROUND = 40  # characters on each side of a changed word
+MOST_AROUND = 26  # characters on each side of a changed word
 SECOND = 0.25  # a second word is named where it is worth at least this part of the first
 
 
@@ -68,7 +69,7 @@ def show_weak_sides(view: View) -> None:
             data=plain(row.data),
             count=f"{row.texts:,}",
         )
-        for row in view.bundle.measured.fitting(features_of(view.encoding))
+        for row in view.bundle.measured.fitting(features_of(view.encoding), unit_of(view.encoding))
     ]
     if told:
         st.caption(t("because.known", told=t("because.and").join(told)), help=t("because.known_help"))
@@ -89,8 +90,10 @@ def _with_change(example: CounterExample) -> str:
     """Return a changed text for a button, in Markdown: what went is struck out, what came is bold."""
     text, start, end = example.text, example.start, example.end
     before, after = text[:start], text[end:]
-    before = before if len(before) <= MOST_AROUND else f"…{before[-MOST_AROUND:]}"
-    after = after if len(after) <= MOST_AROUND else f"{after[:MOST_AROUND]}…"
+    if len(before) > MOST_AROUND:
+        before = f"…{re.sub(r'^[^ ]* (?=.)', '', before[-MOST_AROUND:])}"
+    if len(after) > MOST_AROUND:
+        after = f"{re.sub(r'(?<=.) [^ ]*$', '', after[:MOST_AROUND])}…"
     gone = f"~~{plain(_shown(example.old))}~~"
     came = f" **{plain(text[start:end])}**" if example.new else ""
     gap = " " if not example.new and before and not before.endswith(" ") and text[:start].isascii() else ""

@@ -47,7 +47,7 @@ def layers_part(view: View) -> None:
             f"{by_other:.1%}",
         )
         st.caption(t(f"encoder.only_{found.pooling}"))
-    because_place, turning_place = st.columns([5, 2], gap="large")
+    because_place, turning_place = st.columns([3, 2], gap="large")
     with because_place:
         show_because(view)
         show_weak_sides(view)

@@ -64,6 +64,7 @@ def test_an_interval_is_wilsons() -> None:
 
 def test_the_narrowest_sort_speaks_and_then_all() -> None:
     assert KNOWN.fitting(("short", "negation", "question")) == (SHORT_AND_NOT, KNOWN.slices[0])
+    assert KNOWN.fitting(("short",), "review")[0].unit == "sentence"  # nothing else is known
     assert KNOWN.fitting(()) == KNOWN.slices[:1]
     assert Measured().fitting(("short",)) == ()
 
