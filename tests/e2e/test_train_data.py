@@ -36,11 +36,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def choose_table(page: Page, table: Path) -> None:
     """Choose to learn from a file, and bring it."""
+    page.set_default_timeout(A_MINUTE)
     expect(page.get_by_role("combobox", name="Learn from")).to_be_visible(timeout=A_MINUTE)
     settle(page)
     page.get_by_role("combobox", name="Learn from").click()
     page.get_by_role("option", name="a file of mine").click()
-    page.locator("input[type=file]").first.set_input_files(table, timeout=A_MINUTE)
+    page.locator("input[type=file]").first.set_input_files(table)
     expect(page.get_by_text("120 rows read")).to_be_visible(timeout=A_MINUTE)
     settle(page)
 
