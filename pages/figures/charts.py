@@ -109,6 +109,45 @@ def _put_in(part: Any, named: dict[str, Any]) -> None:
             _put_in(inner, named)
 
 
+def covered_specification(chart: Shown) -> dict[str, Any]:
+    """Return the chart for a page that covers its marks until a question is answered: it has no words and no tooltips.
+
+    It is drawn as elements and not as pixels, so that marks can be blurred and axes left as they are.
+    """
+    drawn = specification(chart)
+    _without_words(drawn)
+    drawn["usermeta"] = {"embedOptions": {"renderer": "svg"}}
+    drawn["config"]["aria"] = False
+    return drawn
+
+
+def _without_words(part: Any) -> None:
+    if isinstance(part, dict):
+        part.pop("tooltip", None)
+        if "text" in part.get("encoding", {}):
+            part["encoding"]["text"] = {"value": ""}
+        for name, inner in part.items():
+            if name not in ("data", "datasets"):
+                _without_words(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            _without_words(inner)
+
+
+def frame(x: str, y: str, *, height: int) -> Chart:
+    """Draw the axes alone of a chart that is not computed yet.
+
+    Args:
+        x, y: what the axes say.
+    """
+    axis = alt.Axis(labels=False, ticks=False)
+    across, up = (
+        channel(f"{name}:Q", title=title, axis=axis, scale=alt.Scale(domain=(0, 1)))
+        for channel, name, title in ((alt.X, "x", x), (alt.Y, "y", y))
+    )
+    return alt.Chart(records(x=[0.0], y=[0.0])).mark_point(opacity=0).encode(across, up).properties(height=height)
+
+
 def _inked(specification: dict[str, Any]) -> dict[str, Any]:
     """Return it with words in a colour that can be read on a light and on a dark ground, and with whole legends."""
     config = specification.setdefault("config", {})

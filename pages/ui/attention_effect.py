@@ -11,7 +11,7 @@ from pages.figures.attention_boards import effect_board
 from pages.ui.asking import ask, ask_once
 from pages.ui.attention import board_words, choose_head, large_head, on_board, on_cell, read_heads
 from pages.ui.attention_flow import chance_of
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import strings, t
@@ -34,9 +34,9 @@ def show_effect(view: View) -> None:
     with board_place:
         ways = {name: t(f"attention.ablation_{name}") for name in ("zero", "mean")}
         how = choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")
-        revealed = show_boards(view, layer, head, "zero" if how == "zero" else "mean")
+        cover = show_boards(view, layer, head, "zero" if how == "zero" else "mean")
     with head_place:
-        if revealed:
+        with cover.picture("_without"):
             show_without(view, layer, head, "zero" if how == "zero" else "mean")
         answer = read_heads(view, layer, head)
         figure = large_head(view, answer.value, layer, head, "weights")
@@ -44,43 +44,42 @@ def show_effect(view: View) -> None:
         export_matrix(figure, answer, key="head_effect")
 
 
-def show_boards(view: View, layer: int, head: int, how: Ablation) -> bool:
-    """Show the greatest weights, ask for a prediction, then the effects beside them; say whether these are shown."""
+def show_boards(view: View, layer: int, head: int, how: Ablation) -> Cover:
+    """Ask for a prediction, then show the greatest weights with the effects beside them."""
     text = view.encoding.text
     answer = ask_once(head_effects, bundle=view.bundle, text=text, n_tokens=len(view.encoding), how=how)
     found, words = answer.value, strings("attention_effect")
     top_layer, top_head = found.most_weight
     weight = f"{found.strongest[found.most_weight]:.3f}"
     options = {name: t(f"attention.place_{name}") for name in ("first", "upper", "lower")}
-    guess = predict(
+    cover = ask_first(
         t("attention.place_ask", layer=top_layer, head=top_head, weight=weight),
-        options | {"show": t("attention.show")},
-        about=f"effects {view.bundle.name}",
+        options,
+        name="attention_effects",
+        about=view.bundle.name,
     )
     label = chart_word(view, found.winner)
-    board = effect_board(
-        found.strongest,
-        None if guess is None else 100 * found.change,
-        words | {"change": t("attention.change", label=label)},
-        board_words(),
-        chosen=(layer, head),
-        version=f"{how}|{layer}.{head}|{text}",
-    )
-    show_matrix(board, answer, key="effects", on_cell=on_board)
-    export_matrix(board, answer, key="effects")
-    if guess is None:
-        return False
     outcome = "first" if found.place == 1 else "upper" if found.place <= found.change.size / 2 else "lower"
-    if guess in options:
-        st.markdown(judged(guess, outcome, options))
-    tell_causes(found)
-    return True
+    cover.judge(outcome)
+    with cover.picture():
+        board = effect_board(
+            found.strongest,
+            100 * found.change,
+            words | {"change": t("attention.change", label=label)},
+            board_words(),
+            chosen=(layer, head),
+            version=f"{how}|{layer}.{head}|{text}",
+        )
+        show_matrix(board, answer, key="effects", on_cell=on_board)
+        export_matrix(board, answer, key="effects")
+        tell_causes(found)
+    return cover
 
 
 def tell_causes(found: HeadEffects) -> None:
     """Say how far strong weights and large effects go together, and name heads that look strongly for little."""
     layer, head = found.most_effect
-    st.markdown(
+    say(
         t(
             "attention.causes",
             place=found.place,
@@ -92,8 +91,8 @@ def tell_causes(found: HeadEffects) -> None:
         )
     )
     if not math.isnan(found.agreement.rho):
-        st.metric(t("attention.rho_heads"), f"{found.agreement.rho:+.2f}", help=t("attention.rho_help"))
-        st.caption(chance_of(found.agreement))
+        say_number(t("attention.rho_heads"), f"{found.agreement.rho:+.2f}", note=t("attention.rho_help"))
+        say(chance_of(found.agreement), small=True)
     idle = t("attention.idle", count=len(found.idle), strong=f"{STRONG:.1f}", small=f"{100 * SMALL:.0f}")
     lines = [
         t(
@@ -105,7 +104,7 @@ def tell_causes(found: HeadEffects) -> None:
         )
         for layer, head in found.idle[:MOST_NAMED].tolist()
     ]
-    st.markdown("\n".join([idle, "", *(f"- {line}" for line in lines)]))
+    say("\n".join([idle, "", *(f"- {line}" for line in lines)]))
 
 
 def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
@@ -119,10 +118,10 @@ def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
     ).value
     before, after = st.columns(2)
     with before:
-        st.caption(t("attention.with_head"))
+        say(t("attention.with_head"), small=True)
         show_outcome(view, found.before, beside=found.before)
     with after:
-        st.caption(t("attention.without_head", layer=layer, head=head))
+        say(t("attention.without_head", layer=layer, head=head), small=True)
         show_outcome(view, found.after, beside=found.before)
     label = outcome_word(view, found.winner)
-    st.markdown(t("try.measured", label=label, moved=f"{100 * found.moved:+.2f}", layer=layer, head=head))
+    say(t("try.measured", label=label, moved=f"{100 * found.moved:+.2f}", layer=layer, head=head))

@@ -11,7 +11,7 @@ from pages.figures.attention_boards import entropy_board, flow_matrices
 from pages.figures.attention_charts import entropy_bars, hidden_bars, led_bars
 from pages.ui.asking import ask, ask_once
 from pages.ui.attention import board_words, choose_head, on_board
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -110,36 +110,37 @@ def show_evidence(view: View) -> None:
     substitute = choose(t("attention.substitute"), options, name="attention_substitute", default=ways[0])
     title = plain(options[substitute])
     options = {name: t(f"attention.agree_{name}") for name in ("close", "loose", "none")}
-    guess = predict(
-        t("attention.agree_ask"), options | {"show": t("attention.show")}, about=f"rollout {view.bundle.name}"
+    cover = ask_first(
+        t("attention.agree_ask"),
+        options,
+        name="attention_rollout",
+        about=view.bundle.name,
     )
-    if guess is None:
-        return
     answer = ask_once(verdict_evidence, **view.asked, substitute=substitute)
     found, words = answer.value, strings("attention_flow")
     winner = chart_word(view, found.occlusion.winner)
     words = words | {"points": t("attention.points", label=winner)}
-    chart = hidden_bars(found.occlusion.change, view.encoding.labels, words)
-    title = t("attention.hidden_title", label=plain(winner), substitute=title)
-    st.markdown(f"**{title}**")
-    show_chart(chart, answer, key="hidden", stem="attention_occlusion", label=words["points"])
-    show_agreement(found, guess, options)
+    show_agreement(found, cover)
+    with cover.picture():
+        chart = hidden_bars(found.occlusion.change, view.encoding.labels, words)
+        title = t("attention.hidden_title", label=plain(winner), substitute=title)
+        say(f"**{title}**")
+        show_chart(chart, answer, key="hidden", stem="attention_occlusion", label=words["points"])
 
 
-def show_agreement(found: Evidence, guess: str, options: dict[str, str]) -> None:
+def show_agreement(found: Evidence, cover: Cover) -> None:
     """Say how far rollout and the last layer's weights agree with the effect, and judge the prediction."""
     rho = found.rollout_agrees.rho
     if math.isnan(rho):
         st.markdown(t("attention.no_rho", count=found.rollout_agrees.count))
         return
-    outcome = "close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none"
-    if guess in options:
-        st.markdown(judged(guess, outcome, options))
-    for place, (name, agreed) in zip(
-        st.columns(2), {"rollout": found.rollout_agrees, "last": found.last_agrees}.items(), strict=True
-    ):
-        place.metric(t(f"attention.rho_{name}"), f"{agreed.rho:+.2f}", help=t("attention.rho_help"))
-        place.caption(chance_of(agreed))
+    cover.judge("close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none")
+    with cover.picture("_agreement"):
+        for place, (name, agreed) in zip(
+            st.columns(2), {"rollout": found.rollout_agrees, "last": found.last_agrees}.items(), strict=True
+        ):
+            say_number(t(f"attention.rho_{name}"), f"{agreed.rho:+.2f}", at=place, note=t("attention.rho_help"))
+            say(chance_of(agreed), at=place, small=True)
 
 
 def chance_of(agreed: RankCorrelation) -> str:

@@ -9,7 +9,7 @@ from pages.figures.attention import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
 from pages.ui.attention import choose_head, large_head, matrix_words, on_cell, on_panel, read_heads
 from pages.ui.attention_tendencies import short_names, threshold
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import section, t
@@ -79,16 +79,13 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
         st.markdown(section("attention", "try").format(layer=layer, head=head))
         options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
         about = f"{view.bundle.name} {view.encoding.text} {layer}.{head}"
-        guess = predict(t("try.guess"), options, about=about)
-        if guess is None:
-            return
+        cover = ask_first(t("try.guess"), options, name="attention_head_off", about=about)
         found = ask(
             without_head,
             **view.asked,
             layer=layer,
             head=head,
         ).value
-        show_outcome(view, found.after, beside=found.before)
         winner = found.winner
         outcome = "flips" if found.flips else "much" if abs(found.moved) >= MUCH else "little"
         moved = t(
@@ -98,4 +95,6 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
             layer=layer,
             head=head,
         )
-        st.markdown(f"{judged(guess, outcome, options)} {moved}")
+        cover.judge(outcome, moved)
+        with cover.picture():
+            show_outcome(view, found.after, beside=found.before)

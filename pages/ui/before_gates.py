@@ -12,7 +12,7 @@ from pages.figures.before import gates_figure
 from pages.figures.before_charts import kept_bars, word_bars
 from pages.ui.asking import ask_once
 from pages.ui.before import choose_direction, directions, has_gates, word_options
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -90,9 +90,9 @@ def _end_experiment(view: View, direction: str) -> None:
         found = answer.value
         options = word_options(found.tokens, found.share)
         question = section("before", "try_gates").format(direction=t(f"before.{direction}"))
-        guess = predict(question, options, about=f"before end {direction} {view.bundle.name} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(
+            question, options, name="before_end", about=f"{direction} {view.bundle.name} {view.encoding.text}"
+        )
         most = int(found.share.argmax())
         far = 0 if found.last else len(found.tokens) - 1
         told = t(
@@ -102,8 +102,9 @@ def _end_experiment(view: View, direction: str) -> None:
             first=plain(shown_word(found.tokens[far])),
             little=percent(found.share[far]),
         )
-        st.markdown(f"{judged(guess, str(most), options)} {told}")
-        show_survivors(view, key="before_end")
+        cover.judge(str(most), told)
+        with cover.picture():
+            show_survivors(view, key="before_end")
 
 
 def show_survivors(view: View, *, key: str) -> None:
@@ -116,4 +117,4 @@ def show_survivors(view: View, *, key: str) -> None:
     best = [max(shares) for shares in zip(*(one.share.tolist() for one in found), strict=True)]
     least = min(range(len(best)), key=best.__getitem__)
     word = plain(shown_word(found[0].tokens[least]))
-    st.markdown(t("before.least_measured", place=least, word=word, share=percent(best[least])))
+    say(t("before.least_measured", place=least, word=word, share=percent(best[least])))

@@ -10,7 +10,7 @@ from pages.figures.before import Looks, looks_figure
 from pages.figures.before_charts import word_bars
 from pages.ui.asking import Answer, ask_once
 from pages.ui.before import has_attention, word_options
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import MOST_CHARACTERS, View
@@ -146,9 +146,7 @@ def _word_experiment(view: View) -> None:
         options = word_options(found.source, row)
         word = plain(shown_word(found.target[step]))
         question = section("before", "try_look").format(word=word)
-        guess = predict(question, options, about=f"before look {view.bundle.name} {text} {step}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="before_look", about=f"{view.bundle.name} {text} {step}")
         most = int(row.argmax())
         told = t(
             "before.looked",
@@ -157,10 +155,11 @@ def _word_experiment(view: View) -> None:
             weight=f"{row[most]:.2f}",
             chance=f"{found.probabilities[step]:.1%}",
         )
-        st.markdown(f"{judged(guess, str(most), options)} {told}")
-        said = {"word": t("before.source"), "up": t("quantity.weights")}
-        chart = word_bars(found.source, {word: row}, said, height=220)
-        show_chart(chart, answer, key="before_row", stem="before_row", label=t("before.try_look"))
+        cover.judge(str(most), told)
+        with cover.picture():
+            said = {"word": t("before.source"), "up": t("quantity.weights")}
+            chart = word_bars(found.source, {word: row}, said, height=220)
+            show_chart(chart, answer, key="before_row", stem="before_row", label=t("before.try_look"))
 
 
 def _choose_word(found: WordAlignment) -> int:

@@ -12,7 +12,7 @@ from pages.figures.why import curves
 from pages.figures.why_axes import Side
 from pages.ui.asking import ask_once
 from pages.ui.before import choose_direction
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
@@ -95,9 +95,9 @@ def _trained_experiment(view: View) -> None:
         direction = choose_direction(view, name="before_direction")
         options = {name: t(f"before.half_{name}") for name in ("one", "few", "many", "never")}
         question = section("before", "try_reach").format(direction=t(f"before.{direction}"))
-        guess = predict(question, options, about=f"before half {direction} {view.bundle.name} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(
+            question, options, name="before_half", about=f"{direction} {view.bundle.name} {view.encoding.text}"
+        )
         answer = ask_once(sentence_reach, **view.asked, direction=direction)
         found = answer.value
         outcome = "never" if found.half < 0 else "one" if found.half == 1 else "few" if found.half <= FEW else "many"
@@ -105,7 +105,8 @@ def _trained_experiment(view: View) -> None:
         half = t("before.half_none") if found.half < 0 else t("before.half_measured", half=found.half)
         left = f"{found.norms[far] / found.norms[found.last]:.2%}"
         told = t("before.left_measured", far=abs(far - found.last), left=left)
-        st.markdown(f"{judged(guess, outcome, options)} {half} {told}")
-        said = {"word": t("before.word"), "up": t("before.norm_axis")}
-        chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)
-        show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=t("before.try_reach"))
+        cover.judge(outcome, f"{half} {told}")
+        with cover.picture():
+            said = {"word": t("before.word"), "up": t("before.norm_axis")}
+            chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)
+            show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=t("before.try_reach"))

@@ -13,7 +13,7 @@ from pages.figures.charts import HUES
 from pages.figures.why import curves
 from pages.figures.why_axes import Side
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
@@ -67,7 +67,7 @@ def time_part(view: View) -> None:
 
 def _chart(answer: Answer[StepTimes], what: str, rows: np.ndarray, up: str, format: str | None = None) -> None:
     found, title = answer.value, t(f"before.{what}_title")
-    st.markdown(f"**{title}**")
+    say(f"**{title}**")
     series = {t(f"before.{name}"): row for name, row in zip(found.systems, rows, strict=True)}
     across = Side(t("before.positions"), log=True)
     ends = (float(rows.min()) / ROOM, float(rows.max()) * ROOM)
@@ -84,9 +84,7 @@ def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
         options = {name: t(f"before.grows_{name}") for name in ("recurrent", "alike", "attention")}
         found = answer.value
         ends = {"low": f"{found.lengths[-4]:,}", "longest": f"{found.lengths[-1]:,}"}
-        guess = predict(section("before", "try_time").format(**ends), options, about=f"before time {width}")
-        if guess is None:
-            return
+        cover = ask_first(section("before", "try_time").format(**ends), options, name="before_time", about=width)
         gru, attention = found.systems.index("gru"), found.systems.index("attention")
         steeper = found.reading_slopes[attention] - found.reading_slopes[gru]
         outcome = "alike" if abs(steeper) < ALIKE else "attention" if steeper > 0 else "recurrent"
@@ -99,6 +97,7 @@ def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
             attention_time=milliseconds(found.reading[attention, -1]),
             times=f"{found.reading[gru, -1] / found.reading[attention, -1]:.1f}",
         )
-        st.markdown(f"{judged(guess, outcome, options)} {told}")
-        _chart(answer, "reading", 1_000 * found.reading, "before.milliseconds")
-        st.caption(section("before", "time_after"))
+        cover.judge(outcome, told)
+        with cover.picture():
+            _chart(answer, "reading", 1_000 * found.reading, "before.milliseconds")
+            say(section("before", "time_after"), small=True)

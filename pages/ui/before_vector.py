@@ -8,7 +8,7 @@ import streamlit as st
 from pages.ui.asking import ask_once
 from pages.ui.before import has_attention, has_gates, recurrent_config
 from pages.ui.before_gates import show_survivors
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from transformer_core.analysis.before.one_vector import one_vector
@@ -41,13 +41,12 @@ def _blind_experiment(view: View) -> None:
             return
         options = {name: t(f"before.blind_{name}") for name in ("most", "half", "few")}
         question = section("before", "try_vector")
-        guess = predict(question, options, about=f"before blind {view.bundle.name} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="before_blind", about=f"{view.bundle.name} {view.encoding.text}")
         found = ask_once(one_vector, **view.asked).value
         outcome = "most" if found.kept >= MOST else "half" if found.kept >= HALF else "few"
         told = t("before.blind_measured", kept=f"{found.kept:.0%}")
-        st.markdown(f"{judged(guess, outcome, options)} {told}")
-        for name, words in (("looking", found.looking), ("blind", found.blind)):
-            st.markdown(f"{t(f'before.{name}')} **{plain(words) or '…'}**")
-        st.caption(section("before", "vector_after"))
+        cover.judge(outcome, told)
+        with cover.picture():
+            for name, words in (("looking", found.looking), ("blind", found.blind)):
+                say(f"{t(f'before.{name}')} **{plain(words) or '…'}**")
+            say(section("before", "vector_after"), small=True)

@@ -3,6 +3,7 @@
 Read next: bert_layers.py.
 """
 
+from contextlib import nullcontext
 from typing import Any
 
 import streamlit as st
@@ -10,7 +11,7 @@ import streamlit as st
 from pages.figures.bert import each_chart, guesses_chart
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.bert import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -53,30 +54,29 @@ def fill_part(view: View) -> View:
 
 def _one(view: View, read: Hidden, answer: Answer[Filled], row: int, predict_first: bool) -> None:
     found = answer.value
-    if predict_first and not _predicted(view, read, found, row):
-        return
-    if len(read.places) == 1:
-        bars, numbers = st.columns([3, 2], gap="large")
-    else:
-        st.subheader(plain(called(read, read.places[row])), anchor=False)
-        bars = numbers = st.container()
-    with bars:
-        _bars(answer, row)
-    with numbers:
-        _truth(found, row)
+    with _predicted(view, read, found, row).picture() if predict_first else nullcontext():
+        if len(read.places) == 1:
+            bars, numbers = st.columns([3, 2], gap="large")
+        else:
+            st.subheader(plain(called(read, read.places[row])), anchor=False)
+            bars = numbers = st.container()
+        with bars:
+            _bars(answer, row)
+        with numbers:
+            _truth(found, row)
 
 
-def _predicted(view: View, read: Hidden, found: Filled, row: int) -> bool:
+def _predicted(view: View, read: Hidden, found: Filled, row: int) -> Cover:
     best = dict(zip(map(str, found.ids[row][:CANDIDATES].tolist()), found.labels[row], strict=False))
     if found.true_ids[row] >= 0:
         best[str(found.true_ids[row])] = found.true_labels[row]
     options = {id_: plain(label) for id_, label in sorted(best.items(), key=lambda pair: pair[1])}
-    about = f"bert {view.bundle.name} {read.masked.ids} {row}"
-    guess = predict(t("bert.which_word", mask=plain(called_blind(read, row))), options, about=about)
-    if guess is None:
-        return False
-    st.markdown(judged(guess, str(found.ids[row][0]), options))
-    return True
+    about = f"{view.bundle.name} {read.masked.ids} {row}"
+    cover = ask_first(
+        t("bert.which_word", mask=plain(called_blind(read, row))), options, name=f"bert_word_{row}", about=about
+    )
+    cover.judge(str(found.ids[row][0]))
+    return cover
 
 
 def called_blind(read: Hidden, row: int) -> str:
@@ -105,15 +105,15 @@ def _bars(answer: Answer[Filled], row: int) -> None:
 
 def _truth(found: Filled, row: int) -> None:
     if found.true_ids[row] < 0:
-        st.markdown(t("bert.typed_told"))
+        say(t("bert.typed_told"))
         return
     word, chance, rank = st.columns(3)
-    word.metric(t("bert.true_word"), found.true_labels[row])
-    chance.metric(t("bert.true_probability"), percent(found.true_probabilities[row]))
-    rank.metric(t("bert.true_rank"), f"{int(found.true_ranks[row]):,}")
+    say_number(t("bert.true_word"), found.true_labels[row], at=word)
+    say_number(t("bert.true_probability"), percent(found.true_probabilities[row]), at=chance)
+    say_number(t("bert.true_rank"), f"{int(found.true_ranks[row]):,}", at=rank)
     right = found.true_ranks[row] == 1
     values: dict[str, Any] = {"guess": plain(found.labels[row][0]), "vocabulary": f"{found.vocabulary:,}"}
-    st.markdown(t("bert.told_right" if right else "bert.told_wrong", word=plain(found.true_labels[row]), **values))
+    say(t("bert.told_right" if right else "bert.told_wrong", word=plain(found.true_labels[row]), **values))
 
 
 def _hardest(view: View, read: Hidden) -> None:
@@ -129,30 +129,29 @@ def _hardest(view: View, read: Hidden) -> None:
         options = dict(list(named.items())[:MOST_OPTIONS])
         if len(named) > MOST_OPTIONS:
             options[OTHER] = t("bert.another_word")
-        about = f"hardest {view.bundle.name} {read.masked.ids} {view.encoding.text}"
-        guess = predict(section("bert", "try_hardest"), options, about=about)
-        if guess is None:
-            return
+        about = f"{view.bundle.name} {read.masked.ids} {view.encoding.text}"
+        cover = ask_first(section("bert", "try_hardest"), options, name="bert_hardest", about=about)
         least = min(rows, key=found.probabilities.__getitem__)
         hardest = str(found.places[least])
-        st.markdown(judged(guess, hardest if hardest in options else OTHER, options))
-        st.markdown(
-            t(
-                "bert.each_measured",
-                count=len(found.places),
-                share=f"{found.share_first:.0%}",
-                word=plain(found.labels[least]),
-                chance=percent(found.probabilities[least]),
-                guess=plain(found.guesses[least]),
+        cover.judge(hardest if hardest in options else OTHER)
+        with cover.picture():
+            say(
+                t(
+                    "bert.each_measured",
+                    count=len(found.places),
+                    share=f"{found.share_first:.0%}",
+                    word=plain(found.labels[least]),
+                    chance=percent(found.probabilities[least]),
+                    guess=plain(found.guesses[least]),
+                )
             )
-        )
-        chart = each_chart(
-            found.labels,
-            found.places.tolist(),
-            found.probabilities,
-            found.ranks,
-            found.guesses,
-            found.guess_probabilities,
-            strings("bert"),
-        )
-        show_chart(chart, answer, key="bert_each", stem="bert_each_word_hidden", label=t("bert.each_label"))
+            chart = each_chart(
+                found.labels,
+                found.places.tolist(),
+                found.probabilities,
+                found.ranks,
+                found.guesses,
+                found.guess_probabilities,
+                strings("bert"),
+            )
+            show_chart(chart, answer, key="bert_each", stem="bert_each_word_hidden", label=t("bert.each_label"))

@@ -18,11 +18,11 @@ from pages.ui.bert import (
     masked_view,
     show_sentence,
 )
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import Cover, ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.gpt import clickable
 from pages.ui.header import View
-from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.numbers import percent
 from transformer_core.analysis.bert.hiding import Hidden
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
@@ -45,32 +45,30 @@ def layers_part(view: View) -> View:
     answer = ask(by_layer, **asked_of(view), hidden=chosen_places(read), place=place, top=TOP)
     found, words = answer.value, strings("bert") | {"layer": t("axis.layer")}
     stages = stage_names(len(found.ranks), words)
-    settled = found.settled if _led(view, read, place, found, stages) else None
-    chart, table = st.columns([3, 2], gap="large")
-    with chart:
-        figure = follow_chart(
-            found.words, found.probabilities, found.ranks, words, true_word=found.true_word, settled=settled
-        )
-        show_chart(figure, answer, key="bert_layers", stem="bert_layer_by_layer", label=t("bert.layers_label"))
-    with table:
-        st.markdown(_table(found, stages))
-        st.caption(section("bert", f"lens_{view.bundle.config.norm_order}"))
+    with _led(view, read, place, found, stages).picture():
+        chart, table = st.columns([3, 2], gap="large")
+        with chart:
+            figure = follow_chart(
+                found.words, found.probabilities, found.ranks, words, true_word=found.true_word, settled=found.settled
+            )
+            show_chart(figure, answer, key="bert_layers", stem="bert_layer_by_layer", label=t("bert.layers_label"))
+        with table:
+            say(_table(found, stages))
+            say(section("bert", f"lens_{view.bundle.config.norm_order}"), small=True)
     _each(view)
     return masked_view(view, read)
 
 
-def _led(view: View, read: Hidden, place: int, found: ByLayer, stages: list[str]) -> bool:
+def _led(view: View, read: Hidden, place: int, found: ByLayer, stages: list[str]) -> Cover:
     """Ask from where on the answer leads, and tell whether that was answered, and then said."""
     question = section("bert", "try_lead").format(
         mask=plain(called(read, place)), word=plain(found.words[0]), chance=percent(found.probabilities[-1, 0])
     )
     named = {str(stage): name for stage, name in enumerate(stages)}
-    guess = predict(question, named, about=f"lead {view.bundle.name} {read.masked.ids} {place}")
-    if guess is None:
-        return False
+    cover = ask_first(question, named, name="bert_lead", about=f"{view.bundle.name} {read.masked.ids} {place}")
     told = t("bert.settled_measured", stage=stages[found.settled], rank=f"{int(found.ranks[0, 0]):,}")
-    st.markdown(joined(judged(guess, str(found.settled), named), told))
-    return True
+    cover.judge(str(found.settled), told)
+    return cover
 
 
 def _table(found: ByLayer, stages: list[str]) -> str:
@@ -89,9 +87,7 @@ def _each(view: View) -> None:
     with box:
         options = {name: t(f"bert.settled_{name}") for name in ("few", "some", "most")}
         question = section("bert", "try_settled").format(layer=view.bundle.config.n_layers - 1)
-        guess = predict(question, options, about=f"settled {view.bundle.name} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="bert_settled", about=f"{view.bundle.name} {view.encoding.text}")
         with st.spinner(t("bert.hiding_each")):
             answer = ask_once(each_by_layer, **asked_of(view))
         found = answer.value
@@ -99,8 +95,9 @@ def _each(view: View) -> None:
         share = early / len(found.places)
         outcome = "few" if share < FEW else "most" if share > MOST else "some"
         measured = t("bert.settled_counted", early=early, count=len(found.places))
-        st.markdown(joined(judged(guess, outcome, options), measured))
-        _board(answer)
+        cover.judge(outcome, measured)
+        with cover.picture():
+            _board(answer)
 
 
 def _board(answer: Answer[EachByLayer]) -> None:
@@ -124,4 +121,4 @@ def _board(answer: Answer[EachByLayer]) -> None:
         label=t("bert.board_label"),
         on_place=hide_only,
     )
-    st.caption(section("bert", "board_note"))
+    say(section("bert", "board_note"), small=True)

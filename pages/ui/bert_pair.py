@@ -11,10 +11,10 @@ from pages.figures.bert import numbered
 from pages.figures.bert_pair import moves_chart, verdicts_chart
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.bert import asked_of_pair, choose_second
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose_from_list, set_choice
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.bert.hiding import own_places
@@ -91,10 +91,8 @@ def _words(view: View, pair: Encoding) -> None:
     guesses = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
     with asking:
         question = t("bert.try_pair_word", word=plain(pair.labels[place]))
-        about = f"pair {view.bundle.name} {pair.text} {pair.pair} {place}"
-        guess = predict(question, guesses, about=about)
-    if guess is None:
-        return
+        about = f"{view.bundle.name} {pair.text} {pair.pair} {place}"
+        cover = ask_first(question, guesses, name="bert_pair_word", about=about)
     answer = ask_once(words_of_pair, **asked_of_pair(view, pair))
     found = answer.value
     token = found.places.tolist().index(place)
@@ -106,8 +104,9 @@ def _words(view: View, pair: Encoding) -> None:
         after=f"{found.follows[token]:.1%}",
         moved=f"{found.moves[token]:+.2f}",
     )
-    st.markdown(joined(judged(guess, outcome, guesses), measured))
-    _moves(answer, token)
+    cover.judge(outcome, measured)
+    with cover.picture():
+        _moves(answer, token)
 
 
 def _moves(answer: Answer[WordsOfPair], token: int) -> None:
@@ -121,12 +120,13 @@ def _moves(answer: Answer[WordsOfPair], token: int) -> None:
         stem="bert_pair_words",
         label=t("bert.moves_label"),
     )
-    st.caption(
+    say(
         t(
             "bert.moves_note",
             word=plain(found.labels[strongest]),
             moved=f"{found.moves[strongest]:+.2f}",
             flips=int(found.flipped.sum()),
             count=len(found.places),
-        )
+        ),
+        small=True,
     )

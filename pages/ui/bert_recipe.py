@@ -10,10 +10,10 @@ import streamlit as st
 from pages.figures.bert_recipe import HUES_OF_FATES, shares_chart, ways_chart
 from pages.ui.asking import ask_once
 from pages.ui.bert import asked_of
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.url import current, keep, slide
 from transformer_core.analysis.bert.hiding import encode_masks
 from transformer_core.analysis.bert.recipe import Recipe, choosable_places, masking_recipe, three_ways
@@ -96,9 +96,9 @@ def _ways(view: View) -> None:
         return
     with box:
         options = {name: t(f"bert.ways_{name}") for name in ("less", "near", "more", "far")}
-        guess = predict(section("bert", "try_ways"), options, about=f"ways {view.bundle.name} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(
+            section("bert", "try_ways"), options, name="bert_ways", about=f"{view.bundle.name} {view.encoding.text}"
+        )
         with st.spinner(t("bert.hiding_each")):
             answer = ask_once(three_ways, **asked_of(view), seed=_seed(), exchanges=EXCHANGES)
         found = answer.value
@@ -113,12 +113,13 @@ def _ways(view: View) -> None:
             exchanges=found.exchanges,
             seed=_seed(),
         )
-        st.markdown(joined(judged(guess, outcome, options), measured))
-        show_chart(
-            ways_chart(found.ways, found.labels, found.places.tolist(), found.probabilities, strings("bert")),
-            answer,
-            key="bert_ways",
-            stem="bert_three_ways",
-            label=t("bert.ways_label"),
-        )
-        st.markdown(section("bert", "ways_after"))
+        cover.judge(outcome, measured)
+        with cover.picture():
+            show_chart(
+                ways_chart(found.ways, found.labels, found.places.tolist(), found.probabilities, strings("bert")),
+                answer,
+                key="bert_ways",
+                stem="bert_three_ways",
+                label=t("bert.ways_label"),
+            )
+            say(section("bert", "ways_after"))

@@ -10,11 +10,11 @@ from pages.figures.bert_pair import lengths_chart, rows_figure, verdicts_chart
 from pages.ui.asking import Answer, ask
 from pages.ui.bert import asked_of_pair, choose_second
 from pages.ui.bert_pair import verdict_outcome
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
-from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from transformer_core.analysis.bert.segments import SegmentRows, segment_rows, without_segments
 from transformer_core.text import Encoding
@@ -72,10 +72,8 @@ def _numbers(found: SegmentRows) -> None:
 def _without(view: View, pair: Encoding) -> None:
     st.subheader(t("bert.without_heading"), anchor=False)
     options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
-    about = f"segments {view.bundle.name} {pair.text} {pair.pair}"
-    guess = predict(section("bert", "try_segments"), options, about=about)
-    if guess is None:
-        return
+    about = f"{view.bundle.name} {pair.text} {pair.pair}"
+    cover = ask_first(section("bert", "try_segments"), options, name="bert_segments", about=about)
     answer = ask(without_segments, **asked_of_pair(view, pair))
     found = answer.value
     shares = dict(zip(found.changes, found.follows.tolist(), strict=True))
@@ -86,12 +84,13 @@ def _without(view: View, pair: Encoding) -> None:
         none=f"{shares['none']:.1%}",
     )
     outcome = verdict_outcome(shares["usual"], shares["none"])
-    st.markdown(joined(judged(guess, outcome, options), measured))
-    show_chart(
-        verdicts_chart([t(f"bert.change_{name}") for name in found.changes], found.follows, strings("bert")),
-        answer,
-        key="bert_changes",
-        stem="bert_without_segments",
-        label=t("bert.changes_label"),
-    )
-    st.markdown(section("bert", "segments_after"))
+    cover.judge(outcome, measured)
+    with cover.picture():
+        show_chart(
+            verdicts_chart([t(f"bert.change_{name}") for name in found.changes], found.follows, strings("bert")),
+            answer,
+            key="bert_changes",
+            stem="bert_without_segments",
+            label=t("bert.changes_label"),
+        )
+        say(section("bert", "segments_after"))

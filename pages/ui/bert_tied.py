@@ -8,10 +8,10 @@ import streamlit as st
 from pages.figures.bert_tied import products_chart
 from pages.ui.asking import ask
 from pages.ui.bert import asked_of, called, choose_hidden, choose_mask, chosen_places, masked_view, show_sentence
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.numbers import significant
 from pages.ui.url import choose_from_list
 from transformer_core.analysis.bert.filling import Filled, fill_in
@@ -87,22 +87,24 @@ def _neighbours(view: View, found: OneScore, mask: str) -> None:
     st.subheader(t("bert.near_heading", word=plain(found.word)), anchor=False)
     options = {name: t(f"bert.shared_{name}") for name in ("none", "some", "many")}
     question = section("bert", "try_near").format(word=plain(found.word), count=TOP, mask=plain(mask))
-    guess = predict(question, options, about=f"near {view.bundle.name} {view.encoding.text} {mask} {found.word}")
-    if guess is None:
-        return
+    cover = ask_first(
+        question, options, name="bert_near", about=f"{view.bundle.name} {view.encoding.text} {mask} {found.word}"
+    )
     outcome = "none" if not found.shared else "some" if found.shared <= SOME else "many"
     measured = t("bert.near_measured", shared=found.shared, count=TOP)
-    st.markdown(joined(judged(guess, outcome, options), measured))
-    near, guesses = st.columns(2, gap="large")
-    near.markdown(
-        _table(
-            (t("bert.near_word"), t("bert.cosine"), t("bert.score")),
-            found.near_words,
-            (found.near_cosines, found.near_scores),
+    cover.judge(outcome, measured)
+    with cover.picture():
+        near, guesses = st.columns(2, gap="large")
+        say(
+            _table(
+                (t("bert.near_word"), t("bert.cosine"), t("bert.score")),
+                found.near_words,
+                (found.near_cosines, found.near_scores),
+            ),
+            at=near,
         )
-    )
-    guesses.markdown(_table((t("bert.guess"), t("bert.score")), found.guesses, (found.guess_scores,)))
-    st.markdown(section("bert", "tied_after"))
+        say(_table((t("bert.guess"), t("bert.score")), found.guesses, (found.guess_scores,)), at=guesses)
+        say(section("bert", "tied_after"))
 
 
 def _table(head: tuple[str, ...], labels: tuple[str, ...], columns: tuple) -> str:

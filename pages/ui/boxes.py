@@ -1,17 +1,39 @@
-"""Boxes that compute only once they are open, and the prediction that comes before a measured answer.
+"""Boxes that compute only once they are open, and the question that comes before a measured answer.
 
-Read next: charts.py.
+The picture of an answer is always there, drawn from the answer itself. Until a person has answered or asked to be
+shown, it is pale, its marks are blurred, and none of its words are there. Read next: charts.py.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.figures.charts import frame
 from pages.ui.language import t
 from pages.ui.url import current, keep, widget_key
 
 OPEN, CLOSED = "true", "false"
+SHOWN = "shown"
+FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
+COVERED = """
+{
+  opacity: 0.6; pointer-events: none; user-select: none;
+  --covered: blur(7px) opacity(0.5); --covered-words: hidden;
+  & .role-mark { filter: blur(24px); opacity: 0.6; }
+  & :is([data-testid="stCode"], [data-testid="stHtml"]) { visibility: hidden; }
+  & [data-testid="stMarkdown"] :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
+    background: 0 0 / 100% calc(100% - 1rem) no-repeat
+      repeating-linear-gradient(#0000 0 0.4em, #80808c33 0.4em 1.15em, #0000 1.15em 1.6em);
+    & > * { visibility: hidden; }
+  }
+}
+"""
+_covered: ContextVar[bool] = ContextVar("covered", default=False)
 
 
 def lazy_box(label: str, *, icon: str, key: str, opened: bool = False) -> DeltaGenerator | None:
@@ -29,26 +51,168 @@ def lazy_box(label: str, *, icon: str, key: str, opened: bool = False) -> DeltaG
     return box if box.open else None
 
 
-def predict(question: str, options: Mapping[str, str], *, about: str) -> str | None:
-    """Ask what a person expects before they see it; None until they have answered.
+def covered() -> bool:
+    """Tell whether what is drawn now lies under a cover."""
+    return _covered.get()
+
+
+def hidden(text: str) -> str:
+    """Return a text as it is; under a cover, letters of no meaning in the place of its own."""
+    if not covered():
+        return text
+    unset = text.replace("$", "")  # letters of no meaning are no formula
+    return re.sub(r"[^\W_]", lambda letter: "口" if ord(letter[0]) >= FIRST_WIDE else "n", unset)
+
+
+def axes_alone(x: str, y: str, *, key: str) -> None:
+    """Show the axes of a chart that takes seconds to compute, until somebody wants it.
+
+    Args:
+        x, y: what the axes say.
+        key: unique on the page.
+    """
+    st.vega_lite_chart(spec=frame(x, y, height=300).to_dict(), width="stretch", key=key, alt=t("try.covered"))
+
+
+def say(text: str, *, at: DeltaGenerator | None = None, small: bool = False) -> None:
+    """Write Markdown; what stands for it under a cover takes the same room and is not seen.
+
+    Args:
+        at: where; by default where the script is.
+        small: as a caption.
+    """
+    place = at or st
+    (place.caption if small else place.markdown)(hidden(text))
+
+
+def say_number(label: str, number: str, *, at: DeltaGenerator | None = None, note: str | None = None) -> None:
+    """Show a number under its name; under a cover, a dash in its place.
+
+    Args:
+        at: where; by default where the script is.
+        note: what the number means, for those who ask.
+    """
+    (at or st).metric(label, "–" if covered() else number, help=note)
+
+
+@dataclass(frozen=True)
+class Cover:
+    """A question, what a person answered, and whether its picture is open.
+
+    Args:
+        name: of the question, in the URL.
+        options: labels by option.
+        guess: the option chosen; None where a person asked to be shown, or answered for something else.
+        open: somebody answered, or asked to be shown.
+    """
+
+    name: str
+    options: Mapping[str, str]
+    guess: str | None
+    open: bool
+
+    @contextmanager
+    def picture(self, part: str = "") -> Iterator[None]:
+        """Cover what is drawn inside, until the question is answered.
+
+        Args:
+            part: tells the covers of one question apart where it has several.
+        """
+        key = f"cover_{self.name}{part}"
+        st.html(f"<style>{'' if self.open else f'.st-key-{key} {COVERED}'}</style>")
+        with st.container(key=key):
+            token = _covered.set(not self.open)
+            try:
+                yield
+            finally:
+                _covered.reset(token)
+
+    def judge(self, outcome: str, told: str = "") -> None:
+        """Compare the answer with what was measured, in a line of its own, and say what that was.
+
+        Args:
+            outcome: the option that came true.
+            told: what was measured, in Markdown.
+        """
+        measured = self.options.get(outcome, outcome)
+        if self.guess is None:
+            lead = t("try.shown", outcome=measured)
+        else:
+            lead = t("try.right") if self.guess == outcome else t("try.wrong", outcome=measured)
+        words = f"{lead}\n\n{told}" if told else lead
+        if covered():
+            say(words)
+            return
+        with self.picture("_judged"):
+            say(words)
+
+    def wait(self, x: str, y: str) -> None:
+        """Show an empty line and the axes alone, until somebody wants what takes seconds to compute.
+
+        Args:
+            x, y: what the axes say.
+        """
+        with self.picture():
+            say(t("try.right"))
+            axes_alone(x, y, key=f"axes_{self.name}")
+
+
+def ask_first(question: str, options: Mapping[str, str], *, name: str, about: str = "") -> Cover:
+    """Ask what a person expects before they see it: one tap answers, another one shows.
 
     Args:
         question: in Markdown.
         options: labels by option.
-        about: names what is asked; another name asks anew.
+        name: of the question, the same at every run and one on all pages.
+        about: what it is asked about; once the picture is open, an answer for something else is judged no more.
     """
-    key = f"predict {about}"
-    given = st.session_state.get(key)
-    return st.radio(
-        question,
-        list(options),
-        list(options).index(given) if given in options else None,
-        format_func=options.__getitem__,
-        horizontal=True,
-        key=key,
-    )
+    key = f"predict {name} {about}"
+    open_now, given = name in _shown(), st.session_state.get(key)
+    st.markdown(question)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"ask_{name}"):
+        guess = st.pills(
+            question,
+            list(options),
+            default=given if given in options else None,
+            format_func=options.__getitem__,
+            key=key,
+            on_change=_open,
+            args=(name, True),
+            label_visibility="collapsed",
+            wrap=True,
+        )
+        if open_now:
+            st.button(
+                t("try.cover"),
+                icon=":material/visibility_off:",
+                type="tertiary",
+                key=f"hide_{name}",
+                on_click=_cover_again,
+                args=(name, key),
+            )
+        else:
+            st.button(
+                t("try.show"),
+                icon=":material/visibility:",
+                type="tertiary",
+                key=f"show_{name}",
+                on_click=_open,
+                args=(name, True),
+            )
+    keep(SHOWN, ".".join(sorted(_shown())), "")
+    return Cover(name, options, guess if open_now else None, open_now)
 
 
-def judged(guess: str, outcome: str, options: Mapping[str, str]) -> str:
-    """Return the words that compare a prediction with what was measured."""
-    return t("try.right") if guess == outcome else t("try.wrong", outcome=options[outcome])
+def _shown() -> set[str]:
+    """Return the questions whose pictures are open."""
+    return set(re.findall(r"[a-z0-9_]{1,60}", str(current(SHOWN) or "")[:2_000]))
+
+
+def _open(name: str, shown: bool) -> None:
+    names = _shown() | {name} if shown else _shown() - {name}
+    keep(SHOWN, ".".join(sorted(names)), "")
+
+
+def _cover_again(name: str, key: str) -> None:
+    st.session_state[key] = None
+    _open(name, False)

@@ -7,10 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Shown, shows_several_tables, specification
+from pages.figures.charts import Shown, covered_specification, shows_several_tables, specification
 from pages.figures.forms import Filled
 from pages.ui.asking import Answer
+from pages.ui.boxes import covered
 from pages.ui.exports import NOTHING, Shows, export_chart
+from pages.ui.language import t
 
 
 def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, of: Shows = NOTHING) -> None:
@@ -25,7 +27,9 @@ def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label:
         label: what it shows, for those who cannot see it, and as the title of its files.
         of: what it shows of the answer, by name, such as a head; its files say so.
     """
+    hidden = covered()
+    drawn = covered_specification(chart) if hidden else specification(chart)
     several = isinstance(chart, Filled) and shows_several_tables(chart)
     place = st.container(key=f"{key}_of_several_tables") if several else st  # the entry script's style knows the name
-    place.vega_lite_chart(spec=specification(chart), width="stretch", key=key, alt=label)
+    place.vega_lite_chart(spec=drawn, width="stretch", key=key, alt=t("try.covered") if hidden else label)
     export_chart(chart, answer, key=key, stem=stem, label=label, of=of)

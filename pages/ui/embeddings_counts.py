@@ -8,13 +8,13 @@ import streamlit as st
 from pages.figures.embeddings_charts import word_bars
 from pages.figures.embeddings_map import Points, vocabulary_scatter
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.embeddings_words import ask_for_word
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
-from pages.ui.url import choose, slide, switch
+from pages.ui.url import choose, slide
 from transformer_core.analysis.words.one_corpus import KINDS, Corpus, one_corpus
-from transformer_core.analysis.words.tiny_training import DIMENSIONS, HIDDEN, TRAINING, is_trained
+from transformer_core.analysis.words.tiny_training import DIMENSIONS, HIDDEN, TRAINING
 from transformer_core.analysis.words.two_embeddings import (
     MOST_WINDOW,
     Agreement,
@@ -84,18 +84,15 @@ def _train(
     words = strings("embeddings")
     options = {name: words[f"overlap_{name}"] for name in OVERLAPS}
     question = section("embeddings", "try_counts").format(word=plain(str(asked["word"])))
-    guess = predict(question, options, about=f"overlap {corpus.language} {asked['word']}")
-    ready = is_trained(corpus.language, int(str(asked["dimension"])))
-    wanted = switch(words["train_done"] if ready else words["train_now"], name="embeddings_train", default=False)
-    if not wanted:
+    cover = ask_first(question, options, name="embeddings_overlap", about=f"{corpus.language} {asked['word']}")
+    if not cover.open:
         return None, None
     with st.spinner(words["training"], show_time=True):
         trained = ask(trained_space, **asked)
     together = ask(agreement, window=window, **asked)
-    if guess is not None:
-        shared = round(together.value.word * K)
-        outcome = next(name for name, most in OVERLAPS.items() if shared <= most)
-        st.markdown(f"{judged(guess, outcome, options)} {t('embeddings.overlap_measured', shared=shared, k=K)}")
+    shared = round(together.value.word * K)
+    outcome = next(name for name, most in OVERLAPS.items() if shared <= most)
+    cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
     return trained, together
 
 

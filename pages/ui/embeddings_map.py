@@ -10,7 +10,7 @@ from pages.figures.embeddings_map import Points, colour_bound, extremes, vocabul
 from pages.figures.embeddings_space import rows_of, to_html, vocabulary_space
 from pages.figures.exports import rows_csv, to_npz
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.header import View
@@ -151,12 +151,10 @@ def _try(view: View, found: VocabularyMap) -> None:
     with box:
         options = {name: t(f"embeddings.side_{name}") for name in SIDES}
         question = section("embeddings", "try_map")
-        guess = predict(question, options, about=f"sides {view.bundle.name} {len(found.ids)}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="embeddings_sides", about=f"{view.bundle.name} {len(found.ids)}")
         outcome = next(name for name, most in SIDES.items() if found.same_side <= most)
         facts = {"share": f"{found.same_side:.1%}", "chance": f"{found.same_side_by_chance:.1%}"}
-        st.markdown(f"{judged(guess, outcome, options)} {t('embeddings.side_measured', **facts)}")
+        cover.judge(outcome, t("embeddings.side_measured", **facts))
 
 
 def _show_space(points: Points, answer: Answer[VocabularyMap], words: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.embeddings_charts import word_bars
 from pages.ui.asking import ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.embeddings_words import ask_for_word
 from pages.ui.header import View
@@ -93,25 +93,24 @@ def show_analogies(view: View) -> None:
     shown = _sum(*(plain(found.labels[0]) for found in known))
     ranks = {name: words[f"rank_{name}"] for name in RANKS}
     question = section("embeddings", "try_analogy").format(analogy=shown)
-    guess = predict(question, ranks, about=f"analogy {view.bundle.name} {a} {b} {c} {expected}")
-    if guess is None:
-        return
+    cover = ask_first(question, ranks, name="embeddings_analogy", about=f"{view.bundle.name} {a} {b} {c} {expected}")
     answer = ask_once(analogy, bundle=view.bundle, a=a, b=b, c=c, expected=expected)
     result = answer.value
     outcome = next(name for name, most in RANKS.items() if (result.rank or 0) <= most)
     facts = {"rank": f"{result.rank:,}", "with_given": f"{result.rank_with_given:,}", "count": f"{result.candidates:,}"}
-    st.markdown(f"{judged(guess, outcome, ranks)} {t('embeddings.analogy_measured', **facts)}")
-    chart = word_bars(
-        result.labels,
-        result.cosine,
-        result.given.tolist(),
-        words,
-        title=words["axis_cosine"],
-        names=(words["not_given"], words["given"]),
-        low=min(0.0, float(result.cosine.min())),
-        high=1.05,
-    )
-    show_chart(chart, answer, key="embeddings_analogy_chart", stem="analogy", label=words["label_analogy"])
+    cover.judge(outcome, t("embeddings.analogy_measured", **facts))
+    with cover.picture():
+        chart = word_bars(
+            result.labels,
+            result.cosine,
+            result.given.tolist(),
+            words,
+            title=words["axis_cosine"],
+            names=(words["not_given"], words["given"]),
+            low=min(0.0, float(result.cosine.min())),
+            high=1.05,
+        )
+        show_chart(chart, answer, key="embeddings_analogy_chart", stem="analogy", label=words["label_analogy"])
 
 
 def _sum(a: str, b: str, c: str, expected: str) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.embeddings import one_hot_matrix, product_matrix
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -80,9 +80,7 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
     question = section("embeddings", "try_times").format(
         tokens=len(view.encoding), multiplications=f"{row.value.multiplications * len(view.encoding):,}"
     )
-    guess = predict(question, options, about=f"times {view.bundle.name}")
-    if guess is None:
-        return
+    cover = ask_first(question, options, name="embeddings_times", about=view.bundle.name)
     times = ask(lookup_times, **view.asked).value
     outcome = next(name for name, most in RATIOS.items() if times.ratio < most)
     measured = t(
@@ -92,5 +90,6 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
         product=f"{1e6 * times.product:.1f}",
         ratio=f"{times.ratio:.0f}",
     )
-    st.markdown(f"{judged(guess, outcome, options)} {measured}")
-    st.button(t("embeddings.again"), icon=":material/timer:", key="embeddings_again")
+    cover.judge(outcome, measured)
+    if cover.open:
+        st.button(t("embeddings.again"), icon=":material/timer:", key="embeddings_again")

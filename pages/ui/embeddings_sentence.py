@@ -8,7 +8,7 @@ import streamlit as st
 from pages.figures.embeddings import cosine_matrix, vectors_matrix
 from pages.figures.embeddings_charts import norm_bars, same_word_curve
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -67,12 +67,11 @@ def try_same_word(view: View) -> None:
             word=plain(found.label), first=found.first, second=found.second
         )
         options = {name: words[f"same_{name}"] for name in ("same", "close", "far")}
-        guess = predict(question, options, about=f"same {view.bundle.name} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="embeddings_same", about=f"{view.bundle.name} {view.encoding.text}")
         last = float(found.cosine[-1])
         outcome = "same" if last >= SAME else "close" if last >= CLOSE else "far"
         measured = t("embeddings.same_measured", looked_up=f"{found.cosine[0]:.3f}", last=f"{last:.3f}")
-        st.markdown(f"{judged(guess, outcome, options)} {measured}")
-        chart = same_word_curve(found.cosine, words)
-        show_chart(chart, answer, key="embeddings_same", stem="same_word", label=words["label_same"])
+        cover.judge(outcome, measured)
+        with cover.picture():
+            chart = same_word_curve(found.cosine, words)
+            show_chart(chart, answer, key="embeddings_same", stem="same_word", label=words["label_same"])

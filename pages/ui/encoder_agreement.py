@@ -11,7 +11,7 @@ import streamlit as st
 from pages.figures.encoder import stage_lines
 from pages.figures.encoder_matrices import agreement_figure, maps_figure, measures_figure
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.encoder import agreement_of, board_words, has_words, measure_names, signed
 from pages.ui.encoder_believe import show_deletion_on_reviews
@@ -47,39 +47,36 @@ def agreement_part(view: View) -> None:
     show_matrix(figure, answer, key="encoder_agree_measures")
     tell_signs(view, answer.value)
     options = {name: t(f"encoder.agree_{name}") for name in ("close", "loose", "none")}
-    guess = predict(
-        section("encoder", "try_agree"),
-        options | {"show": t("encoder.show")},
-        about=f"agree {view.bundle.name} {view.encoding.text}",
-    )
-    if guess is not None:
-        _show_board(view, answer, guess, options)
+    about = f"{view.bundle.name} {view.encoding.text}"
+    cover = ask_first(section("encoder", "try_agree"), options, name="encoder_agree", about=about)
+    _show_board(view, answer, cover)
+    if cover.open:
         _over_reviews(view)
     _try_shuffling(view)
 
 
-def _show_board(view: View, answer: Answer[Measures], guess: str, options: dict[str, str]) -> None:
+def _show_board(view: View, answer: Answer[Measures], cover: Cover) -> None:
     found = answer.value
     if math.isnan(found.mean_rho):
         st.info(t("encoder.no_rho", count=found.count), icon=":material/info:")
         return
-    if guess in options:
-        st.markdown(judged(guess, agreement_of(found.mean_rho), options))
-    board_place, words_place = st.columns([3, 2], gap="large")
-    with board_place:
-        figure = agreement_figure(
-            {"rho": found.rho},
-            measure_names(short=True),
-            strings("encoder"),
-            board_words(),
-            version=f"rho|{view.encoding.text}",
-        )
-        show_matrix(figure, answer, key="encoder_rho")
-        export_matrix(figure, answer, key="encoder_rho")
-    with words_place:
-        st.metric(t("encoder.mean_rho"), signed(found.mean_rho), help=t("encoder.rho_help"))
-        st.markdown(_extremes(found))
-        st.markdown(section("encoder", "agree_after"))
+    cover.judge(agreement_of(found.mean_rho))
+    with cover.picture():
+        board_place, words_place = st.columns([3, 2], gap="large")
+        with board_place:
+            figure = agreement_figure(
+                {"rho": found.rho},
+                measure_names(short=True),
+                strings("encoder"),
+                board_words(),
+                version=f"rho|{view.encoding.text}",
+            )
+            show_matrix(figure, answer, key="encoder_rho")
+            export_matrix(figure, answer, key="encoder_rho")
+        with words_place:
+            say_number(t("encoder.mean_rho"), signed(found.mean_rho), note=t("encoder.rho_help"))
+            say(_extremes(found))
+            say(section("encoder", "agree_after"))
 
 
 def _extremes(found: Measures) -> str:
@@ -129,17 +126,17 @@ def _try_shuffling(view: View) -> None:
         return
     with box:
         options = {name: t(f"encoder.shuffle_{name}") for name in ("nothing", "attention", "gradients")}
-        guess = predict(
-            section("encoder", "try_shuffle"), options, about=f"shuffle {view.bundle.name} {view.encoding.text}"
-        )
-        if guess is None:
+        about = f"{view.bundle.name} {view.encoding.text}"
+        cover = ask_first(section("encoder", "try_shuffle"), options, name="encoder_shuffle", about=about)
+        if not cover.open:
+            cover.wait(t("encoder.axis_stage"), t("encoder.axis_rho"))
             return
         with st.spinner(t("encoder.shuffling", count=SHUFFLES)):
             answer = ask_once(sanity_check, **view.asked, shuffles=SHUFFLES, seed=0)
         if not np.isfinite(answer.value.mean_rho[1:]).any():
             st.info(t("encoder.no_rho", count=int(answer.value.words.sum())), icon=":material/info:")
             return
-        st.markdown(judged(guess, _most_like(answer.value), options))
+        cover.judge(_most_like(answer.value))
         _show_shuffled(view, answer)
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.figures.encoder import stage_lines
 from pages.figures.encoder_matrices import spread_figure
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.encoder import board_words, class_name, depth_names, has_words
 from pages.ui.exports import export_matrix
@@ -101,31 +101,30 @@ def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
 def _show_parting(view: View, answer: Answer[SentencePair], other: str) -> None:
     found, names = answer.value, depth_names(view)
     options = {str(depth): name for depth, name in enumerate(names)}
-    about = f"edit {view.bundle.name} {view.encoding.text} | {other}"
-    guess = predict(section("encoder", "try_edit"), options, about=about)
-    if guess is None:
-        return
-    st.markdown(judged(guess, str(found.told_apart), options))
-    winner, rival = class_name(view, found.winner), class_name(view, found.rival)
-    st.markdown(
-        t(
-            "encoder.parting_measured",
-            depth=names[found.told_apart],
-            there=f"{found.margins[0, found.told_apart] - found.margins[1, found.told_apart]:+.2f}",
-            last=f"{found.margins[0, -1] - found.margins[1, -1]:+.2f}",
-            label=winner,
-            moved=f"{100 * found.moved:+.1f}",
+    about = f"{view.bundle.name} {view.encoding.text} | {other}"
+    cover = ask_first(section("encoder", "try_edit"), options, name="encoder_edit", about=about)
+    cover.judge(str(found.told_apart))
+    with cover.picture():
+        winner, rival = class_name(view, found.winner), class_name(view, found.rival)
+        say(
+            t(
+                "encoder.parting_measured",
+                depth=names[found.told_apart],
+                there=f"{found.margins[0, found.told_apart] - found.margins[1, found.told_apart]:+.2f}",
+                last=f"{found.margins[0, -1] - found.margins[1, -1]:+.2f}",
+                label=winner,
+                moved=f"{100 * found.moved:+.1f}",
+            )
         )
-    )
-    margins_place, distance_place = st.columns(2, gap="large")
-    stage = t("encoder.axis_depth")
-    with margins_place:
-        series = {t("encoder.first_sentence"): found.margins[0], t("encoder.second_sentence"): found.margins[1]}
-        words = {"stage": stage, "value": t("encoder.axis_margin", winner=winner, rival=rival)}
-        chart = stage_lines(names, series, words, level=0.0)
-        show_chart(chart, answer, key="encoder_pair", stem="encoder_margins", label=words["value"])
-    with distance_place:
-        words = {"stage": stage, "value": t("encoder.axis_distance")}
-        chart = stage_lines(names, {t("encoder.sentence_distance"): found.distances}, words)
-        show_chart(chart, answer, key="encoder_distance", stem="encoder_distances", label=words["value"])
-    st.markdown(section("encoder", "edit_after"))
+        margins_place, distance_place = st.columns(2, gap="large")
+        stage = t("encoder.axis_depth")
+        with margins_place:
+            series = {t("encoder.first_sentence"): found.margins[0], t("encoder.second_sentence"): found.margins[1]}
+            words = {"stage": stage, "value": t("encoder.axis_margin", winner=winner, rival=rival)}
+            chart = stage_lines(names, series, words, level=0.0)
+            show_chart(chart, answer, key="encoder_pair", stem="encoder_margins", label=words["value"])
+        with distance_place:
+            words = {"stage": stage, "value": t("encoder.axis_distance")}
+            chart = stage_lines(names, {t("encoder.sentence_distance"): found.distances}, words)
+            show_chart(chart, answer, key="encoder_distance", stem="encoder_distances", label=words["value"])
+        say(section("encoder", "edit_after"))

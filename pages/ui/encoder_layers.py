@@ -9,7 +9,7 @@ from pages.figures.encoder import stage_lines
 from pages.figures.encoder_matrices import moves_figure
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.encoder import board_words, class_name, depth_names, knows_reviews, token_name
 from pages.ui.exports import export_matrix
@@ -106,16 +106,18 @@ def _try_probes(view: View) -> None:
             return
         options = {name: t(f"encoder.probe_{name}") for name in ("coin", "some", "more")}
         question = section("encoder", "try_probes").format(train=TRAIN, held_out=HELD_OUT)
-        guess = predict(question, options, about=f"probes {view.bundle.name}")
-        if guess is None:
+        cover = ask_first(question, options, name="encoder_probes", about=view.bundle.name)
+        if not cover.open:
+            cover.wait(t("encoder.axis_depth"), t("encoder.axis_accuracy"))
             return
         with st.spinner(t("encoder.reading", count=TRAIN + HELD_OUT)):
             answer = ask_once(layer_probes, bundle=view.bundle, train=TRAIN, held_out=HELD_OUT)
         found = answer.value
         first = float(found.probes[POOLINGS.index(found.pooling), 1])
         outcome = "coin" if first < NEAR else "some" if first < FAR else "more"
-        st.markdown(judged(guess, outcome, options))
-        _show_probes(view, answer)
+        cover.judge(outcome)
+        with cover.picture():
+            _show_probes(view, answer)
 
 
 def _show_probes(view: View, answer: Answer[LayerProbes]) -> None:
@@ -127,7 +129,7 @@ def _show_probes(view: View, answer: Answer[LayerProbes]) -> None:
     chart = stage_lines(depth_names(view), series, words, level=0.5, format=".1%")
     show_chart(chart, answer, key="encoder_probes", stem="encoder_probes", label=t("encoder.probes_label"))
     cls, mean = found.probes[:, -1]
-    st.markdown(
+    say(
         t(
             "encoder.probes_measured",
             first=f"{found.probes[own, 1]:.1%}",
@@ -137,12 +139,13 @@ def _show_probes(view: View, answer: Answer[LayerProbes]) -> None:
             error=f"{100 * found.error:.1f}",
         )
     )
-    st.caption(
+    say(
         t(
             "encoder.probes_note",
             language=t(f"encoder.corpus_{found.language}"),
             train=found.train,
             held_out=found.held_out,
             seen=f"{found.trained[own, -1]:.1%}",
-        )
+        ),
+        small=True,
     )

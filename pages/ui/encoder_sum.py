@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.encoder_bars import product_bars, running_line
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.encoder import class_name
 from pages.ui.header import View
@@ -101,17 +101,18 @@ def _show_growth(view: View, answer: Answer[LogitSum]) -> None:
     few, some = max(1, round(FEW * size)), max(2, round(SOME * size))
     options = {name: t(f"encoder.needed_{name}", few=few, some=some) for name in ("few", "some", "many")}
     question = section("encoder", "try_sum").format(size=size)
-    guess = predict(question, options, about=f"sum {view.bundle.name} {found.target} {view.encoding.text}")
-    if guess is None:
-        return
-    outcome = "few" if found.needed <= few else "some" if found.needed <= some else "many"
-    st.markdown(judged(guess, outcome, options))
-    words = strings("encoder") | {"settled_at": t("encoder.settled_after", count=found.needed)}
-    show_chart(
-        running_line(found.running, found.needed, words),
-        answer,
-        key="encoder_running",
-        stem="encoder_running_sum",
-        label=t("encoder.running_label", count=found.needed),
+    cover = ask_first(
+        question, options, name="encoder_sum", about=f"{view.bundle.name} {found.target} {view.encoding.text}"
     )
-    st.markdown(t("encoder.needed_measured", needed=found.needed, size=size))
+    outcome = "few" if found.needed <= few else "some" if found.needed <= some else "many"
+    cover.judge(outcome)
+    with cover.picture():
+        words = strings("encoder") | {"settled_at": t("encoder.settled_after", count=found.needed)}
+        show_chart(
+            running_line(found.running, found.needed, words),
+            answer,
+            key="encoder_running",
+            stem="encoder_running_sum",
+            label=t("encoder.running_label", count=found.needed),
+        )
+        say(t("encoder.needed_measured", needed=found.needed, size=size))

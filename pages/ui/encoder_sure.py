@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.encoder_bars import reliability
 from pages.ui.asking import ask, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.encoder import class_name, knows_reviews
 from pages.ui.encoder_layers import HELD_OUT
@@ -31,12 +31,15 @@ def sure_part(view: View) -> None:
     st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
     show_verdict(view.bundle.labels, own.final)
     options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
-    guess = predict(section("encoder", "try_sure").format(count=HELD_OUT), options, about=f"sure {view.bundle.name}")
-    if guess is None:
-        return
+    cover = ask_first(
+        section("encoder", "try_sure").format(count=HELD_OUT), options, name="encoder_sure", about=view.bundle.name
+    )
     temperature = float(
         slide(t("encoder.temperature"), 0.5, 4.0, name="encoder_temperature", default=1.0, step=0.05, format="%.2f")
     )
+    if not cover.open:
+        cover.wait(t("encoder.confidence"), t("encoder.accuracy"))
+        return
     asked = {**view.asked, "reviews": HELD_OUT, "bins": BINS}
     with st.spinner(t("encoder.reading", count=HELD_OUT)):
         plain_one = ask_once(calibration, **asked, temperature=1.0).value
@@ -44,20 +47,21 @@ def sure_part(view: View) -> None:
     found = answer.value
     gap = plain_one.mean_confidence - plain_one.overall
     outcome = "even" if abs(gap) < EVEN else "over" if gap > 0 else "under"
-    st.markdown(judged(guess, outcome, options))
-    chart_place, words_place = st.columns([3, 2], gap="large")
-    with chart_place:
-        words = strings("encoder") | {"here": t("encoder.here", sure=f"{found.here:.1%}")}
-        show_chart(
-            reliability(answer.arrays, found.here, words),
-            answer,
-            key="encoder_reliability",
-            stem="encoder_reliability",
-            label=t("encoder.reliability_label"),
-        )
-    with words_place:
-        _show_numbers(found)
-    st.markdown(section("encoder", "sure_after"))
+    cover.judge(outcome)
+    with cover.picture():
+        chart_place, words_place = st.columns([3, 2], gap="large")
+        with chart_place:
+            words = strings("encoder") | {"here": t("encoder.here", sure=f"{found.here:.1%}")}
+            show_chart(
+                reliability(answer.arrays, found.here, words),
+                answer,
+                key="encoder_reliability",
+                stem="encoder_reliability",
+                label=t("encoder.reliability_label"),
+            )
+        with words_place:
+            _show_numbers(found)
+        say(section("encoder", "sure_after"))
 
 
 def _show_numbers(found: Calibration) -> None:
@@ -68,16 +72,16 @@ def _show_numbers(found: Calibration) -> None:
         "loss": f"{found.loss:.3f}",
     }
     for place, (name, number) in zip([*st.columns(2), *st.columns(2)], numbers.items(), strict=True):
-        place.metric(t(f"encoder.number_{name}"), number, help=t(f"encoder.help_{name}"))
+        say_number(t(f"encoder.number_{name}"), number, note=t(f"encoder.help_{name}"), at=place)
     count = int(found.counts[found.place])
     right = round(float(found.accuracy[found.place]) * count) if count else 0
     low, high = found.edges[found.place : found.place + 2]
-    st.markdown(
+    say(
         t("encoder.like_yours", low=f"{low:.0%}", high=f"{high:.0%}", count=count, right=right)
         if count
         else t("encoder.none_like_yours", low=f"{low:.0%}", high=f"{high:.0%}")
     )
-    st.markdown(
+    say(
         t(
             "encoder.best_temperature",
             best=f"{found.best:.2f}",
@@ -85,4 +89,4 @@ def _show_numbers(found: Calibration) -> None:
             after=f"{found.error_after:.3f}",
         )
     )
-    st.caption(t("encoder.sure_note", count=found.reviews, language=t(f"encoder.corpus_{found.language}")))
+    say(t("encoder.sure_note", count=found.reviews, language=t(f"encoder.corpus_{found.language}")), small=True)

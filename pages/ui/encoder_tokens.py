@@ -8,6 +8,7 @@ import streamlit as st
 from pages.figures.encoder_bars import token_bars
 from pages.figures.encoder_matrices import measures_figure
 from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.encoder import board_words, class_name, has_words, measure_names, token_name
 from pages.ui.encoder_believe import show_deletion
@@ -21,10 +22,8 @@ from transformer_core.analysis.encoder.measures import MEASURES, Measures, measu
 from transformer_core.analysis.encoder.saliency import Baseline
 
 INTEGRATED = MEASURES.index("integrated")
-ATTENTION = tuple(MEASURES.index(name) for name in ("rollout", "last"))
 DEFAULT_STEPS, MOST_STEPS = 16, 128
 MOST_OFFERED = 60
-SHOW = -1
 FORMULAS = {
     "gradient": r"\left\lVert\frac{\partial m}{\partial e_i}\right\rVert_2",
     "product": r"\frac{\partial m}{\partial e_i}\cdot e_i",
@@ -47,24 +46,23 @@ def tokens_part(view: View) -> None:
         steps = int(slide(t("encoder.steps"), 2, MOST_STEPS, name="encoder_steps", default=DEFAULT_STEPS, step=2))
     answer = ask_once(measures, **view.asked, steps=steps, baseline=baseline)
     found = answer.value
-    guess = _guess_token(view)
-    shown = range(len(MEASURES)) if guess is not None else ATTENTION
-    figure = measures_figure(
-        found.values[list(shown)],
-        [measure_names()[place] for place in shown],
-        view.encoding.labels,
-        strings("encoder"),
-        board_words(),
-        version=f"{len(shown)}|{baseline}.{steps}|{view.encoding.text}",
-    )
-    show_matrix(figure, answer, key="encoder_measures")
-    if guess is None:
-        return
-    tell_signs(view, found)
-    export_matrix(figure, answer, key="encoder_measures")
-    _judge(view, found, guess)
-    _show_one(view, answer)
-    show_deletion(view, steps=steps, baseline=baseline)
+    cover = _guess_token(view)
+    _judge(view, found, cover)
+    with cover.picture():
+        figure = measures_figure(
+            found.values,
+            measure_names(),
+            view.encoding.labels,
+            strings("encoder"),
+            board_words(),
+            version=f"{baseline}.{steps}|{view.encoding.text}",
+        )
+        show_matrix(figure, answer, key="encoder_measures")
+        tell_signs(view, found)
+        export_matrix(figure, answer, key="encoder_measures")
+        _show_one(view, answer)
+    if cover.open:
+        show_deletion(view, steps=steps, baseline=baseline)
 
 
 def choose_baseline(view: View) -> Baseline:
@@ -77,42 +75,31 @@ def choose_baseline(view: View) -> Baseline:
 
 def tell_signs(view: View, found: Measures) -> None:
     """Say what the two hues mean: what speaks for the verdict, whichever class that is, and what against it."""
-    st.caption(t("encoder.signs", label=class_name(view, found.saliency.winner)))
+    say(t("encoder.signs", label=class_name(view, found.saliency.winner)), small=True)
 
 
-def _guess_token(view: View) -> int | None:
+def _guess_token(view: View) -> Cover:
     own = [place for place, special in enumerate(view.encoding.special) if not special][:MOST_OFFERED]
-
     labels = view.encoding.labels
 
     def called(place: int) -> str:
-        if place == SHOW:
-            return t("encoder.show")
         return plain(labels[place] if labels.count(labels[place]) == 1 else f"{labels[place]} {place}")
 
-    key = f"predict tokens {view.bundle.name} {view.encoding.text}"
-    return st.pills(
-        section("encoder", "try_tokens"),
-        [*own, SHOW],
-        default=st.session_state.get(key),
-        format_func=called,
-        key=key,
-        wrap=True,
-    )
+    options = {str(place): called(place) for place in own}
+    about = f"{view.bundle.name} {view.encoding.text}"
+    return ask_first(section("encoder", "try_tokens"), options, name="encoder_tokens", about=about)
 
 
-def _judge(view: View, found: Measures, guess: int) -> None:
+def _judge(view: View, found: Measures, cover: Cover) -> None:
     first = int(found.first[INTEGRATED])
     same = int((found.first == first).sum())
-    if guess != SHOW:
-        named = token_name(view, first)
-        st.markdown(t("try.right") if guess == first else t("try.wrong", outcome=named))
     names = [
         f"{name}: {token_name(view, place) if place >= 0 else '–'}"
         for name, place in zip(measure_names(), found.first.tolist(), strict=True)
     ]
-    st.markdown(t("encoder.firsts", same=same, count=len(MEASURES), token=token_name(view, first)))
-    st.caption(" · ".join(names))
+    told = t("encoder.firsts", same=same, count=len(MEASURES), token=token_name(view, first))
+    outcome = str(first) if str(first) in cover.options else token_name(view, first)
+    cover.judge(outcome, f"{told}\n\n:small[{' · '.join(names)}]")
 
 
 def _show_one(view: View, answer: Answer[Measures]) -> None:
@@ -131,8 +118,8 @@ def _show_one(view: View, answer: Answer[Measures]) -> None:
         show_chart(chart, answer, key="encoder_one", stem=f"encoder_{name}", label=f"{options[name]}: {words['value']}")
     with words_place:
         st.latex(FORMULAS[name])
-        st.markdown(section("encoder", f"measure_{name}"))
-        st.caption(t("encoder.margin_is", winner=winner, rival=rival, margin=f"{checked.margin:+.3f}"))
+        say(section("encoder", f"measure_{name}"))
+        say(t("encoder.margin_is", winner=winner, rival=rival, margin=f"{checked.margin:+.3f}"), small=True)
     if name == "integrated":
         _show_check(found)
 
@@ -148,5 +135,5 @@ def _show_check(found: Measures) -> None:
         "gap": significant(checked.gap, sign=True),
     }
     for place, (name, number) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
-        place.metric(t(f"encoder.check_{name}"), number)
-    st.caption(t("encoder.check_note", steps=checked.steps))
+        say_number(t(f"encoder.check_{name}"), number, at=place)
+    say(t("encoder.check_note", steps=checked.steps), small=True)

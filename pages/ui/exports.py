@@ -15,6 +15,7 @@ from pages.figures.exports import panels_csv, rows_csv, to_npz
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_page import to_html as matrix_page
 from pages.ui.asking import Answer
+from pages.ui.boxes import covered
 from pages.ui.caption import caption_of
 from pages.ui.language import language, t
 
@@ -46,8 +47,14 @@ def offer_files(files: Files, *, key: str, stem: str, note: str) -> None:
         stem: of the files' names.
         note: says what they hold.
     """
-    box = st.popover(t("export.heading"), icon=":material/download:", key=f"export {key}", on_change="rerun")
-    if not box.open:
+    box = st.popover(
+        t("export.heading"),
+        icon=":material/download:",
+        key=f"export {key}",
+        on_change="rerun",
+        disabled=covered(),
+    )
+    if not box.open or covered():
         return
     with box:
         st.caption(note)

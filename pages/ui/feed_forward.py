@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.feed_forward import curves_chart, difference_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -63,26 +63,25 @@ def _try_difference(answer: Answer[OwnActivations]) -> None:
         return
     with box:
         options = {name: t(f"feed_forward.apart_{name}") for name in ("near", "middle", "far")}
-        guess = predict(section("feed_forward", "try_difference"), options, about="gelu tanh apart")
-        if guess is None:
-            return
+        cover = ask_first(section("feed_forward", "try_difference"), options, name="feed_forward_gelu_tanh_apart")
         found = answer.value
         away = abs(found.axis_place)
         outcome = "near" if away < 1 else "middle" if away <= 4 else "far"
-        st.markdown(judged(guess, outcome, options))
-        st.markdown(
-            t(
-                "feed_forward.apart_measured",
-                difference=significant(found.axis_difference, 3),
-                place=f"{found.axis_place:+.3f}",
-                own=significant(found.own_difference, 3),
-                own_place=f"{found.own_place:+.3f}",
+        cover.judge(outcome)
+        with cover.picture():
+            say(
+                t(
+                    "feed_forward.apart_measured",
+                    difference=significant(found.axis_difference, 3),
+                    place=f"{found.axis_place:+.3f}",
+                    own=significant(found.own_difference, 3),
+                    own_place=f"{found.own_place:+.3f}",
+                )
             )
-        )
-        show_chart(
-            difference_chart(found.x, found.apart, strings("feed_forward")),
-            answer,
-            key="feed_forward_apart",
-            stem="feed_forward_gelu_difference",
-            label=t("feed_forward.apart_label"),
-        )
+            show_chart(
+                difference_chart(found.x, found.apart, strings("feed_forward")),
+                answer,
+                key="feed_forward_apart",
+                stem="feed_forward_gelu_difference",
+                label=t("feed_forward.apart_label"),
+            )

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.figures.feed_forward_coin import error_chart, tosses_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
 from pages.ui.url import current, keep, slide
@@ -71,29 +71,28 @@ def coin_part() -> None:
 
 def _errors(answer: Answer[CoinTosses]) -> None:
     options = {name: t(f"feed_forward.falls_{name}") for name in FACTORS}
-    guess = predict(section("feed_forward", "try_coin").format(times=TIMES), options, about="coin error")
-    if guess is None:
-        return
+    cover = ask_first(section("feed_forward", "try_coin").format(times=TIMES), options, name="feed_forward_coin_error")
     found = answer.value
     if math.isnan(found.slope):
         st.info(t("feed_forward.coin_certain", x=f"{found.x:g}", probability=f"{found.probability:.6f}"))
         return
     factor = TIMES**-found.slope
     outcome = min(FACTORS, key=lambda name: abs(math.log(FACTORS[name] / factor)))
-    st.markdown(judged(guess, outcome, options))
-    st.markdown(
-        t(
-            "feed_forward.coin_measured",
-            slope=f"{found.slope:.3f}",
-            repeats=found.repeats,
-            times=TIMES,
-            factor=f"{factor:.1f}",
+    cover.judge(outcome)
+    with cover.picture():
+        say(
+            t(
+                "feed_forward.coin_measured",
+                slope=f"{found.slope:.3f}",
+                repeats=found.repeats,
+                times=TIMES,
+                factor=f"{factor:.1f}",
+            )
         )
-    )
-    show_chart(
-        error_chart(answer.arrays, strings("feed_forward")),
-        answer,
-        key="feed_forward_error",
-        stem="feed_forward_coin_error",
-        label=t("feed_forward.error_label", slope=f"{found.slope:.3f}"),
-    )
+        show_chart(
+            error_chart(answer.arrays, strings("feed_forward")),
+            answer,
+            key="feed_forward_error",
+            stem="feed_forward_coin_error",
+            label=t("feed_forward.error_label", slope=f"{found.slope:.3f}"),
+        )

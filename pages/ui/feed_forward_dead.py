@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.feed_forward_neurons import quiet_chart
 from pages.ui.asking import ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -23,37 +23,35 @@ def dead_part(view: View) -> None:
     question = section("feed_forward", "try_dead").format(
         count=SENTENCES, neurons=view.bundle.config.n_layers * view.bundle.config.d_ff
     )
-    guess = predict(question, options, about=f"dead {view.bundle.name}")
-    if guess is None:
-        st.info(t("feed_forward.predict_first"), icon=":material/psychology_alt:")
-        return
+    cover = ask_first(question, options, name="feed_forward_dead", about=view.bundle.name)
     with st.spinner(t("feed_forward.reading", count=SENTENCES)):
         answer = ask_once(corpus_neurons, bundle=view.bundle, sentences=SENTENCES)
     found = answer.value
     share = found.never_above_zero.sum() / (found.neurons * len(found.never_above_zero))
-    outcome = "none" if share == 0 else "few" if share < 0.05 else "many"
-    st.markdown(judged(guess, outcome, options))
-    chart, table = st.columns([3, 2], gap="large")
-    with chart:
-        show_chart(
-            quiet_chart(found.bands, found.within, found.neurons, strings("feed_forward"), band=found.band),
-            answer,
-            key="feed_forward_quiet",
-            stem="feed_forward_quiet",
-            label=t("feed_forward.quiet_label"),
-        )
-    with table:
-        st.markdown(_table(found))
-        st.caption(
-            t(
-                "feed_forward.dead_rule",
-                tokens=f"{found.tokens:,}",
-                count=found.sentences,
-                language=t(f"feed_forward.corpus_{found.language}"),
-                band=f"{found.band:g}",
+    cover.judge("none" if share == 0 else "few" if share < 0.05 else "many")
+    with cover.picture():
+        chart, table = st.columns([3, 2], gap="large")
+        with chart:
+            show_chart(
+                quiet_chart(found.bands, found.within, found.neurons, strings("feed_forward"), band=found.band),
+                answer,
+                key="feed_forward_quiet",
+                stem="feed_forward_quiet",
+                label=t("feed_forward.quiet_label"),
             )
-        )
-    st.markdown(section("feed_forward", "dead_after"))
+        with table:
+            say(_table(found))
+            say(
+                t(
+                    "feed_forward.dead_rule",
+                    tokens=f"{found.tokens:,}",
+                    count=found.sentences,
+                    language=t(f"feed_forward.corpus_{found.language}"),
+                    band=f"{found.band:g}",
+                ),
+                small=True,
+            )
+        say(section("feed_forward", "dead_after"))
 
 
 def _table(found: CorpusNeurons) -> str:

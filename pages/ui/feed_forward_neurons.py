@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.feed_forward_neurons import moves_chart, strongest_figure, whole_figure
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -111,10 +111,12 @@ def _without(view: View, layer: int, neuron: int) -> None:
     if not concludes(view):
         return
     options = {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
-    about = f"neuron {view.bundle.name} {view.encoding.text} {layer}.{neuron}"
-    guess = predict(section("feed_forward", "try_neuron").format(layer=layer, neuron=neuron), options, about=about)
-    if guess is None:
-        return
+    cover = ask_first(
+        section("feed_forward", "try_neuron").format(layer=layer, neuron=neuron),
+        options,
+        name="feed_forward_without",
+        about=f"{view.bundle.name} {view.encoding.text} {layer}.{neuron}",
+    )
     with st.spinner(t("feed_forward.each_off", count=view.bundle.config.d_ff)):
         answer = ask_once(
             without_neuron,
@@ -123,18 +125,20 @@ def _without(view: View, layer: int, neuron: int) -> None:
             neuron=neuron,
         )
     found = answer.value
-    show_outcome(view, found.after.tolist(), beside=found.before.tolist())
-    st.markdown(f"{judged(guess, _outcome(found), options)} {_told(view, found)}")
-    show_chart(
-        moves_chart(found.peaks, found.moves, strings("feed_forward"), neuron=neuron),
-        answer,
-        key="feed_forward_moves",
-        stem=f"feed_forward_without_layer{layer}",
-        label=t("feed_forward.moves_label", layer=layer),
-    )
-    st.caption(
-        t("feed_forward.moves_note", rho=f"{found.agreement.rho:+.2f}", chance=significant(found.agreement.chance))
-    )
+    cover.judge(_outcome(found), _told(view, found))
+    with cover.picture():
+        show_outcome(view, found.after.tolist(), beside=found.before.tolist())
+        show_chart(
+            moves_chart(found.peaks, found.moves, strings("feed_forward"), neuron=neuron),
+            answer,
+            key="feed_forward_moves",
+            stem=f"feed_forward_without_layer{layer}",
+            label=t("feed_forward.moves_label", layer=layer),
+        )
+        say(
+            t("feed_forward.moves_note", rho=f"{found.agreement.rho:+.2f}", chance=significant(found.agreement.chance)),
+            small=True,
+        )
 
 
 def _outcome(found: WithoutNeuron) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.feed_forward_swap import swap_chart
 from pages.ui.asking import ask, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, covered, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -34,27 +34,25 @@ def swap_part(view: View) -> None:
     question = section("feed_forward", "try_swap").format(
         used=t(f"feed_forward.name_{used}"), other=t(f"feed_forward.name_{other}")
     )
-    guess = predict(question, options, about=f"swap {view.bundle.name} {view.encoding.text}")
-    if guess is None:
-        st.info(t("feed_forward.predict_first"), icon=":material/psychology_alt:")
-        return
+    cover = ask_first(question, options, name="feed_forward_swap", about=f"{view.bundle.name} {view.encoding.text}")
     answer = ask(swapped_activation, **view.asked)
     found = answer.value
-    st.markdown(f"{judged(guess, _outcome(found, other), options)} {_told(view, found, other)}")
-    chart, corpus = st.columns([3, 2], gap="large")
-    with chart:
-        show_chart(
-            swap_chart(found.names, found.moves, found.by_layer, strings("feed_forward"), used=used),
-            answer,
-            key="feed_forward_swap",
-            stem="feed_forward_swap",
-            label=t("feed_forward.swap_label"),
-        )
-    with corpus:
-        if classifies(view):
-            with st.spinner(t("feed_forward.reading", count=SENTENCES)):
-                st.markdown(_table(ask_once(swapped_on_corpus, bundle=view.bundle, sentences=SENTENCES).value))
-    st.markdown(section("feed_forward", "swap_after"))
+    cover.judge(_outcome(found, other), _told(view, found, other))
+    with cover.picture():
+        chart, corpus = st.columns([3, 2], gap="large")
+        with chart:
+            show_chart(
+                swap_chart(found.names, found.moves, found.by_layer, strings("feed_forward"), used=used),
+                answer,
+                key="feed_forward_swap",
+                stem="feed_forward_swap",
+                label=t("feed_forward.swap_label"),
+            )
+        with corpus:
+            if not covered() and classifies(view):
+                with st.spinner(t("feed_forward.reading", count=SENTENCES)):
+                    say(_table(ask_once(swapped_on_corpus, bundle=view.bundle, sentences=SENTENCES).value))
+        say(section("feed_forward", "swap_after"))
 
 
 def _outcome(found: Swapped, other: str) -> str:

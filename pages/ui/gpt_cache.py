@@ -7,10 +7,10 @@ import streamlit as st
 
 from pages.figures.gpt_drawing import cache_curves
 from pages.ui.asking import ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, hidden, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import joined, plain, section, t
+from pages.ui.language import plain, section, t
 from pages.ui.numbers import significant
 from transformer_core.analysis.gpt.caching import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.repeating import greedy_circle
@@ -28,9 +28,7 @@ def circle_box(view: View) -> None:
     with box:
         options = {name: t(f"gpt.circle_{name}") for name in ("no", "long", "short")}
         question = section("gpt", "try_circle").format(steps=CIRCLE_STEPS)
-        guess = predict(question, options, about=f"circle {view.bundle.name} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="gpt_circle", about=f"{view.bundle.name} {view.encoding.text}")
         with st.spinner(t("gpt.writing")):
             found = ask_once(greedy_circle, **view.asked, steps=CIRCLE_STEPS).value
         outcome = "no" if not found.period else "short" if found.period <= 10 else "long"
@@ -38,8 +36,9 @@ def circle_box(view: View) -> None:
         if found.period:
             again = plain("".join(found.again))
             told = t("gpt.circle_measured", since=found.since, period=found.period, again=again)
-        st.markdown(joined(judged(guess, outcome, options), told))
-        st.code(view.encoding.text + found.written.written, language=None, wrap_lines=True)
+        cover.judge(outcome, told)
+        with cover.picture():
+            st.code(hidden(view.encoding.text + found.written.written), language=None, wrap_lines=True)
 
 
 def cache_box(view: View) -> None:
@@ -51,9 +50,7 @@ def cache_box(view: View) -> None:
         options = {name: t(f"gpt.cache_{name}") for name in ("little", "some", "far")}
         longest = lengths_for(view.bundle)[-1]
         question = section("gpt", "try_cache").format(length=longest)
-        guess = predict(question, options, about=f"cache {view.bundle.name}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="gpt_cache", about=view.bundle.name)
         st.session_state.setdefault(MEASUREMENT, 0)
 
         def again() -> None:
@@ -63,12 +60,13 @@ def cache_box(view: View) -> None:
             answer = ask_once(cache_times, **view.asked, measurement=st.session_state[MEASUREMENT])
         found = answer.value
         outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
-        st.markdown(joined(judged(guess, outcome, options), _told(found)))
-        words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
-        chart = cache_curves(found.lengths, found.plain, found.cached, words)
-        show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
-        st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
-        st.caption(section("gpt", "cache_after"))
+        cover.judge(outcome, _told(found))
+        with cover.picture():
+            words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
+            chart = cache_curves(found.lengths, found.plain, found.cached, words)
+            show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
+            st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
+            say(section("gpt", "cache_after"), small=True)
 
 
 def _told(found: CacheTimes) -> str:

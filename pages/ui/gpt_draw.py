@@ -8,11 +8,11 @@ import streamlit as st
 from pages.figures.gpt import redrawn_bars
 from pages.figures.gpt_drawing import draws_bars
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.gpt import TOP, Drawing, choose_drawing, choose_place
 from pages.ui.header import View
-from pages.ui.language import joined, plain, section, t
+from pages.ui.language import plain, section, t
 from pages.ui.url import current, forget, keep, slide
 from transformer_core.analysis.gpt.redrawing import Redrawn, drawn, redrawn
 
@@ -97,25 +97,22 @@ def _cold(view: View, place: int) -> None:
     with box:
         options = {name: t(f"gpt.cold_{name}") for name in ("rises", "little", "half", "most")}
         question = section("gpt", "try_cold").format(place=place)
-        guess = predict(question, options, about=f"cold {view.bundle.name} {place} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="gpt_cold", about=f"{view.bundle.name} {place} {view.encoding.text}")
         rules = Drawing(COLD, None, None)
         found = ask(redrawn, **view.asked, place=place, **rules.asked, top=TOP).value
         left = found.entropy_after / found.entropy_before if found.entropy_before else 1.0
         outcome = "rises" if left > 1 else "little" if left > 2 / 3 else "half" if left > 1 / 3 else "most"
-        st.markdown(
-            joined(
-                judged(guess, outcome, options),
-                t(
-                    "gpt.cold_measured",
-                    before=f"{found.entropy_before:.2f}",
-                    after=f"{found.entropy_after:.2f}",
-                    share=f"{left:.0%}",
-                    token=plain(found.labels[0]),
-                    was=f"{found.before[0]:.1%}",
-                    now=f"{found.after[0]:.1%}",
-                ),
-            )
+        cover.judge(
+            outcome,
+            t(
+                "gpt.cold_measured",
+                before=f"{found.entropy_before:.2f}",
+                after=f"{found.entropy_after:.2f}",
+                share=f"{left:.0%}",
+                token=plain(found.labels[0]),
+                was=f"{found.before[0]:.1%}",
+                now=f"{found.after[0]:.1%}",
+            ),
         )
-        st.markdown(section("gpt", "cold_after"))
+        with cover.picture():
+            say(section("gpt", "cold_after"))

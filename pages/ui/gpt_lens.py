@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.gpt_lens import bits_by_stage, chance_by_stage, lens_board, rank_by_stage
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.gpt import choose_place, clickable, go_to, written
 from pages.ui.header import View
@@ -102,10 +102,8 @@ def _last(view: View, answer: Answer[Lens]) -> None:
             st.info(t("gpt.lens_open"), icon=":material/info:")
             return
         options = {name: t(f"gpt.last_{name}") for name in ("falls", "little", "some", "much")}
-        about = f"lens {view.bundle.name} {view.encoding.text} {found.places[0]}"
-        guess = predict(section("gpt", "try_lens"), options, about=about)
-        if guess is None:
-            return
+        about = f"{view.bundle.name} {view.encoding.text} {found.places[0]}"
+        cover = ask_first(section("gpt", "try_lens"), options, name="gpt_lens", about=about)
         without, full = (float(bits) for bits in found.mean_bits[-2:])
         more = without - full
         outcome = "falls" if more < 0 else "little" if more < LITTLE else "some" if more <= MUCH else "much"
@@ -118,7 +116,8 @@ def _last(view: View, answer: Answer[Lens]) -> None:
             early=early,
             count=len(found.places),
         )
-        st.markdown(joined(judged(guess, outcome, options), told))
-        chart = bits_by_stage(found.mean_bits, _words() | {"bits": t("gpt.mean_bits")})
-        show_chart(chart, answer, key="gpt_lens_bits", stem="gpt_lens_bits", label=t("gpt.mean_bits"))
-        st.markdown(section("gpt", "lens_after"))
+        cover.judge(outcome, told)
+        with cover.picture():
+            chart = bits_by_stage(found.mean_bits, _words() | {"bits": t("gpt.mean_bits")})
+            show_chart(chart, answer, key="gpt_lens_bits", stem="gpt_lens_bits", label=t("gpt.mean_bits"))
+            say(section("gpt", "lens_after"))

@@ -3,16 +3,18 @@
 Read next: matrix.py.
 """
 
+from contextlib import nullcontext
+
 import streamlit as st
 
 from pages.figures.gpt_mask import moved_board, surprise_pairs
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.gpt import written
 from pages.ui.header import View
-from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import slide, write
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
@@ -54,25 +56,13 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
     start, version = found.place, f"{view.encoding.text}|{words}|{found.place}"
     exact, places = st.columns([2, 3], vertical_alignment="center")
     exact.metric(t("gpt.earlier_masked"), written(found.earlier_masked), help=t("gpt.earlier_help"))
-    guess = None
-    with places:
-        options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
-        if start:
+    outcome = "none" if not found.moved_unmasked else "all" if found.moved_unmasked == start else "some"
+    cover = None
+    if start:
+        with places:
+            options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
             question = section("gpt", "try_unmasked").format(count=start)
-            guess = predict(question, options, about=f"moved {view.bundle.name} {version}")
-        else:
-            st.info(t("gpt.nothing_before"), icon=":material/info:")
-    board = moved_board(
-        found.masked,
-        None if guess is None else found.unmasked,
-        found.before,
-        found.after,
-        _words(),
-        strings("matrix") | strings("gpt_matrix"),
-        version=f"{version}|{guess is not None}",
-    )
-    if guess is not None:
-        outcome = "none" if not found.moved_unmasked else "all" if found.moved_unmasked == start else "some"
+            cover = ask_first(question, options, name="gpt_moved", about=f"{view.bundle.name} {version}")
         told = t(
             "gpt.moved_measured",
             moved=found.moved_unmasked,
@@ -80,10 +70,22 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
             greatest=written(found.earlier_unmasked),
             chance=f"{found.chance_unmasked[:start].max():.1%}",
         )
-        st.markdown(joined(judged(guess, outcome, options), told))
-    st.caption(t("gpt.moved_note"))
-    show_matrix(board, answer, key="gpt_moved")
-    export_matrix(board, answer, key="gpt_moved")
+        cover.judge(outcome, told)
+    else:
+        places.info(t("gpt.nothing_before"), icon=":material/info:")
+    with cover.picture() if cover else nullcontext():
+        board = moved_board(
+            found.masked,
+            found.unmasked,
+            found.before,
+            found.after,
+            _words(),
+            strings("matrix") | strings("gpt_matrix"),
+            version=version,
+        )
+        say(t("gpt.moved_note"), small=True)
+        show_matrix(board, answer, key="gpt_moved")
+        export_matrix(board, answer, key="gpt_moved")
 
 
 def _words() -> dict[str, str]:
@@ -102,22 +104,23 @@ def _off(view: View) -> None:
         st.info(t("gpt.nothing_before"), icon=":material/info:")
         return
     options = {name: t(f"gpt.off_{name}") for name in ("better", "alike", "worse")}
-    guess = predict(section("gpt", "try_off"), options, about=f"off {view.bundle.name} {view.encoding.text}")
-    if guess is None:
-        return
+    cover = ask_first(
+        section("gpt", "try_off"), options, name="gpt_off", about=f"{view.bundle.name} {view.encoding.text}"
+    )
     answer = ask_once(without_mask, **view.asked)
     found = answer.value
-    st.markdown(joined(judged(guess, _outcome(found), options), _told(found)))
-    words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "token")} | {"bits": t("gpt.bits")}
-    show_chart(
-        surprise_pairs(found.labels, found.masked, found.unmasked, words),
-        answer,
-        key="gpt_off",
-        stem="gpt_without_mask",
-        label=t("gpt.off_label"),
-    )
-    st.caption(t("gpt.off_note"))
-    st.markdown(section("gpt", "off_after"))
+    cover.judge(_outcome(found), _told(found))
+    with cover.picture():
+        words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "token")} | {"bits": t("gpt.bits")}
+        show_chart(
+            surprise_pairs(found.labels, found.masked, found.unmasked, words),
+            answer,
+            key="gpt_off",
+            stem="gpt_without_mask",
+            label=t("gpt.off_label"),
+        )
+        say(t("gpt.off_note"), small=True)
+        say(section("gpt", "off_after"))
 
 
 def _outcome(found: Unmasked) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.gpt import expected_bars
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.gpt import TOP, choose_place, measured_text, show_text
 from pages.ui.header import View
@@ -86,15 +86,18 @@ def _guess(view: View) -> None:
         picked = sorted((found.labels[k], str(found.ids[k])) for k in GUESSES if k < len(found.ids))
         options = {id_: plain(label) for label, id_ in picked}
         question = t("gpt.guess", begun=plain(begun).replace("\n", " ⏎ "))
-        guess = predict(question, options, about=f"next {view.bundle.name} {begun}")
-        if guess is None:
-            return
-        told = t("gpt.guess_measured", chance=f"{_chance(found, guess):.1%}", entropy=f"{found.entropy:.2f}")
+        cover = ask_first(question, options, name="gpt_next", about=f"{view.bundle.name} {begun}")
+        told = t(
+            "gpt.guess_measured",
+            chance=f"{_chance(found, cover.guess or str(found.ids[0])):.1%}",
+            entropy=f"{found.entropy:.2f}",
+        )
         came = t("gpt.guess_end")
         if found.came:
             came = t("gpt.guess_came", came=plain(found.came), rank=f"{found.came_rank:,}")
-        st.markdown(joined(judged(guess, str(found.ids[0]), options), told, came))
-        _bars(answer, key="gpt_guessed")
+        cover.judge(str(found.ids[0]), joined(told, came))
+        with cover.picture():
+            _bars(answer, key="gpt_guessed")
     st.markdown(section("gpt", "next_after"))
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.figures.masks import batch_figure
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import language, section, t
@@ -109,19 +109,15 @@ def _try_polarity(view: View, texts: tuple[str, ...]) -> None:
         return
     with box:
         options = {name: t(f"masks.guess_{name}") for name in ("error", "same", "other")}
-        guess = predict(section("masks", "try_polarity"), options, about=f"polarity {texts}")
-        if guess is None:
-            return
+        cover = ask_first(section("masks", "try_polarity"), options, name="masks_polarity", about=" ".join(texts))
         found = ask(mask_polarity, bundle=view.bundle, texts=texts, n_tokens=N_TOKENS, causal=True).value
         outcome = "same" if found.mistaken_difference < 1e-3 and not found.undefined else "other"
-        st.markdown(
-            f"{judged(guess, outcome, options)} "
-            + t(
-                "masks.measured_polarity",
-                right=significant(found.difference),
-                wrong=f"{found.mistaken_difference:.2f}",
-                count=found.undefined,
-                all=int(found.real.sum()),
-            )
+        told = t(
+            "masks.measured_polarity",
+            right=significant(found.difference),
+            wrong=f"{found.mistaken_difference:.2f}",
+            count=found.undefined,
+            all=int(found.real.sum()),
         )
+        cover.judge(outcome, told)
         st.code("ours(x, mask=allowed)\ntorch_attention(x, x, x, attn_mask=~allowed)", language="python")

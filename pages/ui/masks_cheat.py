@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.figures.mask_charts import SERIES, losses
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import Cover, ask_first
 from pages.ui.charts import show_chart
 from pages.ui.language import language, plain, section, t
 from pages.ui.url import choose, keep, set_choice, slide
@@ -32,12 +32,14 @@ def show_cheating() -> None:
     with seed_place:
         seed = int(slide(t("masks.seed"), 0, MOST_SEED, name="masks_seed", default=0))
     options = {name: t(f"masks.guess_{name}") for name in ("lower", "equal", "higher")}
-    guess = predict(section("masks", "try_cheat"), options, about="cheat")
+    cover = ask_first(section("masks", "try_cheat"), options, name="masks_cheat")
     asked = f"{corpus}.{steps}.{seed}"
-    done = chosen("masks_trained") == asked
-    if guess is None and not done:
+    if not cover.open:
+        cover.wait(t("masks.step"), t("masks.loss"))
         return
-    if not done:
+    if chosen("masks_trained") is None:
+        _train(asked)
+    if chosen("masks_trained") != asked:
         st.button(
             t("masks.train"),
             type="primary",
@@ -50,7 +52,7 @@ def show_cheating() -> None:
         return
     with st.spinner(t("masks.training", steps=steps)):
         answer = ask_once(mask_cheating, language=corpus, steps=steps, seed=seed)
-    _show(answer, guess, options)
+    _show(answer, cover)
 
 
 def _train(asked: str) -> None:
@@ -58,13 +60,12 @@ def _train(asked: str) -> None:
     keep("masks_trained", asked, "")
 
 
-def _show(answer: Answer[Cheating], guess: str | None, options: dict[str, str]) -> None:
+def _show(answer: Answer[Cheating], cover: Cover) -> None:
     found = answer.value
     honest, cheater = found.honest, found.cheater
     gap = float(cheater.held_out[-1] - honest.held_out[-1])
     outcome = "equal" if abs(gap) < ABOUT_EQUAL else "lower" if gap < 0 else "higher"
-    if guess is not None:
-        st.markdown(judged(guess, outcome, options))
+    cover.judge(outcome)
     numbers = {
         "honest": honest.held_out_masked[-1],
         "cheater": cheater.held_out[-1],

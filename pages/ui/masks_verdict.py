@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.language import plain, section, t
 from pages.ui.masks import Choices
 from pages.ui.verdict import concludes, outcome_word, show_outcome
@@ -90,9 +90,12 @@ def compare_layers(choices: Choices) -> None:
         if not concludes(choices.view, key="concludes_try"):
             return
         options = {name: t(f"masks.guess_{name}") for name in ("all", "one", "neither")}
-        guess = predict(section("masks", "try_layers").format(layer=choices.layer), options, about=choices.version)
-        if guess is None:
-            return
+        cover = ask_first(
+            section("masks", "try_layers").format(layer=choices.layer),
+            options,
+            name="masks_layers",
+            about=choices.version,
+        )
         moved = {}
         for name in ("all", "one"):
             found = ask(masked_head, **replace(choices, everywhere=name == "all").arguments).value
@@ -103,4 +106,4 @@ def compare_layers(choices: Choices) -> None:
         measured = t(
             "masks.measured_layers", layer=choices.layer, all=f"{moved['all']:+.2f}", one=f"{moved['one']:+.2f}"
         )
-        st.markdown(f"{judged(guess, outcome, options)} {measured}")
+        cover.judge(outcome, measured)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.my_model import parts_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.language import plain, section, strings, t
 from transformer_core.analysis.inventory import count_parts
@@ -20,9 +20,8 @@ def show_parts(bundle: Bundle) -> None:
     st.markdown(section("my_model", "parts"))
     answer = ask(count_parts, bundle=bundle)
     options = {part: t(f"my_model.part_{part}") for part in sorted(answer.value.parts)}
-    guess = predict(t("my_model.guess", name=plain(bundle.name)), options, about=f"parts {bundle.name}")
-    if guess is None:
-        return
-    st.markdown(judged(guess, answer.value.parts[0], options))
-    chart = parts_chart(answer.value.parts, answer.value.counts, strings("my_model"))
-    show_chart(chart, answer, key="my_model_parts", stem="parameters", label=t("my_model.parts"))
+    cover = ask_first(t("my_model.guess", name=plain(bundle.name)), options, name="my_model_parts", about=bundle.name)
+    cover.judge(answer.value.parts[0])
+    with cover.picture():
+        chart = parts_chart(answer.value.parts, answer.value.counts, strings("my_model"))
+        show_chart(chart, answer, key="my_model_parts", stem="parameters", label=t("my_model.parts"))

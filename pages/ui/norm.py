@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.norm import scaled_chart, variants_chart, vector_chart
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -125,9 +125,7 @@ def _variants(view: View, answer: Answer[NormedVector]) -> None:
 def _scaled(arguments: dict) -> None:
     st.subheader(t("norm.scaled"), anchor=False)
     options = {name: t(f"norm.scaled_{name}") for name in ("grows", "shrinks", "stays")}
-    guess = predict(section("norm", "try_scale"), options, about="norm scale")
-    if guess is None:
-        return
+    cover = ask_first(section("norm", "try_scale"), options, name="norm_scale")
     power = slide(t("norm.scale_power"), -GREATEST_POWER, GREATEST_POWER, name="norm_power", default=3, format="10^%d")
     answer = ask(normed_vector, **arguments, scale=float(f"1e{int(power)}"))
     thousand = ask(normed_vector, **arguments, scale=1000.0).value
@@ -135,22 +133,23 @@ def _scaled(arguments: dict) -> None:
     grown = thousand.moved > UNMOVED * sizes[1]
     outcome = "stays" if not grown else "grows" if sizes[0] > sizes[1] else "shrinks"
     found = answer.value
-    st.markdown(judged(guess, outcome, options))
-    st.markdown(
-        t(
-            "norm.scaled_measured",
-            scale=f"{found.scale:g}",
-            moved=significant(found.moved, 3),
-            greatest=f"{abs(found.after).max():.3f}",
-            variance=significant(found.variance * found.scale**2, 3),
-            eps=significant(found.eps),
+    cover.judge(outcome)
+    with cover.picture():
+        say(
+            t(
+                "norm.scaled_measured",
+                scale=f"{found.scale:g}",
+                moved=significant(found.moved, 3),
+                greatest=f"{abs(found.after).max():.3f}",
+                variance=significant(found.variance * found.scale**2, 3),
+                eps=significant(found.eps),
+            )
         )
-    )
-    show_chart(
-        scaled_chart(found.after, found.scaled_after, strings("norm")),
-        answer,
-        key="norm_scaled",
-        stem="norm_scaled",
-        label=t("norm.scaled_label", scale=f"{found.scale:g}"),
-    )
-    st.caption(section("norm", "scale_after"))
+        show_chart(
+            scaled_chart(found.after, found.scaled_after, strings("norm")),
+            answer,
+            key="norm_scaled",
+            stem="norm_scaled",
+            label=t("norm.scaled_label", scale=f"{found.scale:g}"),
+        )
+        say(section("norm", "scale_after"), small=True)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.norm_depth import MEASURES, depth_chart, training_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
 from pages.ui.numbers import significant
@@ -32,35 +32,37 @@ def depth_part() -> None:
     with seed_place:
         seed = int(slide(t("norm.seed"), 0, 20, name="norm_seed", default=0))
     options = {name: t(f"norm.gradient_{name}") for name in ("vanishes", "stays", "explodes")}
-    guess = predict(section("norm", "try_depth").format(layers=n_layers), options, about="gradient without residuals")
-    if guess is None:
-        st.info(t("norm.predict_first"), icon=":material/psychology_alt:")
+    cover = ask_first(section("norm", "try_depth").format(layers=n_layers), options, name="norm_depth")
+    if not cover.open:
+        cover.wait(t("norm.axis_layer"), t("norm.measure_input_gradients"))
+        _train(n_layers, seed)
         return
     with st.spinner(t("norm.measuring")):
         answer = ask_once(gradients_by_depth, n_layers=n_layers, d_model=d_model, seed=seed)
     ratios = {(profile.norm, profile.residual): profile.first_over_last for profile in answer.value.profiles}
     plain = ratios["pre", False]
     outcome = "vanishes" if plain < 1 / SAME else "explodes" if plain > SAME else "stays"
-    st.markdown(judged(guess, outcome, options))
-    measure = choose(
-        t("norm.measure"),
-        {name: t(f"norm.measure_{name}") for name in MEASURES},
-        name="norm_measure",
-        default="input_gradients",
-    )
-    figure, _, numbers = st.columns([30, 2, 18])
-    with figure:
-        show_chart(
-            depth_chart([vars(profile) for profile in answer.value.profiles], strings("norm"), measure=measure),
-            answer,
-            key="norm_depth_chart",
-            stem=f"norm_depth_{measure}",
-            label=t("norm.depth_label", measure=t(f"norm.measure_{measure}"), layers=n_layers),
+    cover.judge(outcome)
+    with cover.picture():
+        measure = choose(
+            t("norm.measure"),
+            {name: t(f"norm.measure_{name}") for name in MEASURES},
+            name="norm_measure",
+            default="input_gradients",
         )
-    with numbers:
-        st.markdown(_table(answer))
-        st.caption(t("norm.depth_note", layers=n_layers, width=d_model, seed=seed))
-        st.markdown(section("norm", "depth_after"))
+        figure, _, numbers = st.columns([30, 2, 18])
+        with figure:
+            show_chart(
+                depth_chart([vars(profile) for profile in answer.value.profiles], strings("norm"), measure=measure),
+                answer,
+                key="norm_depth_chart",
+                stem=f"norm_depth_{measure}",
+                label=t("norm.depth_label", measure=t(f"norm.measure_{measure}"), layers=n_layers),
+            )
+        with numbers:
+            say(_table(answer))
+            say(t("norm.depth_note", layers=n_layers, width=d_model, seed=seed), small=True)
+            say(section("norm", "depth_after"))
     _train(n_layers, seed)
 
 

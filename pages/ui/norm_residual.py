@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.norm_stream import growth_chart, name_of, shares_chart, sum_figure, written_chart
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -85,22 +85,24 @@ def _growth(view: View, token: int) -> None:
 def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:
     found = answer.value
     options = {kind: t(f"norm.kind_{kind}") for kind in KINDS}
-    guess = predict(
-        section("norm", "try_writes"), options, about=f"writes {view.bundle.name} {view.encoding.text} {token}"
+    cover = ask_first(
+        section("norm", "try_writes"),
+        options,
+        name="norm_writes",
+        about=f"{view.bundle.name} {view.encoding.text} {token}",
     )
-    if guess is None:
-        return
     own = [place for place, part in enumerate(found.parts) if part != "norm_shifts"]
     longest = max(own, key=lambda place: found.norms[place])
     sublayer = found.parts[longest].rpartition(".")[2]
     outcome = sublayer if sublayer in KINDS else "embedding"
     part = name_of(found.parts[longest], strings("norm"))
     longest_words = t("norm.writes_measured", part=part, length=f"{found.norms[longest]:.3f}")
-    st.markdown(f"{judged(guess, outcome, options)} {longest_words}")
-    show_chart(
-        shares_chart(found.parts, found.norms, strings("norm")),
-        answer,
-        key="norm_shares",
-        stem="norm_contributions",
-        label=t("norm.shares_label"),
-    )
+    cover.judge(outcome, longest_words)
+    with cover.picture():
+        show_chart(
+            shares_chart(found.parts, found.norms, strings("norm")),
+            answer,
+            key="norm_shares",
+            stem="norm_contributions",
+            label=t("norm.shares_label"),
+        )

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.figures.positions import position_figure, similarity_chart, vector_chart, waves_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
@@ -184,11 +184,9 @@ def _try_width(length: int, d_model: int, farthest: float) -> None:
     options = {name: t(f"positions.width_{name}") for name in ("more", "same", "less")}
     with box:
         question = section("positions", "try_width").format(length=length, d_model=d_model, half=half)
-        guess = predict(question, options, about=f"width {length} {d_model}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="positions_width", about=f"{length} {d_model}")
         narrow = float(ask(position_matrix, length=length, d_model=half).value.cosines[-1])
         moved = narrow - farthest
         outcome = "same" if abs(moved) <= ALIKE_WITHIN else "more" if moved > 0 else "less"
         numbers = t("positions.width_measured", wide=f"{farthest:.4f}", narrow=f"{narrow:.4f}", half=half)
-        st.markdown(f"{judged(guess, outcome, options)} {numbers}")
+        cover.judge(outcome, numbers)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.positions_exponent import alike_chart, exponents_figure, wavelengths_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
@@ -33,37 +33,30 @@ def exponent_part() -> None:
     show_matrix(figure, answer, key="positions_exponents")
     export_matrix(figure, answer, key="positions_exponents")
     st.caption(section("positions", "exponents"))
-    guess, options = _asked(length, d_model)
-    waves, alike = st.columns(2, gap="large")
-    with waves:
-        show_chart(
-            wavelengths_chart(answer.value.wavelengths, words, length=length),
-            answer,
-            key="positions_wavelengths",
-            stem="positions_wavelengths",
-            label=t("positions.wavelengths_label"),
-        )
-    if guess is None:
-        alike.info(t("positions.predict_first"), icon=":material/psychology_alt:")
-        return
-    with alike:
-        show_chart(
-            alike_chart(answer.value.cosines, words),
-            answer,
-            key="positions_alike",
-            stem="positions_alike",
-            label=t("positions.similarity_label"),
-        )
-    outcome = _outcome(answer.value)
-    st.markdown(judged(guess, outcome, options))
-    st.markdown(_table(answer.value, length, d_model))
-    st.markdown(section("positions", "exponent_after"))
-
-
-def _asked(length: int, d_model: int) -> tuple[str | None, dict[str, str]]:
     options = {name: t(f"positions.still_{name}") for name in ("few", "some", "double")}
     question = section("positions", "try_exponent").format(length=length, d_model=d_model)
-    return predict(question, options, about=f"exponent {length} {d_model}"), options
+    cover = ask_first(question, options, name="positions_exponent", about=f"{length} {d_model}")
+    cover.judge(_outcome(answer.value))
+    with cover.picture():
+        waves, alike = st.columns(2, gap="large")
+        with waves:
+            show_chart(
+                wavelengths_chart(answer.value.wavelengths, words, length=length),
+                answer,
+                key="positions_wavelengths",
+                stem="positions_wavelengths",
+                label=t("positions.wavelengths_label"),
+            )
+        with alike:
+            show_chart(
+                alike_chart(answer.value.cosines, words),
+                answer,
+                key="positions_alike",
+                stem="positions_alike",
+                label=t("positions.similarity_label"),
+            )
+        say(_table(answer.value, length, d_model))
+        say(section("positions", "exponent_after"))
 
 
 def _outcome(found: Exponents) -> str:

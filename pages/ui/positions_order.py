@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.figures.positions_order import ALIKE, order_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
@@ -54,14 +54,16 @@ def order_part(view: View) -> None:
     question = section("positions", "try_order").format(
         model=plain(view.bundle.name), positions=view.bundle.config.positions, texts=texts_for(view.bundle)
     )
-    guess = predict(question, options, about=f"order {view.bundle.name}")
-    if guess is None:
-        st.info(t("positions.predict_order"), icon=":material/psychology_alt:")
+    cover = ask_first(question, options, name="positions_order", about=view.bundle.name)
+    if not cover.open:
+        cover.wait(t("positions.order_treatment"), t(f"positions.axis_{view.bundle.kind}"))
         return
     st.subheader(t("positions.order_reviews"), anchor=False)
+    judgement = st.container()
     answer = _measured(view.bundle)
     if answer is not None:
-        st.markdown(judged(guess, _outcome(answer.value), options))
+        with judgement:
+            cover.judge(_outcome(answer.value))
         st.markdown(section("positions", "order_after"))
     st.subheader(t("positions.order_here"), anchor=False)
     _show_here(view)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.positions_schemes import distance_chart, schemes_figure
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -144,13 +144,11 @@ def _try_peak(answer: Answer[SchemeScores], chosen: dict[str, int]) -> None:
     options = {name: t(f"positions.peak_{name}") for name in ("here", "before", "after")}
     with box:
         question = section("positions", "try_peak").format(word=plain(found.token), query=query)
-        guess = predict(question, options, about=f"peak {chosen} {found.token}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="positions_peak", about=f"{chosen} {found.token}")
         row = found.terms[found.schemes.index("rotary"), query]
         best = int(row.argmax())
         outcome = "here" if best == query else "before" if best < query else "after"
         numbers = t(
             "positions.peak_measured", best=best, most=f"{row[best]:.4f}", query=query, here=f"{row[query]:.4f}"
         )
-        st.markdown(f"{judged(guess, outcome, options)} {numbers}")
+        cover.judge(outcome, numbers)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.positions_sum import concatenated_figure, cosines_chart, norms_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -90,9 +90,9 @@ def _try_scale(view: View, answer: Answer[Sums]) -> None:
     options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
     with box:
         way = "off" if found.scaled_in_model else "on"
-        guess = predict(section("positions", f"try_scale_{way}"), options, about=f"scale {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(
+            section("positions", f"try_scale_{way}"), options, name="positions_scale", about=view.encoding.text
+        )
         usual, other = found.probabilities[int(found.scaled_in_model)], found.probabilities[int(way == "on")]
         winner = int(usual.argmax())
         moved = 100 * float(other[winner] - usual[winner])
@@ -100,7 +100,7 @@ def _try_scale(view: View, answer: Answer[Sums]) -> None:
         show_outcome(view, other.tolist(), beside=usual.tolist())
         label = outcome_word(view, winner)
         measured = t("positions.scale_measured", label=label, moved=f"{moved:+.2f}")
-        st.markdown(f"{judged(guess, outcome, options)} {measured}")
+        cover.judge(outcome, measured)
 
 
 @st.fragment

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.figures.tokens import merging_chart, rivals_chart
 from pages.figures.tokens_chips import Line
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
@@ -134,11 +134,12 @@ def _foresee(view: View, answer: Answer[MergeStep], corpus: str, pasted: str, al
         options = {name: t(f"tokens.guess_{name}") for name in ("more", "as_many", "fewer")}
         elsewhere = min(merges, learnable(corpus=other, pasted="", alphabet=alphabet))
         question = t("tokens.question_merges", merges=f"{merges:,}", **names)
-        guess = predict(
-            question, options, about=f"merges {corpus} {alphabet} {merges} {hash(pasted)} {view.encoding.text}"
+        cover = ask_first(
+            question,
+            options,
+            name="tokens_merges",
+            about=f"{corpus} {alphabet} {merges} {hash(pasted)} {view.encoding.text}",
         )
-        if guess is None:
-            return
         text = view.encoding.text
         found = ask(merge_step, corpus=other, pasted="", alphabet=alphabet, merges=elsewhere, step=0, text=text)
         here, there = (int(one.value.sentence_tokens[-1]) for one in (answer, found))
@@ -151,5 +152,6 @@ def _foresee(view: View, answer: Answer[MergeStep], corpus: str, pasted: str, al
             n_merges=f"{elsewhere:,}",
             **names,
         )
-        st.markdown(f"{judged(guess, outcome, options)} {words}")
-        st.markdown(section("tokens", "try_merges"))
+        cover.judge(outcome, words)
+        with cover.picture():
+            say(section("tokens", "try_merges"))

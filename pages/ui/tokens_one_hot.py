@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.tokens_one_hot import MEASURES, Words, one_hot_figure
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -100,9 +100,9 @@ def _foresee(view: View) -> None:
         labels = {name: " · ".join(words) for name, words in TRIPLES.items()}
         word, near, far = TRIPLES[choose_from_list(t("tokens.triple"), labels, name="tokens_triple") or "dull"]
         options = {"near": near, "far": far, "equal": t("tokens.guess_equal")}
-        guess = predict(t("tokens.question_one_hot", word=word), options, about=f"alike {view.bundle.name} {word}")
-        if guess is None:
-            return
+        cover = ask_first(
+            t("tokens.question_one_hot", word=word), options, name="tokens_alike", about=f"{view.bundle.name} {word}"
+        )
         found = ask(likeness, bundle=view.bundle, word=word, near=near, far=far).value
         if found.near is None or found.far is None:
             st.info(t("tokens.no_words", model=plain(view.bundle.name)), icon=":material/info:")
@@ -110,4 +110,4 @@ def _foresee(view: View) -> None:
         outcome = "near" if found.near > found.far else "far" if found.far > found.near else "equal"
         numbers = {name: f"{getattr(found, name):.3f}" for name in ("near", "far", "one_hot_near", "one_hot_far")}
         told = t("tokens.measured_one_hot", word=word, near_word=near, far_word=far, **numbers)
-        st.markdown(f"{judged(guess, outcome, options)} {told}")
+        cover.judge(outcome, told)

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.figures.tokens import cost_chart
 from pages.figures.tokens_chips import Line
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
@@ -113,16 +113,18 @@ def _foresee(view: View, corpus: str, size: int) -> None:
         st.markdown(section("tokens", "try_split"))
         sample = SAMPLES[choose_from_list(t("tokens.sample"), SAMPLES, name="tokens_sample") or "family"]
         options = {name: t(f"tokens.guess_{name}") for name in ("bpe", "character", "same")}
-        guess = predict(
-            t("tokens.question_split", sample=plain(sample)), options, about=f"tokens {sample} {corpus} {size}"
+        cover = ask_first(
+            t("tokens.question_split", sample=plain(sample)),
+            options,
+            name="tokens_split",
+            about=f"{sample} {corpus} {size}",
         )
-        if guess is None:
-            return
         answer = ask(cut_sentence, bundle=view.bundle, text=sample, corpus=corpus, vocab_size=size)
         cuts = {cut.name: cut for cut in answer.value.cuts if cut.name != MODEL}
         counts = {name: cuts[name].n_tokens for name in ("bpe", "character")}
         outcome = max(counts, key=counts.__getitem__) if len(set(counts.values())) > 1 else "same"
         words = t("tokens.measured_split", bytes=answer.value.n_bytes, characters=answer.value.n_characters, **counts)
-        st.markdown(f"{judged(guess, outcome, options)} {words}")
-        lines = tuple(_line(cuts[name], len(sample)) for name in counts)
-        show_chips(sample, lines, answer, name="tokens_sample_chips")
+        cover.judge(outcome, words)
+        with cover.picture():
+            lines = tuple(_line(cuts[name], len(sample)) for name in counts)
+            show_chips(sample, lines, answer, name="tokens_sample_chips")

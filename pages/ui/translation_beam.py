@@ -8,7 +8,7 @@ import streamlit as st
 from pages.figures.translation_search import by_width_chart
 from pages.figures.translation_tree import tree_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -97,9 +97,9 @@ def width_experiment(view: View, penalty: float) -> None:
     with box:
         options = {name: t(f"translation.wider_{name}") for name in ("same", "better", "worse")}
         question = section("translation", "try_width").format(widest=WIDEST)
-        guess = predict(question, options, about=f"width {view.bundle.name} {view.encoding.text} {penalty}")
-        if guess is None:
-            return
+        cover = ask_first(
+            question, options, name="translation_width", about=f"{view.bundle.name} {view.encoding.text} {penalty}"
+        )
         with st.spinner(t("translation.searching")):
             answer = ask_once(best_by_width, **view.asked, widest=WIDEST, length_penalty=penalty)
         found = answer.value
@@ -107,17 +107,18 @@ def width_experiment(view: View, penalty: float) -> None:
         outcome = "same" if found.texts[0] == found.texts[-1] else "better" if last > first else "worse"
         gained, different = f"{shown_gap(last, first):+.3f}", len(set(found.texts))
         told = t("translation.width_measured", widest=WIDEST, gained=gained, different=different)
-        st.markdown(f"{judged(guess, outcome, options)} {told}")
-        names = ("width", "text", "log_prob", "length", "score")
-        head = tuple(t(f"translation.col_{name}") for name in names)
-        rows = [
-            (str(width), plain(text or "∅"), f"{log_prob:.3f}", str(length), f"{score:.3f}")
-            for width, text, log_prob, length, score in zip(
-                found.widths, found.texts, found.log_probs, found.lengths, found.scores, strict=True
-            )
-        ]
-        st.markdown(markdown_table(head, rows, right=3))
-        _show_widths(answer)
+        cover.judge(outcome, told)
+        with cover.picture():
+            names = ("width", "text", "log_prob", "length", "score")
+            head = tuple(t(f"translation.col_{name}") for name in names)
+            rows = [
+                (str(width), plain(text or "∅"), f"{log_prob:.3f}", str(length), f"{score:.3f}")
+                for width, text, log_prob, length, score in zip(
+                    found.widths, found.texts, found.log_probs, found.lengths, found.scores, strict=True
+                )
+            ]
+            say(markdown_table(head, rows, right=3))
+            _show_widths(answer)
 
 
 def _show_widths(answer: Answer) -> None:

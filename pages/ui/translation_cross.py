@@ -12,7 +12,7 @@ from pages.figures.attention import STEP_NAMES, heads_grid, one_head
 from pages.figures.translation_attention import hiding_chart, mean_matrix
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.attention import matrix_words, on_panel
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import MOST_CHARACTERS, View
@@ -139,18 +139,19 @@ def _hide_each(view: View) -> None:
     change = np.where(view.encoding.special, np.nan, found.mean)
     places = sorted({*some_places(change), found.place})
     options = {str(place): f"{place} · {plain(shown_word(written.source[place]))}" for place in places}
-    about = f"cross {view.bundle.name} {view.encoding.text} {step}"
-    guess = predict(section("translation", "try_cross").format(word=word), options, about=about)
-    if guess is None:
-        return
+    about = f"{view.bundle.name} {view.encoding.text} {step}"
+    cover = ask_first(
+        section("translation", "try_cross").format(word=word), options, name="translation_cross", about=about
+    )
     answer = ask_once(without_source, **view.asked, target_ids=written.token_ids, step=step)
     hidden = answer.value
-    st.markdown(f"{judged(guess, str(found.place), options)} {_told(written, step, found)}")
-    chart = hiding_chart(hidden.weights, hidden.change, written.source, strings("translation_hiding"))
-    show_chart(chart, answer, key="translation_hiding", stem="translation_hidden", label=t("translation.try_cross"))
-    most = plain(shown_word(written.source[hidden.most]))
-    moved, chance = f"{100 * hidden.change[hidden.most]:+.1f}", f"{hidden.probability:.1%}"
-    st.markdown(t("translation.hidden_measured", word=word, chance=chance, most=most, points=moved))
+    cover.judge(str(found.place), _told(written, step, found))
+    with cover.picture():
+        chart = hiding_chart(hidden.weights, hidden.change, written.source, strings("translation_hiding"))
+        show_chart(chart, answer, key="translation_hiding", stem="translation_hidden", label=t("translation.try_cross"))
+        most = plain(shown_word(written.source[hidden.most]))
+        moved, chance = f"{100 * hidden.change[hidden.most]:+.1f}", f"{hidden.probability:.1%}"
+        say(t("translation.hidden_measured", word=word, chance=chance, most=most, points=moved))
 
 
 def _told(written: Written, step: int, found: Agreement) -> str:

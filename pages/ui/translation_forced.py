@@ -3,11 +3,13 @@
 Read next: translation_toy.py.
 """
 
+from contextlib import nullcontext
+
 import streamlit as st
 
 from pages.figures.translation_forced import forced_bars
 from pages.ui.asking import ask
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -37,24 +39,21 @@ def show_forced(view: View) -> None:
     same = found.token_ids == own.token_ids
     if same:
         st.caption(t("translation.own_is_greedy"))
-    elif not _guessed(view, found, target):
-        return
-    words = strings("translation_forced")
-    chart = forced_bars(
-        found.words, found.probabilities, found.ranks, found.favourites, found.favourite_probabilities, words
-    )
-    show_chart(chart, answer, key="translation_forced", stem="teacher_forcing", label=t("translation.forced_label"))
-    _numbers(view, found, same)
+    with nullcontext() if same else _guessed(view, found, target).picture():
+        words = strings("translation_forced")
+        chart = forced_bars(
+            found.words, found.probabilities, found.ranks, found.favourites, found.favourite_probabilities, words
+        )
+        show_chart(chart, answer, key="translation_forced", stem="teacher_forcing", label=t("translation.forced_label"))
+        _numbers(view, found, same)
 
 
-def _guessed(view: View, found: Forced, target: str) -> bool:
+def _guessed(view: View, found: Forced, target: str) -> Cover:
     """Ask for the least likely word before the bars are shown; judge the answer."""
     places = sorted(range(len(found.words)), key=lambda place: found.probabilities[place])
     options = {str(place): plain(shown_word(found.words[place])) for place in sorted(places[:4])}
-    about = f"forced {view.bundle.name} {view.encoding.text} {target}"
-    guess = predict(section("translation", "try_forced"), options | {"show": t("translation.show")}, about=about)
-    if guess is None:
-        return False
+    about = f"{view.bundle.name} {view.encoding.text} {target}"
+    cover = ask_first(section("translation", "try_forced"), options, name="translation_forced", about=about)
     least = places[0]
     told = t(
         "translation.least_measured",
@@ -63,16 +62,16 @@ def _guessed(view: View, found: Forced, target: str) -> bool:
         rank=f"{found.ranks[least]:,}",
         favourite=plain(shown_word(found.favourites[least])),
     )
-    st.markdown(told if guess == "show" else f"{judged(guess, str(least), options)} {told}")
-    return True
+    cover.judge(str(least), told)
+    return cover
 
 
 def _numbers(view: View, found: Forced, same: bool) -> None:
     sum_place, each_place, first_place = st.columns(3)
-    sum_place.metric(t("translation.sum_log"), f"{found.log_prob:.3f}")
-    each_place.metric(t("translation.per_word"), f"{found.per_word:.3f}")
+    say_number(t("translation.sum_log"), f"{found.log_prob:.3f}", at=sum_place)
+    say_number(t("translation.per_word"), f"{found.per_word:.3f}", at=each_place)
     first = int((found.ranks == 1).sum())
-    first_place.metric(t("translation.firsts"), f"{first} / {len(found.words)}")
+    say_number(t("translation.firsts"), f"{first} / {len(found.words)}", at=first_place)
     if same:
         return
     written = translated(view).value
@@ -90,4 +89,4 @@ def _numbers(view: View, found: Forced, same: bool) -> None:
         models=f"{own.log_prob:.3f}",
         text=plain(written.text or "∅"),
     )
-    st.markdown(told)
+    say(told)

@@ -7,11 +7,11 @@ import streamlit as st
 
 from pages.figures.translation_search import by_width_chart, ranked_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.language import plain, section, strings, t
 from pages.ui.translation import markdown_table, shown_gap
-from pages.ui.url import choose, slide, switch, write
+from pages.ui.url import choose, slide, write
 from transformer_core.analysis.translation.letters import LENGTH, SYMBOLS, letters_of
 from transformer_core.analysis.translation.searching import (
     MOST,
@@ -119,9 +119,14 @@ def _finders(found: Searched, text: str) -> str:
 def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
     st.subheader(t("translation.survey"), anchor=False)
     options = {name: t(f"translation.misses_{name}") for name in ("few", "some", "many")}
-    guess = predict(section("translation", "try_search"), options, about=f"search {rule} {epochs} {seed} {penalty}")
-    wanted = switch(t("translation.survey_start"), name="translation_survey", default=False)
-    if guess is None or not wanted:
+    cover = ask_first(
+        section("translation", "try_search"),
+        options,
+        name="translation_search",
+        about=f"{rule} {epochs} {seed} {penalty}",
+    )
+    if not cover.open:
+        cover.wait(t("translation_survey.width"), t("translation_survey.value"))
         return
     with st.spinner(t("translation.surveying"), show_time=True):
         answer = ask_once(letter_survey, rule=rule, epochs=epochs, seed=seed, length_penalty=penalty)
@@ -137,7 +142,7 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         right=f"{found.best_right:.0%}",
         greedy_right=f"{found.right[0]:.0%}",
     )
-    st.markdown(f"{judged(guess, outcome, options)} {told}")
+    cover.judge(outcome, told)
     curves = {"found": found.found, "right": found.right}
     chart = by_width_chart(found.widths, curves, strings("translation_survey"), percent=True)
     show_chart(chart, answer, key="translation_survey_chart", stem="search_survey", label=t("translation.survey"))

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.figures.translation import likeliest_bars, lines_chart
 from pages.figures.translation_attention import step_rows
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -91,9 +91,7 @@ def whole_experiment(view: View, written: Written) -> None:
         ends = {"high": f"{LIKELIEST:.0%}", "low": f"{LEAST_LIKELY:.0%}"}
         options = {name: t(f"translation.whole_{name}", **ends) for name in ("over", "between", "under")}
         question = section("translation", "try_whole").format(count=len(written.words))
-        guess = predict(question, options, about=f"whole {view.bundle.name} {view.encoding.text}")
-        if guess is None:
-            return
+        cover = ask_first(question, options, name="translation_whole", about=f"{view.bundle.name} {view.encoding.text}")
         count, whole = len(written.words), exp(written.log_prob)
         outcome = "over" if whole > LIKELIEST else "under" if whole < LEAST_LIKELY else "between"
         told = t(
@@ -103,4 +101,4 @@ def whole_experiment(view: View, written: Written) -> None:
             mean=f"{exp(written.log_prob / count):.1%}",
             least=f"{written.probabilities.min():.1%}",
         )
-        st.markdown(f"{judged(guess, outcome, options)} {told}")
+        cover.judge(outcome, told)

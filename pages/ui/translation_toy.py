@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.translation_toy import ATTENTIONS, toy_attentions, toy_ids
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import judged, lazy_box, predict
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
@@ -107,9 +107,7 @@ def _padding_experiment(answer: Answer[ToyBatch]) -> None:
         return
     with box:
         options = {name: t(f"translation.row_{name}") for name in ("nan", "uniform", "zero")}
-        guess = predict(section("translation", "try_toy"), options, about="toy padding")
-        if guess is None:
-            return
+        cover = ask_first(section("translation", "try_toy"), options, name="translation_toy_padding")
         found = ask_once(toy_batch, source="all_padding", seed=0, sentence=SENTENCES - 1, layer=0, head=0).value
         row = found.cross.weights[0]
         outcome = "zero" if not row.any() else "uniform" if float(row.max() - row.min()) < 1e-6 else "nan"
@@ -120,7 +118,7 @@ def _padding_experiment(answer: Answer[ToyBatch]) -> None:
             not ok for name, ok in zip(found.names, found.finite, strict=True) if "masked_scores" not in name
         )
         told = t("translation.toy_measured", ours=shown, filled=other, infinite=infinite, count=len(found.names))
-        st.markdown(f"{judged(guess, outcome, options)} {told}")
+        cover.judge(outcome, told)
 
 
 def _show_shapes(found: ToyBatch) -> None:

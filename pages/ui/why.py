@@ -14,7 +14,7 @@ from pages.figures.charts import Chart
 from pages.figures.matrix import MatrixFigure
 from pages.figures.why_matrices import Square, squares
 from pages.ui.asking import Answer
-from pages.ui.boxes import judged, predict
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -22,7 +22,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
 from pages.ui.token_choice import choose_layer
-from pages.ui.url import choose, switch
+from pages.ui.url import choose
 
 SEED = 0
 
@@ -50,12 +50,14 @@ class Desk:
         name: the question's, in keys and in the URL.
         view: the text and the model.
         controls, picture: places for what a person sets, and for what they see.
+        open: a person has answered, or asked to be shown.
     """
 
     name: str
     view: View
     controls: DeltaGenerator
     picture: DeltaGenerator
+    open: bool
 
     def word(self, key: str, **values: object) -> str:
         """Return one of the question's own words."""
@@ -63,7 +65,7 @@ class Desk:
 
     def chart(self, chart: Chart, answer: Answer[Any], what: str) -> None:
         """Show a chart under its heading, with its files."""
-        st.markdown(f"**{self.word(what)}**")
+        say(f"**{self.word(what)}**")
         show_chart(chart, answer, key=f"why_{self.name}_{what}", stem=f"why_{self.name}_{what}", label=self.word(what))
 
     def matrices(self, matrices: list[Square], answer: Answer[Any], what: str, **options: Any) -> None:
@@ -105,30 +107,21 @@ def show_question(question: Question, view: View) -> None:
         st.subheader(t(f"why.{name}.question"), anchor=False)
         st.markdown(section("why", name))
         options = {option: t(f"why.{name}.{option}") for option in question.options}
-        guess = predict(f"**{t(f'why.{name}.predict')}**", options, about=f"why {name}")
-        desk = Desk(name, view, st.container(), picture.container())
+        cover = ask_first(f"**{t(f'why.{name}.predict')}**", options, name=f"why_{name}")
+        controls = st.container()
         answer = st.container()
         st.caption(f"{t('why.source')} {t(f'why.{name}.source')}")
-    try:
-        finding = question.experiment(desk)
-    except ValueError as error:
-        desk.picture.info(t("why.cannot", error=plain(str(error))), icon=":material/info:")
-        return
-    with answer:
-        _tell(name, guess, finding, options)
-
-
-def _tell(name: str, guess: str | None, finding: Finding, options: Mapping[str, str]) -> None:
-    if finding.outcome is None:
-        st.info(t("why.not_yet"), icon=":material/hourglass_empty:")
-        return
-    shown = switch(t("why.show"), name="why_shown", default=False) if guess is None else True
-    if not shown:
-        return
-    part = f"_{finding.part}" if finding.part else ""
-    measured = t(f"why.{name}.measured{part}", **finding.numbers)
-    verdict = f"{judged(guess, finding.outcome, options)} " if guess else ""
-    st.success(f"{verdict}**{t('why.measured')}** {measured}", icon=":material/straighten:")
+    with picture, cover.picture():
+        desk = Desk(name, view, controls, st.container(), cover.open)
+        try:
+            finding = question.experiment(desk)
+        except ValueError as error:
+            desk.picture.info(t("why.cannot", error=plain(str(error))), icon=":material/info:")
+            return
+    if finding.outcome is not None:
+        part = f"_{finding.part}" if finding.part else ""
+        with answer:
+            cover.judge(finding.outcome, t(f"why.{name}.measured{part}", **finding.numbers))
 
 
 def layer_of(view: View) -> int:

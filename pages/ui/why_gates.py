@@ -78,7 +78,6 @@ def _sentence(desk: Desk, own: OwnGates, answer, outcome: str) -> Finding:
 def _training(desk: Desk, outcome: str) -> Finding:
     found = trial(desk, train_activations, ("gelu", "relu"), language=language())
     if found is None:
-        desk.picture.info(t("why.trial_waiting"), icon=":material/model_training:")
         return Finding(None)
     return Finding(outcome, trial_numbers(found, "relu", "gelu"), "training")
 

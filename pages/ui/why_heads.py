@@ -3,13 +3,12 @@
 Read next: why_projections.py.
 """
 
-import streamlit as st
-
 from pages.figures.charts import HUES
 from pages.figures.why import GREY, curves
 from pages.figures.why_axes import Side
 from pages.figures.why_matrices import Square
 from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import say
 from pages.ui.language import t
 from pages.ui.numbers import significant
 from pages.ui.url import choose, step_through
@@ -73,7 +72,7 @@ def _cost(desk: Desk, outcome: str) -> Finding:
                 f"| {heads} | {parameters:,} | {multiplications:,} | {exponentials:,} "
                 f"| {milliseconds(float(seconds))} | {significant(difference)} |"
             )
-        st.markdown("\n".join(counted))
+        say("\n".join(counted))
     at = found.heads.tolist().index(8)
     numbers = {
         "width": str(WIDTH),

@@ -10,6 +10,7 @@ from pages.figures.why import GREY, curves
 from pages.figures.why_axes import Side
 from pages.figures.why_matrices import Square
 from pages.ui.asking import ask
+from pages.ui.boxes import say_number
 from pages.ui.url import choose, slide
 from pages.ui.why import Desk, Finding, Question, layer_of, percent
 from transformer_core.analysis.why.projections import Unprojected, without_projections
@@ -61,9 +62,9 @@ def _experiment(desk: Desk) -> Finding:
                 points=False,
             )
             desk.chart(chart, answer, "curve")
-        right.metric(desk.word("share_now", reach=f"{reach:.2f}"), percent(found.share))
-        right.metric(desk.word("share_trained", layer=layer), percent(found.trained_share))
-        right.metric(desk.word("share_even"), percent(found.even))
+        say_number(desk.word("share_now", reach=f"{reach:.2f}"), percent(found.share), at=right)
+        say_number(desk.word("share_trained", layer=layer), percent(found.trained_share), at=right)
+        say_number(desk.word("share_even"), percent(found.even), at=right)
     numbers = {
         "share": percent(_at_own_length(found)),
         "trained": percent(found.trained_share),

@@ -1,4 +1,4 @@
-"""Short trainings on the Why? page: begun by a person, shown as curves and as one dot a run.
+"""Short trainings on the Why? page: begun by an answer, shown as curves and as one dot a run.
 
 Read next: why_values.py.
 """
@@ -11,8 +11,9 @@ from pages.figures.charts import PALETTE
 from pages.figures.why import curves, dots
 from pages.figures.why_axes import Side
 from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import axes_alone
 from pages.ui.language import t
-from pages.ui.url import slide, switch
+from pages.ui.url import slide
 from pages.ui.why import Desk, percent
 from transformer_core.analysis.why.short_training import Trial
 
@@ -25,9 +26,10 @@ def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **op
     """Offer a short training, and show it once it is asked for; None before."""
     with desk.controls:
         first = int(slide(t("why.trial_seed"), 0, SEEDS, name="why_seed", default=0))
-        wanted = switch(t("why.trial_start"), name=f"why_{desk.name}_trained", default=False)
         st.caption(t("why.trial_note", runs=RUNS))
-    if not wanted:
+    if not desk.open:
+        with desk.picture:
+            axes_alone(t("why.trial_step"), t("why.trial_loss"), key=f"why_{desk.name}_axes")
         return None
     with desk.picture, st.spinner(t("why.trial_running"), show_time=True):
         answer = ask_once(train, seeds=tuple(range(first, first + RUNS)), **options)

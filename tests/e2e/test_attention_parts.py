@@ -82,7 +82,7 @@ def test_a_head_is_switched_off_from_the_board_and_the_link_brings_it_back(
 ) -> None:
     found = head_effects(bundle=BUNDLE, text=TEXT, n_tokens=len(BUNDLE.tokenizer.encode(TEXT)))
     visit(page, address, "attention", attention_part="effect", text=TEXT)
-    page.get_by_text("just show me").click()
+    page.get_by_role("button", name="Show me").click()
     settle(page)
     board = page.locator(".vm").first
     expect(board).to_have_attribute("data-painted", f"zero|0.0|{TEXT}")

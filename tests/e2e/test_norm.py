@@ -38,7 +38,7 @@ def test_another_norm_has_its_own_numbers(page: Page, address: str) -> None:
 
 def test_the_gradient_is_measured_after_the_prediction(page: Page, address: str) -> None:
     visit(page, address, "norm", norm_part="depth", norm_depth="8")
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(0)
+    expect(page.locator(".st-key-cover_norm_depth")).to_have_css("opacity", "0.6")
     page.get_by_text("it all but vanishes").click()
     for profile in gradients_by_depth(n_layers=8, d_model=32, seed=0).profiles:
         expect(page.get_by_role("cell", name=significant(profile.first_over_last, 3), exact=True).first).to_be_visible()

@@ -15,8 +15,8 @@ TEXT = "The plot was thin but I loved every minute"
 
 def measured(page: Page) -> str:
     """Return what the page says was measured."""
-    box = page.get_by_test_id("stAlert").filter(has_text="Measured here")
-    expect(box).to_be_visible(timeout=30_000)
+    box = page.locator("[class*='_judged']")
+    expect(box).to_contain_text(re.compile("Measured|As you predicted"), timeout=30_000)
     return box.inner_text()
 
 
@@ -31,14 +31,15 @@ def test_a_guess_is_judged_and_the_slider_reveals(page: Page, address: str) -> N
     for _ in range(2):
         page.keyboard.press("ArrowRight")
     index = WIDTHS.index(16)
-    expect(page.get_by_test_id("stAlert")).to_contain_text(f"At d_k = 16 it is {significant(found.variance[index], 3)}")
+    said = f"At d_k = 16 it is {significant(found.variance[index], 3)}"
+    expect(page.locator("[class*='_judged']")).to_contain_text(said)
     assert f"{found.greatest[index]:.0%}" in measured(page)
     page.wait_for_url("**why_scaling_width=16**")
 
 
 def test_a_question_opens_with_the_models_own_heads(page: Page, address: str) -> None:
     labels, expected = weights(TEXT, 1, 2)
-    visit(page, address, "why", text=TEXT, layer="1", why="heads")
+    visit(page, address, "why", text=TEXT, layer="1", why="heads", shown="why_heads")
     matrix = page.locator(".vm").first
     expect(matrix).to_be_visible(timeout=30_000)
     canvas = matrix.locator(".vm-canvas")
@@ -56,7 +57,15 @@ def test_a_link_rebuilds_the_screen(page: Page, address: str) -> None:
     asked = {"bundle": BUNDLE, "text": TEXT, "n_tokens": len(BUNDLE.tokenizer.encode(TEXT))}
     found = tied_query_key(**asked, layer=2, head=3, share=1.0, seed=0)
     visit(
-        page, address, "why", text=TEXT, why="symmetry", layer="2", head="3", why_symmetry_share="1.0", why_shown="on"
+        page,
+        address,
+        "why",
+        text=TEXT,
+        why="symmetry",
+        layer="2",
+        head="3",
+        why_symmetry_share="1.0",
+        shown="why_symmetry",
     )
     told = measured(page)
     assert f"head 3 of layer 2 has an asymmetry of {found.scores_asymmetry[0]:.2f}" in told
@@ -65,7 +74,7 @@ def test_a_link_rebuilds_the_screen(page: Page, address: str) -> None:
 
 def test_a_chart_is_saved_with_its_numbers_and_script(page: Page, address: str, tmp_path) -> None:
     found = spread_by_width(seed=0)
-    visit(page, address, "why", text=TEXT)
+    visit(page, address, "why", text=TEXT, shown="why_scaling")
     page.get_by_text("Export", exact=True).first.click()
     button = page.get_by_test_id("stDownloadButton").get_by_role("button")
     arrays = np.load(download(page, button.filter(has_text=".npz"), tmp_path), allow_pickle=False)

@@ -35,3 +35,15 @@ def note(app: AppTest) -> str:
     """Return the lines under the boxes of text: what there is to say about what was typed."""
     lines = (element.proto.body for element in app.get("html"))
     return "\n".join(re.sub("<.*?>", "", unescape(line)) for line in lines if 'class="text-line"' in line)
+
+
+def asks(app: AppTest) -> list:
+    """Return the questions of the page that come before an answer, each with its options."""
+    return [pills for pills in app.pills if str(pills.key).startswith("predict ")]
+
+
+def show_all(app: AppTest) -> AppTest:
+    """Open every covered picture of the page."""
+    for button in [button for button in app.button if str(button.key).startswith("show_")]:
+        app.button(key=button.key).click().run()
+    return app

@@ -5,7 +5,7 @@ import pytest
 from pages.ui.header import whole_words, word_start
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.reading import read
 
@@ -54,7 +54,7 @@ def test_a_window_beyond_a_shortened_text_moves_back() -> None:
 
 def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None:
     app = run("attention", text=TEXT, layer="2", head="3", try_open="true")
-    app.radio[0].set_value("little").run()
+    asks(app)[0].set_value("little").run()
     bundle = open_bundle("sentiment")
     encoding = bundle.tokenizer.encode(TEXT)
     before = read(bundle, encoding, sites=("class_logits",)).probabilities

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.language import LANGUAGES, words
 from pages.ui.models import open_bundle
 from tests.e2e.paths import ROOT
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, show_all, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.attention.effects import head_effects
 from transformer_core.analysis.attention.heads import Ablation
@@ -53,9 +53,7 @@ def test_a_part_opens_from_the_link_and_no_other_is_computed(language: str, name
 @pytest.mark.parametrize("text", ["a", "[PAD]", "😀😀", "هذا فيلم جيد", "这部电影很好看。", "good film " * 100])
 def test_any_text_is_survived(name: str, text: str) -> None:
     app = part(name, text=text)
-    for radio in app.radio:
-        radio.set_value("show")
-    assert not app.run().exception
+    assert not show_all(app).exception
 
 
 ODD = {
@@ -112,8 +110,8 @@ def test_names_of_heads_can_be_left_out() -> None:
 @pytest.mark.parametrize("substitute", ["mask", "unk"])
 def test_flow_measures_whether_rollout_agrees_with_the_effect(language: str, substitute: Substitute) -> None:
     app = part("flow", lang=language, attention_substitute=substitute)
-    assert not metrics(app)
-    app.radio[0].set_value("close").run()
+    assert set(metrics(app)) == {"–"}
+    asks(app)[0].set_value("close").run()
     found = verdict_evidence(**asked(), substitute=substitute)
     assert metrics(app) == [f"{found.rollout_agrees.rho:+.2f}", f"{found.last_agrees.rho:+.2f}"]
     assert f"{found.rollout_agrees.chance:.1%}" in told(app)
@@ -124,7 +122,7 @@ def test_flow_measures_whether_rollout_agrees_with_the_effect(language: str, sub
 
 def test_two_words_have_no_rank_correlation_and_that_is_said() -> None:
     app = part("flow", text="good film")
-    app.radio[0].set_value("none").run()
+    asks(app)[0].set_value("none").run()
     assert not app.exception
     assert words("en")["attention.no_rho"].format(count=2) in told(app)
 
@@ -154,8 +152,8 @@ def test_effects_are_shown_after_the_prediction_and_are_the_models(language: str
     found = head_effects(**asked(), how=how)
     layer, head = found.most_effect
     app = part("effect", lang=language, attention_ablation=how, layer=str(layer), head=str(head))
-    assert not metrics(app)
-    app.radio[0].set_value("first").run()
+    assert set(metrics(app)) == {"–"}
+    asks(app)[0].set_value("first").run()
     assert not app.exception
     assert metrics(app) == [f"{found.agreement.rho:+.2f}"]
     moved = f"{100 * found.change[layer, head]:+.2f}"
@@ -175,9 +173,7 @@ def exported(monkeypatch: pytest.MonkeyPatch, name: str, **query: str) -> dict[s
     monkeypatch.setattr("pages.ui.exports.offer_files", take)
     monkeypatch.setattr("pages.ui.arcs.offer_files", take)
     app = part(name, **query)
-    for radio in app.radio:
-        radio.set_value("show")
-    app.run()
+    show_all(app)
     return files
 
 

@@ -12,7 +12,7 @@ from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.numbers import significant
 from tests.core.before.conftest import SENTENCE
 from tests.core.helpers import made
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.before import step_times as timing
 from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
@@ -65,7 +65,7 @@ def asked(bundle: Bundle) -> dict:
 
 def answered(app: AppTest, choice: str) -> AppTest:
     """Answer the page's question."""
-    return app.radio[0].set_value(choice).run()
+    return asks(app)[0].set_value(choice).run()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -9,7 +9,7 @@ from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.numbers import percent
 from tests.pages.berts import MODEL, TEXTS, lay_berts
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import tensor_of
 from transformer_core.analysis.bert.filling import each_hidden, fill_in
@@ -65,26 +65,26 @@ def test_the_last_word_is_hidden_at_first_and_its_numbers_are_the_model_s() -> N
 
 def test_clicked_chips_hide_and_the_link_says_so() -> None:
     app = opened()
-    app.pills[0].set_value([2, 5, 6, 7, 8]).run()
+    asks(app)[0].set_value([2, 5, 6, 7, 8]).run()
     assert not app.exception
     assert app.query_params["bert_hidden"] == "2.5.6.7.8"
     assert words("en")["bert.more_masks"].format(shown=4, count=5) in told(app)
-    app.pills[0].set_value([]).run()
+    asks(app)[0].set_value([]).run()
     assert words("en")["bert.hide_one"] in told(app)
     assert app.query_params["bert_hidden"] == "none"
 
 
 def test_a_typed_mask_is_enough() -> None:
     app = opened(text="A man in a [MASK] shirt is riding a horse.")
-    assert app.pills[0].value == []
+    assert asks(app)[0].value == []
     assert words("en")["bert.typed_told"] in told(app)
 
 
 def test_a_prediction_comes_before_the_guesses() -> None:
     app = opened(bert_predict="on")
-    assert not app.metric
+    assert {metric.value for metric in app.metric} == {"–"}
     found = fill_in(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(10,))
-    app.radio[0].set_value(str(found.ids[0][0])).run()
+    asks(app)[0].set_value(str(found.ids[0][0])).run()
     assert not app.exception
     assert words("en")["try.right"] in told(app)
     assert metrics(app)
@@ -92,8 +92,8 @@ def test_a_prediction_comes_before_the_guesses() -> None:
 
 def test_the_hardest_word_is_told_after_a_prediction() -> None:
     app = opened(bert_hardest_open="true")
-    app.radio[0].set_value("1").run()
-    assert not any("horse" in option for option in app.radio[0].options)
+    asks(app)[0].set_value("1").run()
+    assert not any("horse" in option for option in asks(app)[0].options)
     found = each_hidden(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13)
     assert percent(min(found.probabilities[found.places != 10])) in told(app)
     assert f"{found.share_first:.0%}" in told(app)
@@ -102,13 +102,13 @@ def test_the_hardest_word_is_told_after_a_prediction() -> None:
 def test_the_stage_that_settles_it_is_told() -> None:
     app = opened("layers", bert_hidden="2.5", bert_mask="5", bert_each_layer_open="true")
     found = by_layer(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(2, 5), place=5)
-    assert f"({percent(found.probabilities[-1, 0])})" in app.radio[0].label
+    assert f"({percent(found.probabilities[-1, 0])})" in asks(app)[0].label
     said = words("en")["bert.settled_measured"].partition("{rank}")[0]
     assert said not in told(app)
-    app.radio[0].set_value(str(found.settled)).run()
+    asks(app)[0].set_value(str(found.settled)).run()
     assert words("en")["try.right"] in told(app)
     assert f"{said}{found.ranks[0, 0]:,}" in told(app)
-    app.radio[1].set_value("few").run()
+    asks(app)[1].set_value("few").run()
     each = each_by_layer(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13)
     counted = {"early": int((each.settled < 2).sum()), "count": len(each.places)}
     assert words("en")["bert.settled_counted"].format(**counted) in told(app)
@@ -125,7 +125,7 @@ def test_the_sentences_are_swapped() -> None:
 def test_a_hidden_word_of_the_pair_is_measured() -> None:
     app = opened("pair")
     found = words_of_pair(bundle=open_bundle(MODEL), text=TEXT, pair=SECOND, n_tokens=48)
-    app.radio[0].set_value("little").run()
+    asks(app)[0].set_value("little").run()
     assert not app.exception
     lengths = [len(label) * segment for label, segment in zip(found.labels, found.segments, strict=True)]
     assert f"{found.moves[lengths.index(max(lengths))]:+.2f}" in told(app)
@@ -133,7 +133,7 @@ def test_a_hidden_word_of_the_pair_is_measured() -> None:
 
 def test_the_verdict_without_segments_is_measured() -> None:
     app = opened("segments")
-    app.radio[0].set_value("flips").run()
+    asks(app)[0].set_value("flips").run()
     assert not app.exception
     found = without_segments(bundle=open_bundle(MODEL), text=TEXT, pair=SECOND, n_tokens=48)
     for change in ("usual", "swapped", "none"):
@@ -144,7 +144,7 @@ def test_the_verdict_without_segments_is_measured() -> None:
 def test_the_matrices_are_one_or_are_said_to_be_two(model: str, key: str) -> None:
     app = opened("tied", model=model)
     assert words("en")[f"bert.{key}"].partition("**")[0] in told(app)
-    app.radio[0].set_value("none").run()
+    asks(app)[0].set_value("none").run()
     assert not app.exception
 
 
@@ -152,7 +152,7 @@ def test_the_recipe_is_drawn_again_and_its_use_measured() -> None:
     app = opened("recipe", bert_ways_open="true")
     app.button(key="bert_draw_again").click().run()
     assert "Seed 6" in told(app)
-    app.radio[0].set_value("near").run()
+    asks(app)[0].set_value("near").run()
     assert not app.exception
     found = three_ways(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, seed=6)
     for mean in found.means:

@@ -7,7 +7,7 @@ import pytest
 from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats, saved_by
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.words import tiny_training
@@ -92,7 +92,7 @@ def test_a_stage_shows_its_closest_words(stage: str) -> None:
 
 def test_the_same_word_is_followed_after_a_prediction() -> None:
     app = run("embeddings", text=TEXT, embeddings_try_same="true")
-    app.radio[0].set_value("close").run()
+    asks(app)[0].set_value("close").run()
     bundle = open_bundle("sentiment")
     found = same_word(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)))
     assert f"**{found.cosine[-1]:.3f}**" in told(app)
@@ -102,7 +102,7 @@ def test_the_row_is_the_product_and_is_timed_after_a_prediction() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="row")
     app.selectbox(key="embeddings_token@embeddings").set_value("2").run()
     assert [metric.value for metric in app.metric] == ["0", "1,280,000", "128"]
-    app.radio[0].set_value("hundred").run()
+    asks(app)[0].set_value("hundred").run()
     assert not app.exception
     assert "µs" in told(app)
 
@@ -127,7 +127,7 @@ def test_a_word_that_has_no_row_is_told_why(word: str, said: str) -> None:
 
 def test_an_analogy_tells_its_measured_rank_after_a_prediction() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="neighbours", embeddings_analogy="queen")
-    app.radio[0].set_value("first").run()
+    asks(app)[0].set_value("first").run()
     a, b, c, expected = ids_of("king", "man", "woman", "queen")
     found = analogy(bundle=open_bundle("sentiment"), a=a, b=b, c=c, expected=expected)
     assert f"**{found.rank:,}**" in told(app)
@@ -138,7 +138,7 @@ def test_an_analogy_of_ones_own() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="neighbours", embeddings_analogy="own", embeddings_d="xyzzyq")
     assert "tokens" in told(app)
     app.text_input(key="embeddings_d@embeddings").set_value("awful").run()
-    app.radio[0].set_value("ten").run()
+    asks(app)[0].set_value("ten").run()
     assert not app.exception
     assert "rank" in told(app)
 
@@ -155,7 +155,7 @@ def test_the_map_says_how_far_it_may_be_trusted(method: str, colour: str) -> Non
 
 def test_neighbours_on_the_map_agree_as_measured() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="map", embeddings_count=FEW, embeddings_try_map="true")
-    app.radio[0].set_value("high").run()
+    asks(app)[0].set_value("high").run()
     found = vocabulary_map(bundle=open_bundle("sentiment"), count=250)
     assert f"**{found.same_side:.1%}**" in told(app)
 
@@ -164,8 +164,7 @@ def test_neighbours_on_the_map_agree_as_measured() -> None:
 def test_counting_and_training_are_compared(quick_training, language: str) -> None:
     app = run("embeddings", lang=language, embeddings_part="counts", embeddings_dimension="8")
     assert not app.metric
-    app.radio[0].set_value("few").run()
-    app.toggle(key="embeddings_train@embeddings").set_value(True).run()
+    asks(app)[0].set_value("few").run()
     assert not app.exception
     word = {"en": "dull", "zh": "片"}[language]
     found = agreement(language=language, window=4, dimension=8, word=word)  # type: ignore[arg-type]

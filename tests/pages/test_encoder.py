@@ -11,7 +11,7 @@ from pages.ui.asking import ask, ask_once
 from pages.ui.language import LANGUAGES, prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.numbers import significant
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration
@@ -92,7 +92,7 @@ def test_the_sum_adds_up_on_the_screen(of: str) -> None:
         assert f"{number:+.4f}" in line
     assert f"{found.above:+.4f}\\,{found.below:+.4f}\\,{found.bias:+.4f}" in line  # as the note tells their order
     assert "e-" not in line
-    app.radio[0].set_value("many").run()
+    asks(app)[0].set_value("many").run()
     assert not app.exception
     assert words("en")["encoder.needed_measured"].format(needed=found.needed, size=128) in told(app)
 
@@ -100,10 +100,9 @@ def test_the_sum_adds_up_on_the_screen(of: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_word_is_foretold_and_integrated_gradients_checked(language: str) -> None:
     app = part("tokens", lang=language, encoder_steps="8")
-    assert not app.latex
     found = ask_once(measures, **asked(), steps=8, baseline="mask").value
     first = int(found.first[2])
-    app.button_group(key=f"predict tokens sentiment {TEXT}").set_value(first).run()
+    asks(app)[0].set_value(str(first)).run()
     assert not app.exception
     assert words(language)["try.right"] in told(app)
     label = words(language)["class.positive" if found.saliency.winner else "class.negative"]
@@ -120,7 +119,7 @@ def test_the_word_is_foretold_and_integrated_gradients_checked(language: str) ->
 @pytest.mark.parametrize("name", ["gradient", "product", "occlusion", "rollout", "last"])
 def test_every_measure_is_shown_with_its_formula(name: str) -> None:
     app = part("tokens", encoder_measure=name)
-    app.button_group(key=f"predict tokens sentiment {TEXT}").set_value(-1).run()
+    app.button(key="show_encoder_tokens").click().run()
     assert not app.exception
     assert prose("en", "encoder")[f"measure_{name}"] in told(app)
     assert len(app.latex) == 1
@@ -129,7 +128,7 @@ def test_every_measure_is_shown_with_its_formula(name: str) -> None:
 
 def test_agreement_is_judged_by_the_mean_over_pairs() -> None:
     app = part("agree", encoder_baseline="zero")
-    app.radio[0].set_value("close").run()
+    asks(app)[0].set_value("close").run()
     found = ask_once(measures, **asked(), steps=16, baseline="zero").value
     assert metrics(app)[words("en")["encoder.mean_rho"]] == f"{found.mean_rho:+.2f}"
     outcome = "close" if found.mean_rho >= 0.7 else "loose" if found.mean_rho >= 0.3 else "none"
@@ -142,7 +141,7 @@ def test_weights_are_shuffled_after_a_prediction(language: str, small: Path, mon
     monkeypatch.setenv(MORE_MODELS, str(small))
     text = "a glass box a bell a box"
     app = run("encoder", lang=language, model="tiny", text=text, encoder_part="agree", encoder_shuffle_open="true")
-    app.radio[-1].set_value("attention").run()
+    asks(app)[-1].set_value("attention").run()
     assert not app.exception
     assert prose(language, "encoder")["shuffle_after"] in told(app)
 
@@ -150,7 +149,7 @@ def test_weights_are_shuffled_after_a_prediction(language: str, small: Path, mon
 def test_many_reviews_are_averaged(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MORE_MODELS, str(small))
     app = run("encoder", model="tiny", text="a glass box a bell", encoder_part="agree", encoder_many_open="true")
-    app.radio[0].set_value("show").run()
+    app.button(key="show_encoder_agree").click().run()
     assert not app.exception
     assert words("en")["encoder.many_note"].format(count=24, language="English") in told(app)
     assert words("en")["encoder.believe_reviews"].partition("{")[0] in told(app)
@@ -168,7 +167,7 @@ def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
     other = "The film was not bad, but I loved the ending."
     app.text_input(key="encoder_other@encoder").set_value(other).run()
     found = sentence_pair(bundle=open_bundle("sentiment"), text=TEXT, other=other, n_tokens=64)
-    app.radio[0].set_value(str(found.told_apart)).run()
+    asks(app)[0].set_value(str(found.told_apart)).run()
     assert words("en")["try.right"] in told(app)
     assert f"{100 * found.moved:+.1f}" in told(app)
     app.button(key="encoder_suggest").click().run()
@@ -180,7 +179,7 @@ def test_calibration_is_told_after_a_prediction(language: str, small: Path, monk
     monkeypatch.setenv(MORE_MODELS, str(small))
     app = run("encoder", lang=language, model="tiny", text="a glass box", encoder_part="sure")
     assert not metrics(app)
-    app.radio[0].set_value("over").run()
+    asks(app)[0].set_value("over").run()
     app.slider(key="encoder_temperature@encoder").set_value(2.0).run()
     assert not app.exception
     bundle = open_bundle("tiny")
@@ -193,7 +192,7 @@ def test_calibration_is_told_after_a_prediction(language: str, small: Path, monk
 def test_probes_are_told_after_a_prediction(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MORE_MODELS, str(small))
     app = run("encoder", model="tiny", text="a glass box", encoder_probes_open="true")
-    app.radio[0].set_value("coin").run()
+    asks(app)[0].set_value("coin").run()
     assert not app.exception
     assert words("en")["encoder.probes_measured"].split("{")[0] in told(app)
 

@@ -5,7 +5,7 @@ Read next: test_glass.py.
 
 import pytest
 
-from tests.pages.running import run
+from tests.pages.running import asks, run
 from tests.pages.test_encoder import TEXT, part
 
 
@@ -45,7 +45,7 @@ def test_any_text_is_read(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", ["sum", "agree"])
 def test_another_sentence_asks_for_another_prediction(name: str) -> None:
     app = part(name)
-    app.radio[0].set_value({"sum": "few", "agree": "close"}[name]).run()
-    assert app.radio[0].value is not None
+    asks(app)[0].set_value({"sum": "few", "agree": "close"}[name]).run()
+    assert asks(app)[0].value is not None
     app.text_input(key="text@encoder").set_value("A dull film, but I loved the ending.").run()
-    assert app.radio[0].value is None
+    assert asks(app)[0].value is None

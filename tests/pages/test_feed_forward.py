@@ -7,7 +7,7 @@ from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.numbers import significant
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
@@ -47,7 +47,7 @@ def test_the_curves_say_what_the_model_computes_for_the_chosen_token() -> None:
 
 def test_where_the_two_gelus_part_is_told_after_a_prediction() -> None:
     app = run("feed_forward", text=TEXT, feed_forward_try_open="true")
-    app.radio[0].set_value("near").run()
+    asks(app)[0].set_value("near").run()
     assert not app.exception
     assert words("en")["feed_forward.apart_middle"] in told(app)
 
@@ -59,7 +59,7 @@ def test_the_coin_is_tossed_again_with_the_next_seed() -> None:
     assert metrics(app)[label] == f"{first.mean:+.5f}"
     app.button(key="toss_again").click().run()
     assert metrics(app)[label] == f"{coin_tosses(x=-0.5, draws=1_000, seed=1).mean:+.5f}"
-    app.radio[0].set_value("hundred").run()
+    asks(app)[0].set_value("hundred").run()
     assert not app.exception
     assert words("en")["feed_forward.falls_ten"] in told(app)
     assert f"{coin_tosses(x=-0.5, draws=1_000, seed=1).slope:.3f}" in told(app)
@@ -67,14 +67,14 @@ def test_the_coin_is_tossed_again_with_the_next_seed() -> None:
 
 def test_a_coin_that_cannot_err_says_so() -> None:
     app = run("feed_forward", feed_forward_part="bernoulli", feed_forward_x="0")
-    app.radio[0].set_value("ten").run()
+    asks(app)[0].set_value("ten").run()
     assert not app.exception
     assert any("x = 0" in info.value for info in app.info)
 
 
 def test_a_neuron_is_taken_out_after_a_prediction() -> None:
     app = run("feed_forward", feed_forward_part="neurons", text=TEXT, layer="3", feed_forward_neuron="467")
-    app.radio[0].set_value("flips").run()
+    asks(app)[0].set_value("flips").run()
     assert not app.exception
     bundle = open_bundle("sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXT))
@@ -91,7 +91,7 @@ def test_the_whole_layer_opens() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_dead_units_are_counted_after_a_prediction(language: str) -> None:
     app = run("feed_forward", lang=language, feed_forward_part="dead", text=TEXT)
-    app.radio[0].set_value("many").run()
+    asks(app)[0].set_value("many").run()
     assert not app.exception
     found = ask_once(corpus_neurons, bundle=open_bundle("sentiment"), sentences=300).value
     for count in found.never_above_zero:
@@ -102,7 +102,7 @@ def test_dead_units_are_counted_after_a_prediction(language: str) -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_another_activation_is_measured_after_a_prediction(language: str) -> None:
     app = run("feed_forward", lang=language, feed_forward_part="swap", text=TEXT)
-    app.radio[0].set_value("flips").run()
+    asks(app)[0].set_value("flips").run()
     assert not app.exception
     bundle = open_bundle("sentiment")
     found = swapped_activation(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)))

@@ -8,7 +8,7 @@ from pages.ui.gpt import place_of
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.numbers import significant
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuing import MOST_STEPS, written_on
@@ -62,7 +62,7 @@ def test_the_entropy_at_a_place_is_the_models() -> None:
 def test_a_guess_is_held_against_the_model() -> None:
     app = opened("next", gpt_guess_open="true")
     found = expected(**asked(), place=(asked()["n_tokens"] + 1) // 2, top=10)
-    app.radio[0].set_value(str(found.ids[0])).run()
+    asks(app)[0].set_value(str(found.ids[0])).run()
     assert not app.exception
     assert EN["try.right"] in told(app)
 
@@ -71,7 +71,7 @@ def test_a_guess_is_held_against_the_model() -> None:
 def test_no_rank_is_told_where_the_text_ends(language: str) -> None:
     app = run("gpt", text="T", model=MODEL, gpt_guess_open="true", lang=language)
     likeliest = expected(bundle=open_bundle(MODEL), text="T", n_tokens=1, place=1, top=10).ids[0]
-    app.radio[0].set_value(str(likeliest)).run()
+    asks(app)[0].set_value(str(likeliest)).run()
     assert not app.exception
     assert words(language)["gpt.guess_end"] in told(app)
 
@@ -92,7 +92,7 @@ def test_the_rules_are_those_of_the_controls() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_cooling_does_is_told_after_a_prediction(language: str) -> None:
     app = opened("draw", gpt_cold_open="true", lang=language)
-    app.radio[0].set_value("rises").run()
+    asks(app)[0].set_value("rises").run()
     assert not app.exception
     found = redrawn(**asked(), place=asked()["n_tokens"], temperature=0.3, top_k=None, top_p=None, top=10)
     assert f"{found.entropy_after:.2f}" in told(app)
@@ -123,7 +123,7 @@ def test_another_token_is_put_in_and_gone_on_from() -> None:
 
 def test_circles_are_looked_for_after_a_prediction() -> None:
     app = opened("write", gpt_steps="2", gpt_circle_open="true")
-    app.radio[0].set_value("no").run()
+    asks(app)[0].set_value("no").run()
     assert not app.exception
     found = greedy_circle(**asked(), steps=100)
     assert found.written.written in app.code[1].value
@@ -131,7 +131,7 @@ def test_circles_are_looked_for_after_a_prediction() -> None:
 
 def test_the_cache_is_measured_after_a_prediction() -> None:
     app = opened("write", gpt_steps="2", gpt_cache_open="true")
-    app.radio[0].set_value("far").run()
+    asks(app)[0].set_value("far").run()
     assert not app.exception
     assert "KiB" in told(app) or "MiB" in told(app)
 
@@ -140,7 +140,7 @@ def test_the_lens_says_from_where_on_the_answer_stands() -> None:
     app = opened("lens", gpt_back="-2", gpt_lens_open="true")
     found = logit_lens(**asked(), first=1, count=24)
     assert len(found.places) == asked()["n_tokens"]
-    app.radio[0].set_value("some").run()
+    asks(app)[0].set_value("some").run()
     assert not app.exception
     full, without = f"**{found.mean_bits[-1]:.2f}**", f"**{found.mean_bits[-2]:.2f}**"
     assert full in told(app)
@@ -152,9 +152,9 @@ def test_what_moves_is_told_with_the_mask_and_without_it() -> None:
     place = asked()["n_tokens"] - 3
     found = changed_word(**asked(), place=place, words="to")
     assert metrics(app)[EN["gpt.earlier_masked"]] == EN["gpt.exactly_zero"]
-    app.radio[0].set_value("all").run()
+    asks(app)[0].set_value("all").run()
     assert significant(found.earlier_unmasked) in told(app)
-    app.radio[1].set_value("worse").run()
+    asks(app)[1].set_value("worse").run()
     off = without_mask(**asked())
     assert f"**{off.mean_unmasked:.2f}**" in told(app)
     assert not app.exception

@@ -7,7 +7,7 @@ import torch
 
 from pages.ui.language import prose
 from pages.ui.models import MORE_MODELS
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from transformer_core.checkpoints import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
@@ -35,8 +35,8 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("part", ["curves", "neurons", "dead", "swap"])
 def test_the_feed_forward_page_reads_them(model: str, part: str) -> None:
     app = run("feed_forward", model=model, text=TEXT, feed_forward_part=part)
-    if app.radio:
-        app.radio[0].set_value("none" if part == "dead" else "little").run()
+    if asks(app):
+        asks(app)[0].set_value("none" if part == "dead" else "little").run()
     assert not app.exception
     assert not app.error
 

@@ -11,7 +11,7 @@ from pages.ui.language import words
 from pages.ui.models import MORE_MODELS
 from tests.e2e.paths import ROOT
 from tests.pages.made_runs import SPECS, made_run
-from tests.pages.running import ENTRY, told
+from tests.pages.running import ENTRY, show_all, told
 from transformer_core.checkpoints import MODELS, Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
@@ -70,11 +70,7 @@ def opened(page: str, **query: str) -> AppTest:
 def played(page: str, part: str, *, text: str = TEXT, **query: str) -> AppTest:
     """Open a part of a page with its boxes open, and answer whatever it asks."""
     app = opened(page, **({f"{page}_part": part, "text": text} | BOXES | query))
-    asked = [radio for radio in app.radio if radio.value is None]
-    for radio in asked:
-        radio.set_value(radio.options[0])
-    if asked:
-        app.run()
+    show_all(app)
     assert not app.exception
     assert not app.error
     return app

@@ -10,7 +10,7 @@ import torch
 from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from tests.e2e.acting import BUNDLE
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.masks.batches import batch_masks
 from transformer_core.analysis.masks.cheating import Cheating, mask_cheating
@@ -128,7 +128,7 @@ def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_experiment_on_layers_measures_both(language: str) -> None:
     app = run("masks", lang=language, text=TEXT, masks_try="true", layer="1")
-    app.radio[0].set_value("all").run()
+    asks(app)[0].set_value("all").run()
     assert not app.exception
     for everywhere in (True, False):
         found = asked("causal", everywhere=everywhere, layer=1)
@@ -141,7 +141,7 @@ def test_a_batch_is_shown_with_its_padding_and_polarity_is_measured(language: st
     app = run("masks", lang=language, masks_part="batch", masks_try_polarity="true")
     assert not app.exception
     assert any('class="pad"' in element.proto.body for element in app.get("html"))
-    app.radio[0].set_value("error").run()
+    asks(app)[0].set_value("error").run()
     assert not app.exception
     assert "×10⁻" in told(app)
     app.text_area(key="masks_lines@masks").set_value("one line").run()
@@ -165,22 +165,24 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cheating]:
     forget_answers()
 
 
-def test_training_waits_for_a_prediction_and_a_click(short: Cheating) -> None:
+def test_training_waits_for_an_answer_and_for_a_click_where_something_changes(short: Cheating) -> None:
     app = run("masks", masks_part="cheat", lang="en")
-    assert not [button for button in app.button if button.key == "masks_train"]
-    app.radio[0].set_value("lower").run()
     assert not app.metric
-    app.button(key="masks_train").click().run()
+    asks(app)[0].set_value("lower").run()
     assert not app.exception
     assert app.query_params["masks_trained"] == "en.240.0"
     assert metrics(app)[1].startswith(f"{short.cheater.held_out[-1]:.2f}")
     app.slider(key="masks_seed@masks").set_value(1).run()
     assert not app.metric
+    app.button(key="masks_train").click().run()
+    assert app.metric
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_link_to_a_finished_training_shows_it(language: str, short: Cheating) -> None:
-    app = run("masks", masks_part="cheat", lang=language, masks_corpus="en", masks_trained="en.240.0")
+    app = run(
+        "masks", masks_part="cheat", lang=language, masks_corpus="en", masks_trained="en.240.0", shown="masks_cheat"
+    )
     assert not app.exception
     assert metrics(app)[2].startswith(f"{short.cheater.held_out_masked[-1]:.2f}")
 

@@ -17,7 +17,7 @@ from pages.ui.my_model_trust import _checks, forget_checks
 from pages.ui.navigation import ICONS
 from tests.core.open_tools import packed, written
 from tests.e2e.paths import ROOT
-from tests.pages.running import told
+from tests.pages.running import asks, told
 from tests.pages.scripts import repeats
 from tests.pages.test_kinds import opened
 from transformer_core.analysis.inventory import count_parts
@@ -190,8 +190,7 @@ def test_odd_links_are_told(query) -> None:
 def test_the_parts_come_after_a_prediction_and_its_script_repeats_them() -> None:
     app = opened("my_model", model="sentiment")
     assert not app.exception
-    radio = app.radio[0]
-    radio.set_value(radio.options[0]).run() if radio.value is None else None
+    asks(app)[0].set_value("embedding").run()
     assert not app.exception
     assert EN["try.right"] in told(app) or EN["try.wrong"].partition("{")[0] in told(app)
     from pages.ui.asking import ask

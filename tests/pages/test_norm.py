@@ -6,7 +6,7 @@ from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.numbers import significant
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.stream.deep_training import deep_training
 from transformer_core.analysis.stream.depth import gradients_by_depth
@@ -46,7 +46,7 @@ def test_the_formula_has_the_vectors_numbers(sublayer: str) -> None:
 @pytest.mark.parametrize("power", [-6, 0, 6])
 def test_the_scaled_vector_is_told_after_a_prediction(power: int) -> None:
     app = run("norm", text=TEXT, norm_token="2", norm_power=str(power))
-    app.radio[0].set_value("grows").run()
+    asks(app)[0].set_value("grows").run()
     assert not app.exception
     found = normed_vector(
         bundle=open_bundle("sentiment"),
@@ -63,7 +63,7 @@ def test_the_scaled_vector_is_told_after_a_prediction(power: int) -> None:
 
 def test_the_stream_is_the_sum_that_is_shown() -> None:
     app = run("norm", text=TEXT, norm_part="residual", norm_token="3")
-    app.radio[0].set_value("embedding").run()
+    asks(app)[0].set_value("embedding").run()
     assert not app.exception
     found = stream_sum(bundle=open_bundle("sentiment"), text=TEXT, n_tokens=n_tokens(), token=3)
     assert f"**{significant(found.difference)}**" in told(app)
@@ -74,7 +74,7 @@ def test_the_stream_is_the_sum_that_is_shown() -> None:
 @pytest.mark.parametrize("measure", ["input_gradients", "parameter_gradients", "activations", "apart"])
 def test_gradients_are_measured_after_a_prediction(language: str, measure: str) -> None:
     app = run("norm", lang=language, norm_part="depth", norm_depth="6", norm_measure=measure, norm_seed="2")
-    app.radio[0].set_value("vanishes").run()
+    asks(app)[0].set_value("vanishes").run()
     assert not app.exception
     found = ask_once(gradients_by_depth, n_layers=6, d_model=32, seed=2).value
     for profile in found.profiles:
@@ -83,7 +83,7 @@ def test_gradients_are_measured_after_a_prediction(language: str, measure: str) 
 
 def test_both_stacks_are_trained_on_request_and_a_link_trains_them_again() -> None:
     app = run("norm", norm_part="depth", norm_depth="2", norm_width="48")
-    app.radio[0].set_value("stays").run()
+    asks(app)[0].set_value("stays").run()
     app.button(key="norm_train").click().run()
     assert not app.exception
     found = ask_once(deep_training, n_layers=2, norm_order="pre", seed=0).value

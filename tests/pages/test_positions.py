@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.models import open_bundle
 from pages.ui.numbers import significant
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from transformer_core.analysis.positions.exponents import compare_exponents
 from transformer_core.analysis.positions.schemes import score_schemes
 from transformer_core.analysis.positions.sinusoids import position_matrix, step_as_rotation
@@ -74,7 +74,7 @@ def test_odd_links_are_answered_in_words(query: dict[str, str]) -> None:
 def test_any_text_is_read(part: str, text: str) -> None:
     app = page(part, text=text)
     if part == "order":
-        app.radio[0].set_value("some").run()
+        asks(app)[0].set_value("some").run()
         assert not app.exception
 
 
@@ -104,7 +104,7 @@ def test_half_the_width_is_computed_after_the_prediction() -> None:
     app = page(positions_try="true")
     narrow = f"{position_matrix(length=64, d_model=64).cosines[-1]:.4f}"
     assert narrow not in told(app)
-    app.radio[0].set_value("more").run()
+    asks(app)[0].set_value("more").run()
     assert narrow in told(app)
 
 
@@ -113,7 +113,7 @@ def test_what_the_slip_changes_follows_the_prediction() -> None:
     found = compare_exponents(length=40, d_model=64)
     row = f"| {found.still[0]} / 64 | {found.still[1]} / 64 |"
     assert row not in told(app)
-    app.radio[0].set_value("double").run()
+    asks(app)[0].set_value("double").run()
     assert row in told(app)
     assert f"{found.longest[1]:,.0f}" in told(app)
 
@@ -128,7 +128,7 @@ def test_schemes_are_shown_three_ways(shown: str) -> None:
 
 def test_the_rotary_peak_is_where_the_row_is_greatest() -> None:
     app = page("schemes", positions_try_schemes="true", head="1", positions_word="2")
-    app.radio[0].set_value("here").run()
+    asks(app)[0].set_value("here").run()
     bundle = open_bundle("sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXT))
     found = score_schemes(bundle=bundle, text=TEXT, n_tokens=n_tokens, place=2, head=1, length=32)
@@ -145,7 +145,7 @@ def test_the_sum_is_measured_on_the_models_vectors() -> None:
     both = adding_is_concatenating(bundle=bundle, text=TEXT, n_tokens=n_tokens, place=3)
     assert f"{both.free_share:.1%}" in told(app)
     assert f"{both.parameters[1]:,}" in told(app)
-    app.radio[0].set_value("little").run()
+    asks(app)[0].set_value("little").run()
     assert sums.probabilities is not None
     winner = int(sums.probabilities[1].argmax())
     moved = 100 * (sums.probabilities[0, winner] - sums.probabilities[1, winner])

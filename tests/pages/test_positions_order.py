@@ -14,7 +14,7 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.positions_order import FEWEST_TEXTS, texts_for
 from tests.core.helpers import made
-from tests.pages.running import told
+from tests.pages.running import asks, told
 from tests.pages.scripts import repeats
 from tests.pages.test_positions import TEXT, page
 from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
@@ -50,7 +50,7 @@ def test_order_is_measured_only_after_the_prediction() -> None:
     found = what_order_is_worth(bundle=bundle, texts=texts_for(bundle))
     removed = f"{100 * found.accuracy[2].mean():.1f} |"
     assert removed not in told(app)
-    app.radio[0].set_value("much").run()
+    asks(app)[0].set_value("much").run()
     assert not app.exception
     assert removed in told(app)
     here = what_order_is_worth_here(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)), seeds=20)
@@ -66,7 +66,7 @@ def test_models_of_other_kinds_are_measured_and_lend_their_tables() -> None:
     assert "UNTRAINED" not in told(app)
     assert page("sum", model="classifier").info  # it is rotary, and adds no vectors
     app = page("order", model="classifier")
-    app.radio[0].set_value("nothing").run()
+    asks(app)[0].set_value("nothing").run()
     assert not app.exception
     assert not app.error
     for name in ("gpt", "bert"):

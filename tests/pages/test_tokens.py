@@ -8,7 +8,7 @@ from pages.ui.asking import ask
 from pages.ui.models import open_bundle
 from pages.ui.tokens_one_hot import TRIPLES
 from pages.ui.tokens_split import SAMPLES, SIZES
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.words.merging import merge_step
 from transformer_core.analysis.words.tokenizing import cut_sentence
@@ -65,7 +65,7 @@ def test_the_cost_is_what_the_library_counts(corpus: str) -> None:
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_prediction_is_held_against_the_count(sample: str) -> None:
     app = run("tokens", text=TEXT, tokens_try_split="true", tokens_sample=sample)
-    app.radio[0].set_value("character").run()
+    asks(app)[0].set_value("character").run()
     assert not app.exception
     cuts = cut_sentence(bundle=open_bundle("sentiment"), text=SAMPLES[sample], corpus="both", vocab_size=2500).cuts
     counts = {one.name: one.n_tokens for one in cuts}
@@ -119,7 +119,7 @@ def test_any_pasted_text_that_repeats_itself_can_be_learned_from(pasted: str) ->
 
 def test_merges_of_the_other_language_are_counted() -> None:
     app = run("tokens", tokens_part="merges", text=TEXT, tokens_try_merges="true")
-    app.radio[0].set_value("fewer").run()
+    asks(app)[0].set_value("fewer").run()
     assert not app.exception
     here, there = (
         merge_step(corpus=corpus, pasted="", alphabet="characters", merges=400, step=0, text=TEXT).sentence_tokens[-1]
@@ -147,7 +147,7 @@ def test_one_hot_says_the_same_of_every_pair(language: str, measure: str) -> Non
 @pytest.mark.parametrize("triple", TRIPLES)
 def test_likeness_is_measured_after_the_prediction(triple: str) -> None:
     app = run("tokens", tokens_part="one_hot", tokens_try_one_hot="true", tokens_triple=triple)
-    app.radio[0].set_value("near").run()
+    asks(app)[0].set_value("near").run()
     assert not app.exception
     word, near, far = TRIPLES[triple]
     found = likeness(bundle=open_bundle("sentiment"), word=word, near=near, far=far)

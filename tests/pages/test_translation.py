@@ -11,7 +11,7 @@ from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.numbers import significant
 from tests.core.translation_tools import SOURCE, letters_bundle
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.translation.beams import beam_tree
 from transformer_core.analysis.translation.forcing import forced_target
@@ -48,7 +48,7 @@ def asked(bundle: Bundle) -> dict:
 
 def answered(app: AppTest, choice: str) -> AppTest:
     """Answer the page's question."""
-    return app.radio[0].set_value(choice).run()
+    return asks(app)[0].set_value(choice).run()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -117,8 +117,8 @@ def test_where_a_word_looks_is_told_after_a_prediction(bundle: Bundle) -> None:
 def _first(app: AppTest) -> str:
     """Return the first choice's value: the place of a source word."""
     source = letters_bundle().tokenizer.encode(SOURCE)
-    place = int(app.radio[0].options[0].partition(" · ")[0]) - 1
-    assert source.labels[place] in app.radio[0].options[0]
+    place = int(asks(app)[0].options[0].partition(" · ")[0]) - 1
+    assert source.labels[place] in asks(app)[0].options[0]
     return str(place)
 
 

@@ -5,7 +5,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import words
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from transformer_core.analysis.translation.toy import toy_batch
 
 
@@ -16,7 +16,7 @@ def toy(**query: str) -> AppTest:
 
 def answered(app: AppTest, choice: str) -> AppTest:
     """Answer the page's question."""
-    return app.radio[0].set_value(choice).run()
+    return asks(app)[0].set_value(choice).run()
 
 
 @pytest.mark.parametrize(("source", "seed"), [("padded", 0), ("ones", 3)])

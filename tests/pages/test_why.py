@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import transformer_core.analysis.why.joined_positions as joined
 import transformer_core.analysis.why.short_training as short
 from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.pages.running import run
+from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.why.gates import gates
 from transformer_core.analysis.why.projections import without_projections
@@ -44,37 +43,30 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joined, "STEPS", 16)
 
 
-def success(app: AppTest) -> str:
-    """Return what the page says was measured."""
-    return "\n".join(str(box.value) for box in app.success)
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
     "query", [*({"why": name} for name in NAMES), *PARTS], ids=lambda query: "-".join(query.values())
 )
 def test_every_question_shows_its_picture_at_once(language: str, query: dict[str, str]) -> None:
-    app = run("why", lang=language, text=TEXT, why_shown="on", **query)
+    app = run("why", lang=language, text=TEXT, shown=f"why_{query['why']}", **query)
     assert not app.exception
     assert not app.error
     assert not app.toast
-    waiting = query["why"] in ("values", "positions")
-    assert bool(app.success) != waiting
-    assert "{" not in success(app)
+    assert "{" not in told(app)
     assert app.get("vega_lite_chart") or app.get("bidi_component")
 
 
 def test_what_was_measured_waits_for_a_guess() -> None:
     app = run("why")
-    assert not app.success
-    app.radio[0].set_value("mixed").run()
+    assert f"{spread_by_width(seed=0).greatest[-1]:.0%}" not in told(app)
+    asks(app)[0].set_value("mixed").run()
     found = spread_by_width(seed=0)
-    assert f"{found.slope:.2f}" in success(app)
-    assert f"{found.greatest[-1]:.0%}" in success(app)
-    assert words("en")["try.right"] not in success(app)
+    assert f"{found.slope:.2f}" in told(app)
+    assert f"{found.greatest[-1]:.0%}" in told(app)
+    assert words("en")["try.right"] not in told(app)
     right = run("why")
-    right.radio[0].set_value("winner").run()
-    assert words("en")["try.right"] in success(right)
+    asks(right)[0].set_value("winner").run()
+    assert words("en")["try.right"] in told(right)
 
 
 def test_only_the_chosen_question_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +78,7 @@ def test_only_the_chosen_question_is_computed(monkeypatch: pytest.MonkeyPatch) -
     app = run("why", why="symmetry", text=TEXT)
     assert not app.exception
     assert not app.error
-    assert len(app.radio) == 1
+    assert len(asks(app)) == 1
 
 
 @pytest.mark.parametrize(
@@ -100,7 +92,7 @@ def test_only_the_chosen_question_is_computed(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_steps_of_a_slider_change_what_is_measured(query: dict[str, str], key: str, value: str) -> None:
-    app = run("why", text=TEXT, why_shown="on", **query)
+    app = run("why", text=TEXT, shown=f"why_{query['why']}", **query)
     app.select_slider(key=key).set_value(value).run()
     assert not app.exception
     assert app.query_params[key.removesuffix("@why")] == value
@@ -110,33 +102,32 @@ def test_steps_of_a_slider_change_what_is_measured(query: dict[str, str], key: s
     ("name", "key", "value"), [("projections", "reach", 1.0), ("symmetry", "share", 1.0), ("symmetry", "share", 0.5)]
 )
 def test_sliders_of_the_sentence_show_its_numbers(name: str, key: str, value: float) -> None:
-    app = run("why", why=name, text=TEXT, why_shown="on", layer="2")
+    app = run("why", why=name, text=TEXT, shown=f"why_{name}", layer="2")
     app.slider(key=f"why_{name}_{key}@why").set_value(value).run()
     assert not app.exception
     bundle = open_bundle("sentiment")
     asked = {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT)), "layer": 2}
     if name == "projections":
         share = without_projections(**asked, vectors="tokens", reach=value).share
-        assert f"{share:.0%}" in success(app)
+        assert f"{share:.0%}" in told(app)
     else:
         found = tied_query_key(**asked, head=0, share=value, seed=0)
-        assert f"{found.own[2, 0]:.2f}" in success(app)
+        assert f"{found.own[2, 0]:.2f}" in told(app)
 
 
 @pytest.mark.parametrize(
     ("name", "part"), [("values", {}), ("positions", {}), ("gates", {"why_gates_part": "training"})]
 )
-def test_a_training_is_begun_by_a_person(name: str, part: dict[str, str]) -> None:
-    app = run("why", why=name, text=TEXT, why_shown="on", **part)
-    assert not app.success
-    app.toggle(key=f"why_{name}_trained@why").set_value(True).run()
+def test_a_training_is_begun_by_whoever_wants_to_see_it(name: str, part: dict[str, str]) -> None:
+    app = run("why", why=name, text=TEXT, shown=f"why_{name}", **part)
     assert not app.exception
-    assert app.success
-    assert app.query_params[f"why_{name}_trained"] == "on"
+    assert words("en")["try.shown"].split(":")[0] in told(app)
+    app.button(key=f"hide_why_{name}").click().run()
+    assert words("en")["try.shown"].split(":")[0] not in told(app)
 
 
 def test_times_are_measured_again_when_asked() -> None:
-    app = run("why", why="scorings", why_shown="on", why_scorings_tokens="16")
+    app = run("why", why="scorings", shown="why_scorings", why_scorings_tokens="16")
     app.button(key="why_scorings_measurement_again").click().run()
     assert not app.exception
     assert app.session_state["why_scorings_measurement"] == 1
@@ -165,11 +156,11 @@ def test_any_value_in_the_link_is_survived(query: dict[str, str], value: str) ->
 @pytest.mark.parametrize("text", ["a", "😀😀", "مرحبا", "无聊的电影", "[PAD] [PAD]", "bore " * 200])
 @pytest.mark.parametrize("name", ["heads", "projections", "symmetry", "gates"])
 def test_any_text_gets_an_answer(name: str, text: str) -> None:
-    app = run("why", why=name, text=text, why_shown="on")
+    app = run("why", why=name, text=text, shown=f"why_{name}")
     assert not app.exception
     assert not app.error
-    assert app.success
-    assert "nan" not in success(app)
+    assert words("en")["try.shown"].split(":")[0] in told(app)
+    assert "nan" not in told(app)
 
 
 @pytest.mark.parametrize(
