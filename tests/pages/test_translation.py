@@ -11,7 +11,7 @@ from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.numbers import significant
 from tests.core.translation_tools import SOURCE, letters_bundle
-from tests.pages.running import asks, run, told
+from tests.pages.running import asks, run, show_all, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.translation.beams import beam_tree
 from transformer_core.analysis.translation.forcing import forced_target
@@ -117,7 +117,7 @@ def test_where_a_word_looks_is_told_after_a_prediction(bundle: Bundle) -> None:
 def _first(app: AppTest) -> str:
     """Return the first choice's value: the place of a source word."""
     source = letters_bundle().tokenizer.encode(SOURCE)
-    place = int(asks(app)[0].options[0].partition(" · ")[0]) - 1
+    place = int(asks(app)[0].options[0].partition(" · ")[0])
     assert source.labels[place] in asks(app)[0].options[0]
     return str(place)
 
@@ -158,7 +158,7 @@ def test_other_letters_get_words(letters: str) -> None:
 
 
 def test_a_target_of_ones_own_is_scored_after_a_prediction(bundle: Bundle) -> None:
-    app = answered(translation(translation_part="forced", translation_target="a a b"), "show")
+    app = show_all(translation(translation_part="forced", translation_target="a a b"))
     found = forced_target(bundle=bundle, text=SOURCE, n_tokens=16, target="a a b")
     assert not app.exception
     assert [metric.value for metric in app.metric][:2] == [f"{found.log_prob:.3f}", f"{found.per_word:.3f}"]
