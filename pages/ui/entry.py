@@ -32,6 +32,7 @@ style = f"""
 .st-key-text_line button {{ min-height: 0; height: 1.25rem; padding-block: 0; font-size: 0.875rem; }}
 .st-key-title {{ row-gap: 0.25rem; }}
 .st-key-title h2 {{ font-size: 1.75rem; padding: 0.25rem 0.75rem 0.25rem 0; }}
+.stExpander :is(h1, h2, h3) {{ font-size: 1.15rem; padding: 0.75rem 0 0.25rem; }}  /* of a card */
 .text-line {{ position: relative; height: 1.25rem; font-size: 0.875rem; line-height: 1.25rem; outline: none; }}
 .text-line span {{ display: block; opacity: 0.75; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
 .text-line:is(:hover, :focus) span {{ position: absolute; inset: 0 0 auto; z-index: 9; padding-bottom: 4px; }}

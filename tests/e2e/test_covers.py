@@ -53,3 +53,13 @@ def test_a_tap_on_an_option_answers(page: Page, address: str) -> None:
     page.get_by_role("button", name="Cover again").click()
     expect(page.get_by_role("button", name="Show me")).to_be_visible()
     expect(judged).not_to_contain_text(re.compile("As you predicted|Not so"))
+
+
+def test_headings_of_a_card_are_smaller_than_the_pages_title(page: Page, address: str) -> None:
+    visit(page, address)
+    size = "it => parseFloat(getComputedStyle(it).fontSize)"
+    title = page.locator(".st-key-title h2").evaluate(size)
+    page.get_by_text("The model's card").click()
+    heading = page.locator(".stExpander h1").first
+    heading.wait_for(state="visible")
+    assert heading.evaluate(size) < title
