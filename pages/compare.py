@@ -6,6 +6,7 @@ Read next: ui/compare.py.
 import streamlit as st
 
 from pages.ui.compare import choose_two, show_differences, show_gap, show_measures
+from pages.ui.glossary import tell
 from pages.ui.language import section, t
 from pages.ui.navigation import open_page
 from pages.ui.same_but import offer_same_but, show_answer
@@ -35,7 +36,7 @@ def show_two(first: RunStore, second: RunStore, text: str) -> None:
 
 
 heading(t("compare.heading"))
-st.markdown(section("compare", "look"))
+tell(section("compare", "look"))
 first_place, second_place, text_place = st.columns(3)
 chosen = choose_two(first_place, second_place)
 if chosen is None:
@@ -53,4 +54,4 @@ if second is None:
 else:
     show_two(first, second, text)
 with st.expander(t("train.why"), icon=":material/school:"):
-    st.markdown(section("compare", "why"))
+    tell(section("compare", "why"))

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.ui.because import show_counter_examples
 from pages.ui.glass import under_the_glass
+from pages.ui.glossary import offer_glossary, tell
 from pages.ui.header import View, header
 from pages.ui.home import show_diagram, show_verdict_of
 from pages.ui.language import section, t
@@ -17,10 +18,11 @@ from pages.ui.navigation import open_page
 
 def explore(view: View) -> None:
     """Show the verdict with its words, the diagram, and the ways on."""
-    title("home")
+    with title("home"):
+        offer_glossary("home")
     with st.container(key="picture"):
         turning_place = show_verdict_of(view)
-        st.markdown(section("home", "look"))
+        tell(section("home", "look"))
         show_diagram(view)
         st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
         if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):

@@ -5,6 +5,7 @@ Read next: ui/my_model_open.py.
 
 import streamlit as st
 
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.model_choice import choose_model
 from pages.ui.models import open_bundle
@@ -30,7 +31,7 @@ def show_model(bundle: Bundle) -> None:
 
 
 heading(t("my_model.heading"))
-st.markdown(section("my_model", "look"))
+tell(section("my_model", "look"))
 opening, shown = st.columns([1, 1.9], gap="large")
 with opening:
     show_opening()
@@ -49,4 +50,4 @@ with shown:
 if bundle is not None:
     show_parts(bundle)
 with st.expander(t("story.why"), icon=":material/school:"):
-    st.markdown(section("my_model", "why"))
+    tell(section("my_model", "why"))

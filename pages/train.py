@@ -6,6 +6,7 @@ Read next: compare.py.
 import streamlit as st
 
 from pages.ui.boxes import lazy_box
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import find_run, follow, followed, is_live
@@ -43,7 +44,7 @@ def show_beginning(gone: str | None) -> None:
     heading(t("train.heading"))
     if gone:
         st.warning(t("run.gone", run=plain(gone[:80])), icon=":material/link_off:")
-    st.markdown(section("train", "look"))
+    tell(section("train", "look"))
     show_form()
 
 
@@ -59,4 +60,4 @@ if runs is not None:
     with runs:
         show_runs(store.id if store else None)
 with st.expander(t("train.why"), icon=":material/school:"):
-    st.markdown(section("train", "why"))
+    tell(section("train", "why"))

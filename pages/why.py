@@ -6,6 +6,7 @@ Read next: ui/why.py.
 import streamlit as st
 
 from pages.ui.glass import under_the_glass
+from pages.ui.glossary import begin_page, offer_glossary
 from pages.ui.header import View, header
 from pages.ui.language import t
 from pages.ui.model_page import model_page, title
@@ -28,9 +29,11 @@ QUESTIONS = (SCALING, HEADS, PROJECTIONS, SYMMETRY, VALUES, SCORINGS, COST, POSI
 @st.fragment
 def explore(view: View) -> None:
     """Let a person pick a question, and show it; only that one is computed."""
+    begin_page()
     names = {question.name: t(f"why.{question.name}.short") for question in QUESTIONS}
     with title("why"):
         chosen = choose(t("why.pick"), names, name="why", default=QUESTIONS[0].name, collapsed=True)
+        offer_glossary("why")
     with st.container(key="picture"):
         show_question(next(question for question in QUESTIONS if question.name == chosen), view)
         under_the_glass(view, sites=("*self_attention*",))

@@ -14,6 +14,7 @@ from pages.ui.attention import board_words, choose_head, on_board
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -73,7 +74,7 @@ def show_entropy(view: View) -> None:
 def show_rollout(view: View) -> None:
     """Show rollout beside the last layer's weights: as matrices, and as what the verdict rests on."""
     st.subheader(t("attention.rollout"), anchor=False)
-    st.markdown(section("attention", "rollout"))
+    tell(section("attention", "rollout"))
     st.latex(ROLLOUT)
     answer = ask(attention_flow, **view.asked)
     found, words = answer.value, strings("attention_flow") | {"query": t("axis.query"), "key": t("axis.key")}
@@ -102,7 +103,7 @@ def rests_on(view: View) -> str:
 def show_evidence(view: View) -> None:
     """Ask whether the weights agree with the effect of hiding each word, then measure it."""
     st.subheader(t("attention.evidence"), anchor=False)
-    st.markdown(section("attention", "evidence"))
+    tell(section("attention", "evidence"))
     if not concludes(view):
         return
     ways = substitutes(view.bundle)

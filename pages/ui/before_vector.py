@@ -9,6 +9,7 @@ from pages.ui.asking import ask_once
 from pages.ui.before import has_attention, has_gates, recurrent_config
 from pages.ui.before_gates import show_survivors
 from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from transformer_core.analysis.before.one_vector import one_vector
@@ -28,7 +29,7 @@ def vector_part(view: View) -> None:
     if has_gates(view):
         st.markdown(f"**{t('before.share_title')}**")
         show_survivors(view, key="before_share")
-        st.caption(section("before", "share_note"))
+        tell(section("before", "share_note"), small=True)
     _blind_experiment(view)
 
 

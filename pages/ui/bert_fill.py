@@ -13,6 +13,7 @@ from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.bert import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
 from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.numbers import percent
@@ -47,7 +48,7 @@ def fill_part(view: View) -> View:
                 _one(view, read, answer, row, first)
         if len(read.places) > MOST_SHOWN:
             st.caption(t("bert.more_masks", shown=MOST_SHOWN, count=len(read.places)))
-    st.caption(section("bert", "fill_try"))
+    tell(section("bert", "fill_try"), small=True)
     _hardest(view, read)
     return masked_view(view, read)
 

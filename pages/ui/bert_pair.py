@@ -13,6 +13,7 @@ from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.bert import asked_of_pair, choose_second
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose_from_list, set_choice
@@ -66,7 +67,7 @@ def _offer_swap(view: View, pair: Encoding) -> None:
 def _verdict(follows: float) -> None:
     st.subheader(t("bert.yes" if follows > 0.5 else "bert.no"), anchor=False)
     show_verdict((t("bert.goes"), t("bert.goes_not")), (follows, 1 - follows))
-    st.markdown(section("bert", "pair_note"))
+    tell(section("bert", "pair_note"))
 
 
 def verdict_outcome(before: float, after: float) -> str:

@@ -12,6 +12,7 @@ from pages.ui.asking import ask_once
 from pages.ui.bert import asked_of
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import current, keep, slide
@@ -69,7 +70,7 @@ def recipe_part(view: View) -> View:
         )
     counted = {"copies": f"{found.copies:,}", "share": f"{chosen:.2%}", "asked": f"{percent}%"}
     st.caption(t("bert.shares_note", **counted))
-    st.markdown(section("bert", "recipe_why"))
+    tell(section("bert", "recipe_why"))
     _ways(view)
     return view
 

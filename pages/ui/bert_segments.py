@@ -13,6 +13,7 @@ from pages.ui.bert_pair import verdict_outcome
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -31,7 +32,7 @@ def segments_part(view: View) -> View:
     answer = ask(segment_rows, **asked_of_pair(view, pair))
     _rows(view, answer)
     _numbers(answer.value)
-    st.markdown(section("bert", "segments_sum"))
+    tell(section("bert", "segments_sum"))
     found = answer.value
     show_chart(
         lengths_chart(

@@ -11,6 +11,7 @@ from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.embeddings_words import ask_for_word
+from pages.ui.glossary import tell
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
 from pages.ui.url import choose, slide
 from transformer_core.analysis.words.one_corpus import KINDS, Corpus, one_corpus
@@ -70,7 +71,7 @@ def show_counts() -> None:
     with right:
         st.subheader(words["trained"], anchor=False)
         if trained is None or together is None:
-            st.markdown(section("embeddings", "train"))
+            tell(section("embeddings", "train"))
             return
         _trained_facts(trained.value, dimension)
         _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()))

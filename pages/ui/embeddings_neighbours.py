@@ -10,6 +10,7 @@ from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.embeddings_words import ask_for_word
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose, choose_from_list, switch
@@ -63,7 +64,7 @@ def show_neighbours(view: View) -> None:
         high=1.15 * max(float(near.values.max()), near.average) if lengths else 1.05,
     )
     show_chart(chart, answer, key="embeddings_near", stem="nearest_words", label=words["label_near"])
-    st.markdown(section("embeddings", measure))
+    tell(section("embeddings", measure))
     facts = {"word": plain(found.labels[0]), "norm": f"{near.norm:.3f}", "count": f"{near.candidates:,}"}
     st.caption(t("embeddings.near_facts", **facts, average=f"{near.average:.3f}"))
 

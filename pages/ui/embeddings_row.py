@@ -9,6 +9,7 @@ from pages.figures.embeddings import one_hot_matrix, product_matrix
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -51,7 +52,7 @@ def show_row(view: View) -> None:
         show_matrix(figure, answer, key="embeddings_one_hot")
         export_matrix(figure, answer, key="embeddings_one_hot_files")
     with right:
-        st.markdown(section("embeddings", "product"))
+        tell(section("embeddings", "product"))
         figure = product_matrix(found.product, found.row, words, ui, version=version)
         show_matrix(figure, answer, key="embeddings_product")
         export_matrix(figure, answer, key="embeddings_product_files")

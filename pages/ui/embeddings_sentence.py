@@ -11,6 +11,7 @@ from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -43,9 +44,9 @@ def show_sentence(view: View) -> None:
             first, second = found.closest
             names = {"first": plain(found.labels[first]), "second": plain(found.labels[second])}
             st.markdown(t("embeddings.closest", **names, cosine=f"{found.cosine[first, second]:.3f}"))
-    st.caption(section("embeddings", stage))
+    tell(section("embeddings", stage), small=True)
     chart = norm_bars(found.norms, found.labels, words)
-    st.markdown(section("embeddings", "norms"))
+    tell(section("embeddings", "norms"))
     show_chart(chart, answer, key="embeddings_norms", stem="embedding_norms", label=words["label_norms"])
 
 

@@ -9,6 +9,7 @@ from pages.figures.encoder import stage_lines
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
 from pages.ui.encoder import class_name, measure_names
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, t
 from transformer_core.analysis.encoder.deletion import (
@@ -29,7 +30,7 @@ def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
     answer = ask_once(deletion, **view.asked, steps=steps, baseline=baseline)
     label = class_name(view, answer.value.winner)
     st.subheader(t("encoder.believe_heading"), anchor=False)
-    st.markdown(section("encoder", "believe"))
+    tell(section("encoder", "believe"))
     _show_falls(answer, t("encoder.axis_left", label=label), key="encoder_believe")
     found = answer.value
     key = "encoder.believe_here" if found.area[found.best] < found.area[-1] else "encoder.believe_none"

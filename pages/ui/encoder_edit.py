@@ -12,6 +12,7 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.encoder import board_words, class_name, depth_names, has_words
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -81,7 +82,7 @@ def _write_other(view: View) -> str:
 
 def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
     found = answer.value
-    st.markdown(section("encoder", "spread"))
+    tell(section("encoder", "spread"))
     figure = spread_figure(
         found.spread,
         depth_names(view, short=True),

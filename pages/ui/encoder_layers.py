@@ -13,6 +13,7 @@ from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.encoder import board_words, class_name, depth_names, knows_reviews, token_name
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
@@ -75,7 +76,7 @@ def _show_moves(view: View, answer: Answer[LayerVerdicts]) -> None:
     found = answer.value
     layer, token = found.farthest
     st.subheader(t("encoder.moves_heading"), anchor=False)
-    st.markdown(section("encoder", "moves"))
+    tell(section("encoder", "moves"))
     figure = moves_figure(
         found.moves,
         found.angles,

@@ -5,6 +5,7 @@ Read next: header.py.
 
 import streamlit as st
 
+from pages.ui.glossary import STYLE, begin_page
 from pages.ui.language import ASSETS, language
 from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.underway import show_underway
@@ -38,6 +39,7 @@ style = f"""
 .text-line:is(:hover, :focus) span {{ position: absolute; inset: 0 0 auto; z-index: 9; padding-bottom: 4px; }}
 .text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: {surface}; }}
 .text-line[data-pale] span {{ opacity: 1; font-weight: 600; }}
+{STYLE.replace("SURFACE", surface)}
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
 """
 start_in(language())
@@ -49,6 +51,7 @@ st.html(
     unsafe_allow_javascript=True,
 )
 st.session_state.page = page.url_path
+begin_page()
 show_underway(page.url_path)
 page.run()
 show_next(page.url_path or next(iter(ICONS)))

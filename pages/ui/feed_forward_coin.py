@@ -11,6 +11,7 @@ from pages.figures.feed_forward_coin import error_chart, tosses_chart
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.language import section, strings, t
 from pages.ui.url import current, keep, slide
 from transformer_core.analysis.feed_forward.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
@@ -66,7 +67,7 @@ def coin_part() -> None:
         st.caption(t("feed_forward.coin_note", seed=_seed(), draws=f"{int(draws):,}"))
     with errors:
         _errors(answer)
-    st.markdown(section("feed_forward", "coin_after"))
+    tell(section("feed_forward", "coin_after"))
 
 
 def _errors(answer: Answer[CoinTosses]) -> None:

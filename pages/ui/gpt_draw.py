@@ -10,6 +10,7 @@ from pages.figures.gpt_drawing import draws_bars
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.gpt import TOP, Drawing, choose_drawing, choose_place
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
@@ -48,7 +49,7 @@ def draw_part(view: View) -> None:
             found.labels, found.before, found.after, found.kept, (found.rest_before, found.rest_after), _words(found)
         )
         show_chart(chart, answer, key="gpt_redrawn", stem="gpt_redrawn", label=t("gpt.redrawn_label"))
-        st.caption(section("gpt", "kept"))
+        tell(section("gpt", "kept"), small=True)
     with many:
         _many(view, place, drawing)
     _cold(view, place)

@@ -9,6 +9,7 @@ from pages.figures.gpt import expected_bars
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.gpt import TOP, choose_place, measured_text, show_text
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
@@ -98,7 +99,7 @@ def _guess(view: View) -> None:
         cover.judge(str(found.ids[0]), joined(told, came))
         with cover.picture():
             _bars(answer, key="gpt_guessed")
-    st.markdown(section("gpt", "next_after"))
+    tell(section("gpt", "next_after"))
 
 
 def _chance(found: Expected, guess: str) -> float:

@@ -12,6 +12,7 @@ from pages.figures.gpt import redrawn_bars
 from pages.figures.gpt_text import text_strip
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.gpt import Drawing, choose_drawing, clickable, strip_words
 from pages.ui.gpt_cache import cache_box, circle_box
 from pages.ui.gpt_draw import choose_seed, next_seed
@@ -157,7 +158,7 @@ def _numbers(step: Step) -> None:
     rank.metric(t("gpt.rank"), f"{step.rank:,}")
     told = t("gpt.step_person" if step.by_person else "gpt.step_model", chance=f"{step.probability:.2%}")
     st.markdown(told)
-    st.caption(section("gpt", "put"))
+    tell(section("gpt", "put"), small=True)
 
 
 def _put(step: Step, number: int, choices: Choices) -> None:

@@ -11,6 +11,7 @@ from pages.figures.mask_charts import SERIES, losses
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import Cover, ask_first
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
 from pages.ui.url import choose, keep, set_choice, slide
 from pages.ui.url import current as chosen
@@ -80,7 +81,7 @@ def _show(answer: Answer[Cheating], cover: Cover) -> None:
         names | {"step": t("masks.step"), "loss": t("masks.loss"), "guessing": t("masks.guessing_line")},
     )
     show_chart(chart, answer, key="masks_losses", stem="mask_cheating", label=t("masks.chart_label"))
-    st.markdown(section("masks", "written"))
+    tell(section("masks", "written"))
     for name, learner in (("honest", honest), ("cheater", cheater)):
         with st.container(border=True):
             st.caption(t(f"masks.writes_{name}"))

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.masks import Choices
 from pages.ui.verdict import concludes, outcome_word, show_outcome
@@ -57,7 +58,7 @@ def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
     more = t("masks.more_rows", count=len(rows) - MOST_NAMED) if len(rows) > MOST_NAMED else ""
     with st.container(border=True, key="masks_wholly_masked"):
         st.markdown(t("masks.wholly_masked", count=len(rows), rows=named + more))
-        st.markdown(section("masks", "wholly_masked"))
+        tell(section("masks", "wholly_masked"))
         one = ask(masked_row, **choices.arguments, row=row).value
         lines = [
             ("zeros", one.zeros, one.verdict_zeros),

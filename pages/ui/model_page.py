@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.glass import under_the_glass
+from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View
 from pages.ui.language import section, t
 from pages.ui.url import choose
@@ -35,10 +36,11 @@ def model_page(name: str, look: Callable[[], View], explore: Callable[[View], No
         explore: shows the title, and the picture in a container of the key ``picture``, which a text that cannot be
             read turns pale.
     """
+    begin_page()
     view = look()
     explore(view)
     with st.expander(t("story.why"), icon=":material/school:"):
-        st.markdown(section(name, "why"))
+        tell(section(name, "why"))
 
 
 def parts_page(
@@ -64,15 +66,17 @@ def parts_page(
 
     @st.fragment
     def explore(view: View) -> None:
+        begin_page()
         names = {part: t(f"{name}.part_{part}") for part in parts}
         with title(name):
             part = choose(t(f"{name}.part"), names, name=f"{name}_part", default=next(iter(parts)), collapsed=True)
+            offer_glossary(name)
         above, _, below = section(name, f"look_{part}").partition("\n\n")
         with st.container(key="picture"):
-            st.markdown(above)
+            tell(above)
             found = parts[part](view)
             if below:
-                st.markdown(below)
+                tell(below)
             seen = sites.get(part, EVERYTHING) if isinstance(sites, Mapping) else sites
             if seen is not None:
                 glass(found if isinstance(found, View) else view, sites=seen)

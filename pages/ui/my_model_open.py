@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.model_choice import prefer_model
 from pages.ui.models import forget_models, model_folders, opened_models
@@ -176,5 +177,5 @@ def show_opening() -> None:
     WAYS[way]()
     with st.expander(t("my_model.supported"), icon=":material/rule:"):
         st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
-        st.caption(section("my_model", "supported"))
+        tell(section("my_model", "supported"), small=True)
     st.caption(t("my_model.rule", most=MOST_MODELS, size=MOST_BYTES >> 30, zip=MOST_PACKED // MB))

@@ -9,6 +9,7 @@ from pages.figures.my_model import parts_chart
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, strings, t
 from transformer_core.analysis.inventory import count_parts
 from transformer_core.checkpoints import Bundle
@@ -17,7 +18,7 @@ from transformer_core.checkpoints import Bundle
 def show_parts(bundle: Bundle) -> None:
     """Ask which part has most numbers, and show all once the question is answered."""
     st.subheader(t("my_model.parts"), anchor=False)
-    st.markdown(section("my_model", "parts"))
+    tell(section("my_model", "parts"))
     answer = ask(count_parts, bundle=bundle)
     options = {part: t(f"my_model.part_{part}") for part in sorted(answer.value.parts)}
     cover = ask_first(t("my_model.guess", name=plain(bundle.name)), options, name="my_model_parts", about=bundle.name)

@@ -9,6 +9,7 @@ from pages.figures.norm import scaled_chart, variants_chart, vector_chart
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.numbers import significant, significant_in_tex
@@ -95,7 +96,7 @@ def _formula(found: NormedVector) -> None:
 def _variants(view: View, answer: Answer[NormedVector]) -> None:
     found = answer.value
     st.subheader(t("norm.variants"), anchor=False)
-    st.markdown(section("norm", "variants"))
+    tell(section("norm", "variants"))
     st.latex(
         rf"\frac{{x-\mu}}{{\sqrt{{\sigma^2+\epsilon}}}}:\ \div\,{(found.variance + found.eps) ** 0.5:.5f}"
         rf"\qquad \frac{{x-\mu}}{{s+\epsilon}}:\ \div\,{found.deviation + found.eps:.5f}"

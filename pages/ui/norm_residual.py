@@ -10,6 +10,7 @@ from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
@@ -47,7 +48,7 @@ def residual_part(view: View) -> None:
         )
     )
     order = "none" if not found.residual else found.norm_order
-    st.markdown(section("norm", f"identity_{order}"))
+    tell(section("norm", f"identity_{order}"))
     _who_writes(view, answer, token)
     _growth(view, token)
 
@@ -79,7 +80,7 @@ def _growth(view: View, token: int) -> None:
                 stem=f"norm_stream_{measure}",
                 label=t("norm.written_label"),
             )
-        st.caption(section("norm", "written"))
+        tell(section("norm", "written"), small=True)
 
 
 def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:

@@ -14,6 +14,7 @@ from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant, significant_in_tex
@@ -87,7 +88,7 @@ def matrix_part() -> None:
         )
         show_matrix(figure, answer, key="positions_matrix", on_cell=_pick)
         export_matrix(figure, answer, key="positions_matrix")
-        st.caption(section("positions", "matrix"))
+        tell(section("positions", "matrix"), small=True)
     with right:
         dimensions = _choose_dimensions(d_model, 2 * pair)
         show_chart(
@@ -156,7 +157,7 @@ def _show_step(table, words, *, length: int, d_model: int, pos: int, pair: int, 
             label=t("positions.vector_label", pos=pos),
         )
     with right:
-        st.markdown(section("positions", "rotation"))
+        tell(section("positions", "rotation"))
         (a, b), (c, d) = step.rotation
         before, turned, after = (column(*values) for values in (step.before, step.turned, step.after))
         omega = rf"\omega=10000^{{-{2 * pair}/{d_model}}}={significant_in_tex(step.frequency, 4)}"

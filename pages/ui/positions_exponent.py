@@ -10,6 +10,7 @@ from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
@@ -32,7 +33,7 @@ def exponent_part() -> None:
     figure = exponents_figure(answer.value.tables, words, strings("matrix"), version=f"{length}x{d_model}")
     show_matrix(figure, answer, key="positions_exponents")
     export_matrix(figure, answer, key="positions_exponents")
-    st.caption(section("positions", "exponents"))
+    tell(section("positions", "exponents"), small=True)
     options = {name: t(f"positions.still_{name}") for name in ("few", "some", "double")}
     question = section("positions", "try_exponent").format(length=length, d_model=d_model)
     cover = ask_first(question, options, name="positions_exponent", about=f"{length} {d_model}")

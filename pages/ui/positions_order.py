@@ -11,6 +11,7 @@ from pages.figures.positions_order import ALIKE, order_chart
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.model_choice import offer_model
@@ -64,7 +65,7 @@ def order_part(view: View) -> None:
     if answer is not None:
         with judgement:
             cover.judge(_outcome(answer.value))
-        st.markdown(section("positions", "order_after"))
+        tell(section("positions", "order_after"))
     st.subheader(t("positions.order_here"), anchor=False)
     _show_here(view)
     _others(view)

@@ -10,6 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -102,7 +103,7 @@ def schemes_part(view: View) -> None:
     show_matrix(figure, answer, key="positions_schemes")
     export_matrix(figure, answer, key="positions_schemes")
     if not found.learned_from:
-        st.caption(section("positions", "untrained"))
+        tell(section("positions", "untrained"), small=True)
     curves, facts = st.columns([3, 2], gap="large")
     with curves:
         query = chosen["length"] // 2

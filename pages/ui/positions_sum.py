@@ -10,6 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -105,7 +106,7 @@ def _try_scale(view: View, answer: Answer[Sums]) -> None:
 
 @st.fragment
 def _concatenated(view: View) -> None:
-    st.markdown(section("positions", "concatenate"))
+    tell(section("positions", "concatenate"))
     st.latex(
         r"W\begin{bmatrix}e\\p\end{bmatrix}=\begin{bmatrix}W_1&W_2\end{bmatrix}\begin{bmatrix}e\\p\end{bmatrix}"
         r"=W_1e+W_2p;\qquad W_2=W_1:\;W_1(e+p)"

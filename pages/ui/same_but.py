@@ -9,6 +9,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from pages.ui.boxes import lazy_box
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import follow, is_live, launcher, shelf
 from pages.ui.train_controls import label_of, value_word
@@ -76,7 +77,7 @@ def _show_changes(store: RunStore) -> None:
         for option, (name, value) in changes.items()
     }
     guesses = {name: t(f"guess.{name}") for name in GUESSES}
-    st.markdown(section("compare", "same_but"))
+    tell(section("compare", "same_but"))
     what, guess_place, start = st.columns([2, 2, 1], vertical_alignment="bottom", gap="medium")
     with what:
         chosen = st.selectbox(

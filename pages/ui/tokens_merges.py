@@ -10,6 +10,7 @@ from pages.figures.tokens_chips import Line
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.tokens import offer_chips, show_chips
@@ -78,12 +79,12 @@ def _show_step(view: View, answer: Answer[MergeStep]) -> None:
     chips = show_chips(text, (_line(found, len(text)),), answer, name="tokens_merged")
     curve, bars = st.columns([3, 2], gap="large")
     with curve:
-        st.markdown(section("tokens", "curve"))
+        tell(section("tokens", "curve"))
         words = {name: t(f"tokens.curve_{name}") for name in ("merges", "left", "corpus", "sentence")}
         chart = merging_chart(found.n_tokens, found.sentence_tokens, found.step, words)
         show_chart(chart, answer, key="tokens_curve", stem="tokens_merges", label=t("tokens.curve_label"))
     with bars:
-        st.markdown(section("tokens", "rivals"))
+        tell(section("tokens", "rivals"))
         words = {name: t(f"tokens.rivals_{name}") for name in ("count", "waiting")}
         words["joined"] = t("tokens.rivals_joined" if found.step else "tokens.rivals_next")
         chart = rivals_chart(found.rivals, found.rival_counts, words)

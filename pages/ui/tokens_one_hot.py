@@ -9,6 +9,7 @@ from pages.figures.tokens_one_hot import MEASURES, Words, one_hot_figure
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -76,7 +77,7 @@ def _told(found: WordRelations, measure: str) -> str:
 def _memory(answer: Answer[WordRelations], length: int) -> None:
     found = answer.value
     st.subheader(t("tokens.memory_heading"), anchor=False)
-    st.markdown(section("tokens", "memory"))
+    tell(section("tokens", "memory"))
     sizes = {"size": f"{found.vocab_size:,}", "width": f"{found.d_model:,}"}
     one_hot, learned, ids = st.columns(3)
     one_hot.metric(t("tokens.memory_one_hot", **sizes), _size(found.one_hot_bytes))
@@ -96,7 +97,7 @@ def _foresee(view: View) -> None:
     if box is None:
         return
     with box:
-        st.markdown(section("tokens", "try_one_hot"))
+        tell(section("tokens", "try_one_hot"))
         labels = {name: " · ".join(words) for name, words in TRIPLES.items()}
         word, near, far = TRIPLES[choose_from_list(t("tokens.triple"), labels, name="tokens_triple") or "dull"]
         options = {"near": near, "far": far, "equal": t("tokens.guess_equal")}

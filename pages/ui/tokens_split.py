@@ -12,6 +12,7 @@ from pages.figures.tokens_chips import Line
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.tokens import name_of, offer_chips, show_chips
@@ -37,7 +38,7 @@ def show_split(view: View) -> None:
     chips = show_chips(text, tuple(_line(cut, len(text)) for cut in answer.value.cuts), answer, name="tokens_split")
     offer_chips(chips, answer)
     st.subheader(t("tokens.cost_heading"), anchor=False)
-    st.markdown(section("tokens", "cost"))
+    tell(section("tokens", "cost"))
     st.markdown(_cost(view, answer.value))
     names = [name_of(cut.name) for cut in answer.value.cuts]
     words = {name: t(f"tokens.axis_{name}") for name in ("tokens", "pairs")}
@@ -110,7 +111,7 @@ def _foresee(view: View, corpus: str, size: int) -> None:
     if box is None:
         return
     with box:
-        st.markdown(section("tokens", "try_split"))
+        tell(section("tokens", "try_split"))
         sample = SAMPLES[choose_from_list(t("tokens.sample"), SAMPLES, name="tokens_sample") or "family"]
         options = {name: t(f"tokens.guess_{name}") for name in ("bpe", "character", "same")}
         cover = ask_first(

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import find_run
 from pages.ui.train_settings import ALL
@@ -78,7 +79,7 @@ def choose_base() -> Base:
     if st.session_state.setdefault("form_of", chosen) != chosen:
         forget(*(set(FORM) - set(DATA) if gave_data() else FORM))
         st.session_state.form_of = chosen
-    st.markdown(section("train", f"preset_{chosen}"))
+    tell(section("train", f"preset_{chosen}"))
     return Base(PRESETS[chosen])
 
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import streamlit as st
 
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import learned_words
 from pages.ui.train_base import DATA, Base, gave_data
@@ -119,7 +120,7 @@ def _choose_columns(seen: Preview, detected: str, key: str) -> tuple[str, str]:
 
 def _table(source: Source, _: Base) -> Learned:
     """Let a person bring a file and choose its columns."""
-    st.caption(section("train", "data_table"))
+    tell(section("train", "data_table"), small=True)
     given = st.file_uploader(
         t("data.file"), ["csv", "tsv", "txt", "jsonl", "json", "gz"], max_upload_size=MOST_BYTES >> 20, key="table"
     )
@@ -158,7 +159,7 @@ def may_read(path: Path) -> bool:
 
 def _imdb(source: Source, base: Base) -> Learned:
     """Let a person say where the reviews lie; as many are read as the run asks for, the training part's first."""
-    st.caption(section("train", "data_imdb"))
+    tell(section("train", "data_imdb"), small=True)
     key, path = held("path", "", str, "")
     path = st.text_input(t("data.path"), path, key=key)
     keep("path", path, "")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.ui.film import FilmAsk, Method, show_film
+from pages.ui.glossary import tell
 from pages.ui.language import section, t
 from pages.ui.model_choice import prefer_model
 from pages.ui.models import READERS, name_of_moment
@@ -54,7 +55,7 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
 
 def follow_run(*stores: RunStore, text: str) -> None:
     """Show the film of one run, or of two on one scrubber, with a text followed through both."""
-    st.caption(section("train", f"film_{stores[0].spec.data.kind}"))
+    tell(section("train", f"film_{stores[0].spec.data.kind}"), small=True)
     asked = show_film(
         [(store.id, store.spec.name) for store in stores],
         key=f"film of {len(stores)}",

@@ -6,6 +6,7 @@ Read next: runs.py.
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.ui.glossary import offer_glossary
 from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import t
 from pages.ui.share import language_and_share
@@ -30,8 +31,9 @@ def heading(title: str, *, small: bool = False) -> DeltaGenerator:
     title_place, place, language_place = st.columns([3.4, 3.6, 2], vertical_alignment="center")
     with language_place:
         language_and_share()
-    with title_place:
-        (st.subheader if small else st.header)(title, anchor=False)
+    with title_place, st.container(horizontal=True, vertical_alignment="center"):
+        (st.subheader if small else st.header)(title, anchor=False, width="content")
+        offer_glossary(st.session_state.page)
     return place
 
 

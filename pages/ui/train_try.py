@@ -6,6 +6,7 @@ Read next: train_exports.py.
 import streamlit as st
 
 from pages.ui.boxes import lazy_box
+from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import follow, is_live
@@ -37,7 +38,7 @@ def _measured(store: RunStore) -> tuple[float, float] | None:
 
 
 def _show_separation(store: RunStore) -> None:
-    st.markdown(section("train", "try_separate"))
+    tell(section("train", "try_separate"))
     names = {name: t(f"train_try.{name}") for name in GUESSES}
     guess = st.radio(
         t("train_try.guess"),
@@ -60,7 +61,7 @@ def _show_separation(store: RunStore) -> None:
 
 
 def _show_residual(store: RunStore) -> None:
-    st.markdown(section("train", "try_residual"))
+    tell(section("train", "try_residual"))
     if st.button(t("train_try.no_residual"), icon=":material/fork_right:"):
         try:
             made = same_but(store, "residual", False)

@@ -12,6 +12,7 @@ from pages.figures.translation_attention import step_rows
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -66,7 +67,7 @@ def show_rows(view: View, written: Written, step: int, layer: int | None) -> Non
     Args:
         layer: the one chosen above; None where none was, and it is chosen here.
     """
-    st.markdown(section("translation", "rows"))
+    tell(section("translation", "rows"))
     if layer is None:
         layer = choose_layer(t("translation.rows_layer"), view)
     figure = step_rows(

@@ -17,6 +17,7 @@ from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
@@ -105,7 +106,7 @@ def show_question(question: Question, view: View) -> None:
     words, picture = st.columns([2, 3], gap="large")
     with words:
         st.subheader(t(f"why.{name}.question"), anchor=False)
-        st.markdown(section("why", name))
+        tell(section("why", name))
         options = {option: t(f"why.{name}.{option}") for option in question.options}
         cover = ask_first(f"**{t(f'why.{name}.predict')}**", options, name=f"why_{name}")
         controls = st.container()
