@@ -5,6 +5,7 @@ Read next: architecture.py.
 
 import csv
 import io
+import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -65,6 +66,23 @@ def rows_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     writer.writerow(map(_inert, columns))
     for row in rows:
         writer.writerow([_cell(row.get(name)) for name in columns])
+    return buffer.getvalue()
+
+
+def tables_of(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return rows as tables: those of equal columns stand together."""
+    tables: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        tables.setdefault(tuple(row), []).append(row)
+    return list(tables.values())
+
+
+def tables_zip(tables: Sequence[Sequence[Mapping[str, Any]]], stem: str) -> bytes:
+    """Write every table as a CSV file of its own, in one zip."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, rows in enumerate(tables):
+            archive.writestr(f"{stem}_{number}.csv", rows_csv(rows).encode("utf-8-sig"))
     return buffer.getvalue()
 
 

@@ -58,9 +58,9 @@ def tinted_words(shown: Sequence[Tinted], hues: tuple[str, str], words: Mapping[
     return (
         f"<style>{STYLE}</style>"
         f'<div class="tinted" role="list" dir="auto" tabindex="0" aria-label="{escape(words["label"])}">{spans}</div>'
-        f'<div class="tinted-legend"><span>{escape(words["against"])} −{ends}</span>'
+        f'<div class="tinted-legend"><span>{escape(words["against"])} ≤ −{ends}</span>'
         f'<i aria-hidden="true" style="background:linear-gradient(90deg, {against}, transparent, {towards})"></i>'
-        f"<span>+{ends} {escape(words['towards'])}</span><span>· {escape(words['unit'])}</span></div>"
+        f"<span>≥ +{ends} {escape(words['towards'])}</span><span>· {escape(words['unit'])}</span></div>"
     )
 
 

@@ -49,4 +49,4 @@ def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: to_html(figure, title=title, language=chosen, caption=caption),
     }
-    offer_files(files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))
+    offer_files(lambda: files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))

@@ -167,7 +167,7 @@ def _show_space(points: Points, answer: Answer[VocabularyMap], words: dict[str, 
         "html": lambda: to_html(figure),
     }
     offer_files(
-        files | code_files(answer),
+        lambda: files | code_files(answer),
         key="embeddings_space_files",
         stem="vocabulary_space",
         note=section("embeddings", "space_files"),

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.figures.charts import Shown, rows_of, to_png, to_svg
 from pages.figures.charts import to_html as chart_page
-from pages.figures.exports import panels_csv, rows_csv, to_npz
+from pages.figures.exports import panels_csv, rows_csv, tables_of, tables_zip, to_npz
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_page import to_html as matrix_page
 from pages.ui.asking import Answer
@@ -23,6 +23,7 @@ TYPES = {
     "png": ("PNG", "image/png"),
     "svg": ("SVG", "image/svg+xml"),
     "csv": ("CSV", "text/csv"),
+    "zip": ("CSV", "application/zip"),
     "npz": (".npz", "application/octet-stream"),
     "html": ("HTML", "text/html"),
     "py": ("Python", "text/x-python"),
@@ -39,10 +40,11 @@ def code_files(answer: Answer[Any]) -> Files:
     return {"py": lambda: answer.script, "ipynb": lambda: answer.notebook(about)} if answer.repeatable else {}
 
 
-def offer_files(files: Files, *, key: str, stem: str, note: str) -> None:
+def offer_files(files: Callable[[], Files], *, key: str, stem: str, note: str) -> None:
     """Offer files by their endings, each made when somebody asks for it.
 
     Args:
+        files: returns them; asked once the box is open.
         key: unique on the page.
         stem: of the files' names.
         note: says what they hold.
@@ -58,7 +60,7 @@ def offer_files(files: Files, *, key: str, stem: str, note: str) -> None:
         return
     with box:
         st.caption(note)
-        for ending, make in files.items():
+        for ending, make in files().items():
             name, mime = TYPES[ending]
             st.download_button(
                 name,
@@ -83,17 +85,25 @@ def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Sh
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: matrix_page(figure, title=title, language=chosen, caption=caption),
     }
-    offer_files(files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))
+    offer_files(lambda: files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))
 
 
 def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, of: Shows = NOTHING) -> None:
-    """Offer a chart as PNG, SVG, CSV of its rows and a page of its own, and the answer as .npz, script and notebook."""
+    """Offer a chart as PNG, SVG, CSV (several tables in a zip) and page, its answer as .npz, script and notebook."""
     about, chosen = (label, *caption_of(answer.arguments, **of)), language()  # files are made where no page is
-    files: Files = {
-        "png": lambda: to_png(chart, about),
-        "svg": lambda: to_svg(chart, about),
-        "csv": lambda: rows_csv(rows_of(chart)).encode("utf-8-sig"),
-        "npz": lambda: to_npz(answer.arrays),
-        "html": lambda: chart_page(chart, title=label, language=chosen, caption=about[1:]),
-    }
-    offer_files(files | code_files(answer), key=key, stem=stem, note=t("export.note_chart"))
+
+    def files() -> Files:
+        tables = tables_of(rows_of(chart))
+        rows: Files = {"csv": lambda: rows_csv(tables[0]).encode("utf-8-sig")}
+        if len(tables) > 1:
+            rows = {"zip": lambda: tables_zip(tables, stem)}
+        return {
+            "png": lambda: to_png(chart, about),
+            "svg": lambda: to_svg(chart, about),
+            **rows,
+            "npz": lambda: to_npz(answer.arrays),
+            "html": lambda: chart_page(chart, title=label, language=chosen, caption=about[1:]),
+            **code_files(answer),
+        }
+
+    offer_files(files, key=key, stem=stem, note=t("export.note_chart"))

@@ -84,7 +84,7 @@ def _show(check: Future[Answer[Trust]], bundle: Bundle) -> None:
     count = len(bundle.tokenizer.encode(SAMPLE, max_len=bundle.config.max_len - 1))
     said = {"text": plain(SAMPLE), "count": count, "tolerance": f"{TOLERANCE:g}"}
     st.caption(t("my_model.summed", **said) if found.difference is None else t("my_model.compared", **said))
-    offer_files(code_files(answer), key="trust", stem="trust", note=t("my_model.trust_note"))
+    offer_files(lambda: code_files(answer), key="trust", stem="trust", note=t("my_model.trust_note"))
 
 
 def _badge(found: Trust) -> None:

@@ -42,7 +42,7 @@ def offer_chips(chips: Chips, answer: Answer[Any]) -> None:
     }
     left, right = st.columns([1, 5])
     with left:
-        offer_files(files | code_files(answer), key=chips.name, stem=chips.name, note=t("tokens.files"))
+        offer_files(lambda: files | code_files(answer), key=chips.name, stem=chips.name, note=t("tokens.files"))
     with right:
         box = lazy_box(t("tokens.table"), icon=":material/table:", key=f"{chips.name}_table")
     if box is not None:

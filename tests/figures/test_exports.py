@@ -2,11 +2,12 @@
 
 import csv
 import io
+import zipfile
 
 import numpy as np
 import pandas as pd
 
-from pages.figures.exports import panels_csv, rows_csv, to_csv, to_npz
+from pages.figures.exports import panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
 from pages.figures.matrix_parts import Panel, Scale
 from tests.figures.matrices import attention, figure
 
@@ -51,3 +52,12 @@ def test_numbers_of_a_table_are_numbers_in_pandas_and_in_a_spreadsheet() -> None
     assert np.isnan(table["value"].iloc[-1])
     assert table["place"].tolist() == [0, -1, -2, -3, -4]
     assert set(table["word"]) == {"'-7"}, "text stays text"
+
+
+def test_tables_of_other_columns_are_files_of_their_own() -> None:
+    rows = [{"x": 1, "y": -2.0}, {"name": "a", "share": 0.5}, {"x": 3, "y": -4.0}]
+    tables = tables_of(rows)
+    assert tables == [[rows[0], rows[2]], [rows[1]]]
+    with zipfile.ZipFile(io.BytesIO(tables_zip(tables, "stem"))) as archive:
+        assert archive.namelist() == ["stem_0.csv", "stem_1.csv"]
+        assert pd.read_csv(archive.open("stem_0.csv"))["y"].tolist() == [-2.0, -4.0]
