@@ -190,7 +190,7 @@ def test_odd_links_are_told(query) -> None:
 def test_the_parts_come_after_a_prediction_and_its_script_repeats_them() -> None:
     app = opened("my_model", model="sentiment")
     assert not app.exception
-    asks(app)[0].set_value("embedding").run()
+    asks(app)[0].set_value("embeddings").run()
     assert not app.exception
     assert EN["try.right"] in told(app) or EN["try.wrong"].partition("{")[0] in told(app)
     from pages.ui.asking import ask

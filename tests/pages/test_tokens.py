@@ -8,7 +8,7 @@ from pages.ui.asking import ask
 from pages.ui.models import open_bundle
 from pages.ui.tokens_one_hot import TRIPLES
 from pages.ui.tokens_split import SAMPLES, SIZES
-from tests.pages.running import asks, run, told
+from tests.pages.running import asks, note, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.words.merging import merge_step
 from transformer_core.analysis.words.tokenizing import cut_sentence
@@ -43,7 +43,7 @@ def test_what_cannot_be_read_is_answered_in_words(text: str) -> None:
     app = run("tokens")
     app.text_input(key="text@tokens").set_value(text).run()
     assert not app.exception
-    assert app.info
+    assert note(app)
 
 
 def test_a_window_of_a_long_text_is_cut_by_all() -> None:
