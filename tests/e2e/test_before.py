@@ -60,7 +60,7 @@ def test_where_a_word_came_from_is_predicted_first(page: Page, address: str, bun
     step = max(range(len(found.target)), key=lambda place: len(found.target[place]))
     row = found.weights[0, step]
     place = int(row.argmax())
-    name = re.compile(rf"^{place + 1} · ")
+    name = re.compile(rf"^{place} · ")
     page.get_by_role("radio", name=name).click()
     expect(page.get_by_text("As you predicted.")).to_be_visible(timeout=20_000)
     expect(page.get_by_text(f"{row[place]:.2f}", exact=True).first).to_be_visible()

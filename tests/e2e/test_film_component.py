@@ -95,7 +95,7 @@ def test_a_live_run_is_followed_until_a_hand_moves_and_again_when_asked(page: Pa
     page.keyboard.press("Home")
     wait_frame(page, 0)
     stage.shown["runone01"] = 6
-    expect(page.locator(".vf-place")).to_contain_text("of 6")
+    expect(page.locator(".vf-place")).to_contain_text("of 0 to 5")
     wait_frame(page, 0)
     page.get_by_role("button", name="live").click()
     wait_frame(page, 5)

@@ -16,6 +16,7 @@ def test_a_term_says_what_it_means_and_moves_nothing(page: Page, address: str, l
     term = page.locator("dfn", has_text=said["term.entropy"]).first
     term.wait_for()
     assert term.evaluate(SHOWN) in ("", "on")  # of "none" or "normal", nothing
+    term.scroll_into_view_if_needed()
     before = page.locator(".vm").first.bounding_box()
     term.hover()
     assert term.evaluate(SHOWN) == said["meaning.entropy"]

@@ -25,10 +25,10 @@ def run(page: str | None = None, **query: str) -> AppTest:
 
 
 def told(app: AppTest) -> str:
-    """Return every message and text on the page, joined."""
+    """Return every message and text on the page, joined; a term that is explained where it stands is its word."""
     kinds = (app.info, app.warning, app.error, app.toast, app.markdown, app.caption, app.header, app.subheader)
     shown = [str(element.value) for kind in kinds for element in kind]
-    return "\n".join([*shown, note(app)])
+    return re.sub("</?dfn.*?>", "", "\n".join([*shown, note(app)]), flags=re.DOTALL)
 
 
 def note(app: AppTest) -> str:

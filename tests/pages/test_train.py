@@ -118,7 +118,7 @@ def test_start_makes_a_run_and_puts_it_in_the_link(tmp_path: Path, launcher: _La
     assert launcher.started == [store.id]
     assert app.query_params["run"] == store.id
     assert store.spec.model.d_model == 32
-    assert store.spec.name == "quick, d_model=32, n_heads=2"
+    assert store.spec.name == "quick · d_model 32 · 2 heads"
 
 
 def test_a_failed_estimate_is_told_in_words_and_start_still_works() -> None:
@@ -160,7 +160,7 @@ def test_the_form_can_begin_with_a_runs_settings_and_with_its_weights(tmp_path: 
     assert not app.exception
     (made,) = (one for one in Shelf(tmp_path).all() if one.id != store.id)
     assert made.spec.origin == Origin(run=store.id, frame=2)
-    assert made.spec.name == "mine, activation=relu"
+    assert made.spec.name == "mine · from frame 2 · relu"
     assert launcher.started == [made.id]
 
 
