@@ -112,12 +112,13 @@ def _put_in(part: Any, named: dict[str, Any]) -> None:
 def covered_specification(chart: Shown) -> dict[str, Any]:
     """Return the chart for a page that covers its marks until a question is answered: it has no words and no tooltips.
 
-    It is drawn as elements and not as pixels, so that marks can be blurred and axes left as they are.
+    It is drawn as elements and not as pixels, so that marks can be blurred and axes left as they are; those who hear
+    the page hear the chart's name alone.
     """
     drawn = specification(chart)
     _without_words(drawn)
     drawn["usermeta"] = {"embedOptions": {"renderer": "svg"}}
-    drawn["config"]["aria"] = False
+    drawn["config"] |= {"aria": False, "mark": {"aria": False} | drawn["config"].get("mark", {})}
     return drawn
 
 

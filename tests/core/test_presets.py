@@ -133,9 +133,12 @@ def test_a_run_of_data_of_ones_own_is_called_after_them() -> None:
     fit = fitted(REVERSE, "table", there=120)
     given = Given(name="my.csv", count=120)
     mine = dataclasses.replace(fit, data=dataclasses.replace(fit.data, file="rows.jsonl", given=given))
-    assert called(REVERSE, mine, mine) == "my.csv"
-    assert called(REVERSE, mine, change(mine, epochs=2)) == "my.csv · 2 epochs"
-    assert called(QUICK, fitted(QUICK, "copy"), fitted(QUICK, "copy")) == "copy"
+    assert called(REVERSE, mine, mine) == "my.csv · reverse"
+    assert called(REVERSE, mine, change(mine, epochs=2)) == "my.csv · reverse · 2 epochs"
+    named = dataclasses.replace(mine, name="my.csv · reverse")
+    others = dataclasses.replace(mine, data=dataclasses.replace(mine.data, given=Given(name="yours.csv", count=80)))
+    assert called(named, others, others) == "yours.csv"
+    assert called(QUICK, fitted(QUICK, "copy"), fitted(QUICK, "copy")) == "copy · quick"
 
 
 def test_names_that_are_taken_get_a_number() -> None:

@@ -77,8 +77,9 @@ export class Panel {
     const { reel, pointed } = this;
     const [line, tone] = stateLine(reel, trouble, words);
     this.name.textContent = `${reel.role} · ${visible(reel.run.name || reel.id)}`;
-    this.name.hidden = !others.length; // of one run alone the page says the name
+    this.name.hidden = !others.length; // of one run alone the page says the name,
     this.state.textContent = line;
+    this.state.hidden = !others.length && tone === "live"; // nor how far it has come, which is told beside its buttons
     this.learned.textContent = visible(reel.learned);
     this.learned.hidden = !reel.learned;
     this.state.dataset.tone = tone;

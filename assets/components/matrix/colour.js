@@ -1,5 +1,6 @@
 // Colour: one hue a role, lightness linear in the value (in OKLab), zero exactly the page's background.
-// Signed values run from brown through the background to teal, which deuteranopes, protanopes and tritanopes tell apart.
+// Signed values run from brown through a pale grey, so that a cell of zero is still seen on the page, to teal;
+// deuteranopes, protanopes and tritanopes tell the two apart.
 // Next: geometry.js.
 
 import { LEVELS } from "./unpack.js";
@@ -14,6 +15,7 @@ const HUES = {
 };
 const BROWN = [62, 0.12];
 const TEAL = [192, 0.11];
+const MIDDLE = 0.1; // of ink in the grey of a signed value of zero
 
 const toLinear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
 const toGamma = (c) => (c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055);
@@ -53,10 +55,10 @@ function toRgb([L, a, b]) {
   return rgb.map((c) => Math.round(255 * toGamma(Math.max(0, Math.min(1, c)))));
 }
 
-// A colour at t in [0, 1] between the background (exactly) and the full hue.
-function shade(theme, [hue, chroma], t) {
-  if (t <= 0) return theme.background;
-  const [L, a, b] = toLab(theme.background);
+// A colour at t in [0, 1] between a ground (exactly), which is the page's background, and the full hue.
+function shade(theme, [hue, chroma], t, ground = theme.background) {
+  if (t <= 0) return ground;
+  const [L, a, b] = toLab(ground);
   const end = theme.dark ? 0.93 : 0.3;
   const strength = chroma * Math.sin(0.82 * Math.PI * t ** 0.8); // rises fast, so that small values keep their hue
   const angle = (hue * Math.PI) / 180;
@@ -68,10 +70,11 @@ export function ramp(theme, role, kind) {
   const key = `${role} ${kind}`;
   theme.ramps ??= new Map();
   if (!theme.ramps.has(key)) {
+    const middle = mix(theme.background, theme.text, MIDDLE);
     const colours = Array.from({ length: LEVELS + 1 }, (_, code) => {
       if (kind !== "signed") return shade(theme, HUES[role] ?? HUES.weights, code / LEVELS);
       const t = (2 * code) / LEVELS - 1;
-      return shade(theme, t < 0 ? BROWN : TEAL, 0.86 * Math.abs(t));
+      return shade(theme, t < 0 ? BROWN : TEAL, 0.86 * Math.abs(t), middle);
     });
     theme.ramps.set(key, colours);
   }

@@ -79,19 +79,20 @@ def obstacles(first: RunSpec, second: RunSpec) -> list[str]:
 
 
 def called(base: RunSpec, usual: RunSpec, spec: RunSpec) -> str:
-    """Return a short name for a run by what is different about it: "quick · 3 layers · lr 0.002", "my.csv · 2 epochs".
+    """Return a short name for a run by what is different about it: "quick · lr 0.002", "my.csv · quick · 2 epochs".
 
     Args:
-        base: the preset or the run that it was made from, whose name it begins with; data of its own go before.
+        base: the preset or the run that it was made from, whose name it begins with; other data than the base's go
+            before, or in its place where the base is called after its own.
         usual: the base with the run's data, and the sizes that follow from them.
         spec: the run's.
     """
-    head = NUMBERED.sub("", base.name)
+    heads = [NUMBERED.sub("", base.name)]
     if any(getattr(usual.data, name) != getattr(base.data, name) for name in ("source", "file", "given")):
-        head = _data_name(usual)
+        heads = [_data_name(usual), *(heads if base.data.given is None else ())]
     branched = spec.origin is not None and spec.origin.frame is not None
     changes = [_in_short(name, value) for name, (_, value) in differences(usual, spec).items()]
-    parts = [head, *([f"from frame {spec.origin.frame}"] if spec.origin and branched else []), *changes]
+    parts = [*heads, *([f"from frame {spec.origin.frame}"] if spec.origin and branched else []), *changes]
     if len(" · ".join(parts)) <= LONGEST_NAME:
         return " · ".join(parts)
     while len(parts) > 1 and len(" · ".join((*parts, "…"))) > LONGEST_NAME:
