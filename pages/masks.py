@@ -14,7 +14,7 @@ from pages.ui.language import section
 from pages.ui.masks import PANELS, controls, explains, invert_and_reset, mask_edits, on_paint, words
 from pages.ui.masks_batch import show_batch
 from pages.ui.masks_cheat import show_cheating
-from pages.ui.masks_verdict import compare_layers, show_change, show_wholly_masked
+from pages.ui.masks_verdict import compare_layers, show_change, show_wholly_masked, tell_deaf
 from pages.ui.matrix import show_matrix
 from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
@@ -41,6 +41,7 @@ def paint(view: View) -> None:
     with st.container(horizontal=True, gap="small"):
         invert_and_reset(found.mask)
         export_matrix(figure, answer, key="masks_paint")
+    tell_deaf(choices, found)
     show_wholly_masked(choices, found)
     compare_layers(choices)
     sites = (f"*.layer{choices.layer}.self_attention.masked_scores",)

@@ -136,7 +136,7 @@ def _without_words(part: Any) -> None:
 
 
 def frame(x: str, y: str, *, height: int) -> Chart:
-    """Draw the axes alone of a chart that is not computed yet.
+    """Draw the axes alone of a chart that is being computed.
 
     Args:
         x, y: what the axes say.

@@ -42,7 +42,7 @@ def lens_board(
         chosen: the place whose column is ringed.
     """
     stages = stage_names(len(choices), words)
-    columns = [f"{place} {shortened(label)}" for place, label in zip(places, read, strict=True)]
+    columns = [f"{place - 1} {shortened(label)}" for place, label in zip(places, read, strict=True)]
     n_stages, n_places = probability.shape
     data = records(
         stage=np.repeat(stages, n_places).tolist(),

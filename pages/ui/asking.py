@@ -10,6 +10,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -40,8 +41,9 @@ arrays = arrays_of(result)
 for key, array in arrays.items():
     print(key, array.shape, array if array.size <= 12 else array.ravel()[:6], sep="  ")
 np.savez("{name}.npz", allow_pickle=False, **arrays)"""
-_kept: OrderedDict[Question, Any] = OrderedDict()
+_kept: OrderedDict[Question, Future[Any]] = OrderedDict()
 _lock = threading.Lock()
+_ahead = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,7 @@ def ask_once(
 ) -> Answer[T]:
     """Ask, and remember the answer for everybody who asks the same: for what takes longer than a moment.
 
-    The least recently asked answers are forgotten.
+    Who asks while it is being computed waits for that. The least recently asked answers are forgotten.
 
     Args:
         hints: arguments that make the function quicker and do not change what it returns; the script has none.
@@ -105,16 +107,57 @@ def ask_once(
         ValueError: as ask.
     """
     question = _question(function, arguments)
+    while True:
+        future, new = _claimed(question, again=True)
+        if new:
+            _compute(future, lambda: function(**arguments, **hints))
+        try:
+            return Answer(future.result(), function, arguments)
+        except CancelledError:
+            continue  # who computed it was stopped before the end
+
+
+def ask_ahead(function: Callable[..., T], **arguments: Any) -> Answer[T] | None:
+    """Ask for what takes seconds before anybody wants to see it: None while it is computed, away from the page.
+
+    One question after the other is computed; ask_once has the answers, too, and waits for them.
+
+    Raises:
+        ValueError: as ask.
+    """
+    question = _question(function, arguments)
+    future, new = _claimed(question, again=False)
+    if new:
+        _ahead.submit(_compute, future, lambda: function(**arguments))
+    try:
+        return Answer(future.result(), function, arguments) if future.done() else None
+    except CancelledError:
+        return None
+
+
+def _claimed(question: Question, *, again: bool) -> tuple[Future[Any], bool]:
+    """Return where the answer is or will be, and whether the caller has to compute it: once more where it failed."""
     with _lock:
-        if question in _kept:
-            _kept.move_to_end(question)
-            return Answer(_kept[question], function, arguments)
-    value = function(**arguments, **hints)
-    with _lock:
-        _kept[question] = value
+        future = _kept.get(question)
+        failed = future is not None and future.done() and (future.cancelled() or (again and future.exception()))
+        new = future is None or bool(failed)
+        if future is None or new:
+            future = _kept[question] = Future()
+        _kept.move_to_end(question)
         while len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
-    return Answer(value, function, arguments)
+        return future, new
+
+
+def _compute(future: Future[Any], compute: Callable[[], Any]) -> None:
+    """Compute an answer; a failure is told to everybody who waits."""
+    try:
+        future.set_result(compute())
+    except Exception as error:
+        future.set_exception(error)
+    except BaseException:  # somebody left the page, which ends the script
+        future.cancel()
+        raise
 
 
 def _question(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Question:

@@ -4,7 +4,6 @@ Read next: before_reach.py.
 """
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.before import Looks, looks_figure
 from pages.figures.before_charts import word_bars
@@ -38,18 +37,17 @@ def look_part(view: View) -> None:
     """Show both translations, both matrices and how alike they are, and the experiment."""
     if not has_attention(view):
         return
-    told = st.container()
     other_place, words_place, weights_place = st.columns([3, 5, 5])
     with other_place:
         other = _choose_other()
     if other is None:
-        _alone(view, told)
+        _alone(view)
     else:
         with words_place:
             shared = _choose_words(view, other) == "same"
         with weights_place:
             chosen = choose_weights(View(other, view.encoding))
-        (_same_words if shared else _own_words)(view, other, chosen, told)
+        (_same_words if shared else _own_words)(view, other, chosen)
     _word_experiment(view)
 
 
@@ -96,37 +94,34 @@ def _recurrent(view: View, found: WordAlignment) -> Looks:
     return Looks("seq2seq", _title(view.bundle, t("before.one_head")), found.weights[0], found.target, found.source)
 
 
-def _alone(view: View, told: DeltaGenerator) -> None:
+def _alone(view: View) -> None:
     answer = ask_once(word_alignment, **view.asked)
-    with told:
-        _tell_translations(view, answer.value.translation)
     _show([_recurrent(view, answer.value)], answer, version=f"alone|{view.encoding.text}")
+    _tell_translations(view, answer.value.translation)
 
 
-def _same_words(view: View, other: Bundle, chosen: Chosen, told: DeltaGenerator) -> None:
+def _same_words(view: View, other: Bundle, chosen: Chosen) -> None:
     answer: Answer[BothAlignments] = ask_once(both_alignments, other=other, **view.asked)
     found = answer.value
-    with told:
-        _tell_translations(view, found.own, other, found.others)
     over, layer, head = chosen
     weights = weights_over(found.other.by_head, over, layer, head)
     right = Looks("translation", _title(other, over_word(*chosen)), weights, found.other.target, found.other.source)
     _show([_recurrent(view, found.bundle), right], answer, f"same|{over}{layer}.{head}|{view.encoding.text}")
+    _tell_translations(view, found.own, other, found.others)
     apart, agree = compared(found.bundle.weights[0], weights)
     by_layer = " · ".join(f"{layer}: {share:.0%}" for layer, share in enumerate(found.agree))
     numbers = {"agree": f"{float(agree):.0%}", "apart": f"{float(apart.mean()):.0%}", "layers": by_layer}
     st.markdown(t("before.agree_measured", count=len(found.bundle.target), **numbers))
 
 
-def _own_words(view: View, other: Bundle, chosen: Chosen, told: DeltaGenerator) -> None:
+def _own_words(view: View, other: Bundle, chosen: Chosen) -> None:
     own = ask_once(word_alignment, **view.asked)
     found = ask_once(word_alignment, **view.asked | {"bundle": other}).value
-    with told:
-        _tell_translations(view, own.value.translation, other, found.translation)
     over, layer, head = chosen
     weights = weights_over(found.by_head, over, layer, head)
     right = Looks("translation", _title(other, over_word(*chosen)), weights, found.target, found.source)
     _show([_recurrent(view, own.value), right], own, version=f"own|{over}{layer}.{head}|{view.encoding.text}")
+    _tell_translations(view, own.value.translation, other, found.translation)
 
 
 def _word_experiment(view: View) -> None:

@@ -53,8 +53,8 @@ def recipe_part(view: View) -> View:
     answer = ask_once(masking_recipe, **asked, probability=percent / 100, seed=_seed(), copies=COPIES)
     found = answer.value
     _sentence(found)
-    chosen = found.shares[1:].sum()
     st.caption(t("bert.recipe_note", seed=_seed(), chosen=int(found.chosen.sum()), tokens=found.tokens))
+    chosen = found.shares[1:].sum()
     if chosen > 0:
         show_chart(
             shares_chart(
@@ -88,7 +88,7 @@ def _sentence(found: Recipe) -> None:
             f'<div style="font-size:1.1rem;font-weight:{650 if fate else 400}">{escape(read)}</div>'
             f'<div style="font-size:0.72rem;color:{hue}">{said}</div></div>'
         )
-    st.html(f'<div dir="auto" style="display:flex;flex-wrap:wrap;gap:6px">{"".join(cells)}</div>')
+    st.html(f'<div class="masked-words" dir="auto" style="display:flex;flex-wrap:wrap;gap:6px">{"".join(cells)}</div>')
 
 
 def _ways(view: View) -> None:

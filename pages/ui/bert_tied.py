@@ -39,7 +39,6 @@ def tied_part(view: View) -> View:
     asked = {**asked_of(view), "hidden": chosen_places(read), "place": place, "word_id": word_id, "top": TOP}
     answer = ask(one_score, **asked)
     found = answer.value
-    _told_tied(found)
     numbers, chart = st.columns([1, 2], gap="large")
     with chart:
         show_chart(
@@ -51,6 +50,7 @@ def tied_part(view: View) -> View:
         )
     with numbers:
         _arithmetic(found)
+    _told_tied(found)
     _neighbours(view, found, called(read, place))
     return masked_view(view, read)
 

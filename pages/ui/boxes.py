@@ -5,19 +5,23 @@ shown, it is pale, its marks are blurred, and none of its words are there. Read 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.charts import frame
+from pages.ui.asking import Answer, ask_ahead
 from pages.ui.language import t
 from pages.ui.url import current, keep, widget_key
 
+T = TypeVar("T")
 OPEN, CLOSED = "true", "false"
+SECONDS_BETWEEN_LOOKS = 0.7
 SHOWN = "shown"
 FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
 COVERED = """
@@ -64,14 +68,26 @@ def hidden(text: str) -> str:
     return re.sub(r"[^\W_]", lambda letter: "口" if ord(letter[0]) >= FIRST_WIDE else "n", unset)
 
 
-def axes_alone(x: str, y: str, *, key: str) -> None:
-    """Show the axes of a chart that takes seconds to compute, until somebody wants it.
+def awaited(function: Callable[..., T], x: str, y: str, *, key: str, **arguments: Any) -> Answer[T] | None:
+    """Return an answer that takes seconds, computed away from the page; until it is there, show its picture's axes.
 
     Args:
         x, y: what the axes say.
         key: unique on the page.
+        arguments: as of ask_once.
     """
-    st.vega_lite_chart(spec=frame(x, y, height=300).to_dict(), width="stretch", key=key, alt=t("try.covered"))
+    answer = ask_ahead(function, **arguments)
+    if answer is not None:
+        return answer
+
+    def look() -> None:
+        if ask_ahead(function, **arguments) is not None:
+            st.rerun()
+        spec = frame(x, y, height=300).to_dict()
+        st.vega_lite_chart(spec=spec, width="stretch", key=f"axes_{key}", alt=t("try.computing"))
+
+    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS, key=f"await_{key}")()
+    return None
 
 
 def say(text: str, *, at: DeltaGenerator | None = None, small: bool = False) -> None:
@@ -145,16 +161,6 @@ class Cover:
             return
         with self.picture("_judged"):
             say(words)
-
-    def wait(self, x: str, y: str) -> None:
-        """Show an empty line and the axes alone, until somebody wants what takes seconds to compute.
-
-        Args:
-            x, y: what the axes say.
-        """
-        with self.picture():
-            say(t("try.right"))
-            axes_alone(x, y, key=f"axes_{self.name}")
 
 
 def ask_first(question: str, options: Mapping[str, str], *, name: str, about: str = "") -> Cover:

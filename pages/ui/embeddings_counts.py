@@ -3,18 +3,20 @@
 Read next: embeddings_words.py.
 """
 
+from typing import Any
+
 import streamlit as st
 
 from pages.figures.embeddings_charts import word_bars
 from pages.figures.embeddings_map import Points, vocabulary_scatter
-from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import Cover, ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.embeddings_words import ask_for_word
 from pages.ui.glossary import tell
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
 from pages.ui.url import choose, slide
-from transformer_core.analysis.words.one_corpus import KINDS, Corpus, one_corpus
+from transformer_core.analysis.words.one_corpus import KINDS, one_corpus
 from transformer_core.analysis.words.tiny_training import DIMENSIONS, HIDDEN, TRAINING
 from transformer_core.analysis.words.two_embeddings import (
     MOST_WINDOW,
@@ -59,49 +61,55 @@ def show_counts() -> None:
     except ValueError:
         st.info(words["word_special"], icon=":material/info:")
         return
-    asked = {"language": corpus.language, "dimension": dimension, "word": word, "k": K}
+    _show_both({"language": corpus.language, "dimension": dimension, "word": word, "k": K}, window)
+
+
+def _show_both(asked: dict[str, Any], window: int) -> None:
+    words, word, dimension = strings("embeddings"), asked["word"], asked["dimension"]
     counted = ask(counted_space, window=window, **asked)
-    trained, together = _train(corpus, window, asked)
-    near = set(trained.value.neighbours.tolist()) if trained is not None else set()
+    options = {name: words[f"overlap_{name}"] for name in OVERLAPS}
+    question = section("embeddings", "try_counts").format(word=plain(word))
+    cover = ask_first(question, options, name="embeddings_overlap", about=f"{asked['language']} {word}")
+    judgement = st.container()
     left, right = st.columns(2, gap="large")
+    with right:
+        st.subheader(words["trained"], anchor=False)
+        with cover.picture():
+            trained = _trained(cover, asked)
+            if trained is not None:
+                _trained_facts(trained.value, dimension)
+                _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()))
+        tell(section("embeddings", "train"))
+    near = set(trained.value.neighbours.tolist()) if trained is not None and cover.open else set()
     with left:
         st.subheader(words["counted"], anchor=False)
         st.markdown(t("embeddings.counted_facts", window=window, dimension=dimension, kept=f"{counted.value.kept:.1%}"))
         _show_space(counted, "counted", word, near)
-    with right:
-        st.subheader(words["trained"], anchor=False)
-        if trained is None or together is None:
-            tell(section("embeddings", "train"))
-            return
-        _trained_facts(trained.value, dimension)
-        _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()))
-    show_agreement(together.value, word)
-
-
-def _train(
-    corpus: Corpus, window: int, asked: dict[str, object]
-) -> tuple[Answer[WordSpace] | None, Answer[Agreement] | None]:
-    """Train where a person asks for it, or where it is done already; first the prediction."""
-    words = strings("embeddings")
-    options = {name: words[f"overlap_{name}"] for name in OVERLAPS}
-    question = section("embeddings", "try_counts").format(word=plain(str(asked["word"])))
-    cover = ask_first(question, options, name="embeddings_overlap", about=f"{corpus.language} {asked['word']}")
-    if not cover.open:
-        return None, None
-    with st.spinner(words["training"], show_time=True):
-        trained = ask(trained_space, **asked)
-    together = ask(agreement, window=window, **asked)
-    shared = round(together.value.word * K)
+    if trained is None:
+        return
+    together = ask(agreement, window=window, **asked).value
+    shared = round(together.word * K)
     outcome = next(name for name, most in OVERLAPS.items() if shared <= most)
-    cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
-    return trained, together
+    with judgement:
+        cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
+    if cover.open:
+        show_agreement(together, word)
+
+
+def _trained(cover: Cover, asked: dict[str, Any]) -> Answer[WordSpace] | None:
+    """Train, away from the page until somebody wants to see it."""
+    words = strings("embeddings")
+    if not cover.open:
+        return awaited(trained_space, words["axis_cosine"], "", key="embeddings_trained", **asked)
+    with st.spinner(words["training"], show_time=True):
+        return ask_once(trained_space, **asked)
 
 
 def _trained_facts(found: WordSpace, dimension: int) -> None:
     first, last = found.losses or (0.0, 0.0)
     facts = {"first": f"{first:.2f}", "last": f"{last:.2f}", "seconds": f"{found.seconds or 0.0:.1f}"}
     facts |= {"epochs": str(TRAINING.epochs), "hidden": f"{HIDDEN:.0%}"}
-    st.markdown(t("embeddings.trained_facts", dimension=dimension, **facts))
+    say(t("embeddings.trained_facts", dimension=dimension, **facts))
 
 
 def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int]) -> None:
@@ -120,7 +128,8 @@ def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int
     label = t("embeddings.label_space", name=words[name])
     show_chart(chart, answer, key=f"embeddings_{name}_near", stem=f"{name}_neighbours", label=label)
     kinds = {kind: sum(found.kinds[place] == kind for place in near) for kind in KINDS}
-    st.caption(t("embeddings.kinds_facts", word=plain(word), **{kind: str(count) for kind, count in kinds.items()}))
+    counts = {kind: str(count) for kind, count in kinds.items()}
+    say(t("embeddings.kinds_facts", word=plain(word), **counts), small=True)
     own = found.labels.index(word) if word in found.labels else None
     marks = dict.fromkeys(near, "neighbour") | ({} if own is None else {own: "searched"})
     order = [words[f"kind_{kind}"] for kind in ("other", "praise", "blame", "thing")]
@@ -136,7 +145,7 @@ def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int
     axes = (words["axis_plain"].format(number=1), words["axis_plain"].format(number=2))
     chart = vocabulary_scatter(points, words, axes=axes, height=420)
     show_chart(chart, answer, key=f"embeddings_{name}_map", stem=f"{name}_map", label=label)
-    st.caption(t("embeddings.trust", trust=f"{found.trustworthiness:.3f}"))
+    say(t("embeddings.trust", trust=f"{found.trustworthiness:.3f}"), small=True)
 
 
 def show_agreement(found: Agreement, word: str) -> None:

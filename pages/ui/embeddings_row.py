@@ -45,16 +45,16 @@ def show_row(view: View) -> None:
     version = f"{id_}"
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        st.markdown(t("embeddings.row_of", token=plain(label), id=id_, size=f"{found.vocab_size:,}"))
         figure = one_hot_matrix(
             found.one_hot, found.matrix, found.ids.tolist(), found.labels, words, ui, version=version
         )
         show_matrix(figure, answer, key="embeddings_one_hot")
+        st.markdown(t("embeddings.row_of", token=plain(label), id=id_, size=f"{found.vocab_size:,}"))
         export_matrix(figure, answer, key="embeddings_one_hot_files")
     with right:
-        tell(section("embeddings", "product"))
         figure = product_matrix(found.product, found.row, words, ui, version=version)
         show_matrix(figure, answer, key="embeddings_product")
+        tell(section("embeddings", "product"))
         export_matrix(figure, answer, key="embeddings_product_files")
     _try_times(view, answer)
 

@@ -17,7 +17,6 @@ from pages.ui.encoder import agreement_of, board_words, has_words, measure_names
 from pages.ui.encoder_believe import show_deletion_on_reviews
 from pages.ui.encoder_tokens import DEFAULT_STEPS, choose_baseline, tell_signs
 from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
@@ -129,16 +128,14 @@ def _try_shuffling(view: View) -> None:
         options = {name: t(f"encoder.shuffle_{name}") for name in ("nothing", "attention", "gradients")}
         about = f"{view.bundle.name} {view.encoding.text}"
         cover = ask_first(section("encoder", "try_shuffle"), options, name="encoder_shuffle", about=about)
-        if not cover.open:
-            cover.wait(t("encoder.axis_stage"), t("encoder.axis_rho"))
-            return
         with st.spinner(t("encoder.shuffling", count=SHUFFLES)):
             answer = ask_once(sanity_check, **view.asked, shuffles=SHUFFLES, seed=0)
         if not np.isfinite(answer.value.mean_rho[1:]).any():
             st.info(t("encoder.no_rho", count=int(answer.value.words.sum())), icon=":material/info:")
             return
         cover.judge(_most_like(answer.value))
-        _show_shuffled(view, answer)
+        with cover.picture():
+            _show_shuffled(view, answer)
 
 
 def _most_like(found: SanityCheck) -> str:
@@ -160,7 +157,8 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
     spread = {name: found.spread[:, place] for place, name in enumerate(measure_names())}
     chart = stage_lines(stages, series, words, domain=(-1.0, 1.0), level=0.0, spread=spread, height=330)
     show_chart(chart, answer, key="encoder_sanity", stem="encoder_sanity", label=t("encoder.sanity_label"))
-    st.caption(t("encoder.sanity_note", count=found.shuffles, seed=found.seed, last=found.seed + found.shuffles - 1))
+    last = found.seed + found.shuffles - 1
+    say(t("encoder.sanity_note", count=found.shuffles, seed=found.seed, last=last), small=True)
     options = dict(zip(MEASURES, measure_names(), strict=True))
     name = choose(t("encoder.measure"), options, name="encoder_measure", default="integrated")
     figure = maps_figure(
@@ -173,4 +171,4 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
     )
     show_matrix(figure, answer, key="encoder_maps")
     export_matrix(figure, answer, key="encoder_maps")
-    tell(section("encoder", "shuffle_after"))
+    say(section("encoder", "shuffle_after"))

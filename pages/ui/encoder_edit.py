@@ -22,7 +22,6 @@ from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.pairs import SentencePair, sentence_pair
 
 OTHER = "encoder_other"
-MOST_QUOTED = 200
 SUGGESTED = "encoder suggested"
 
 
@@ -37,11 +36,11 @@ def edit_part(view: View) -> None:
         return
     answer = ask(sentence_pair, **view.asked | {"n_tokens": _most(view)}, other=other)
     found = answer.value
-    for place, words, probabilities in zip(
-        st.columns(2, gap="large"), (view.encoding.text, other), found.probabilities, strict=True
+    for place, name, probabilities in zip(
+        st.columns(2, gap="large"), ("first", "second"), found.probabilities, strict=True
     ):
         with place:
-            st.caption(plain(words if len(words) <= MOST_QUOTED else f"{words[:MOST_QUOTED]}…"))
+            st.caption(t(f"encoder.{name}_sentence"))
             show_verdict(view.bundle.labels, probabilities.tolist())
     if not len(found.pairs):
         st.info(t("encoder.nothing_aligned"), icon=":material/info:")
@@ -82,7 +81,6 @@ def _write_other(view: View) -> str:
 
 def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
     found = answer.value
-    tell(section("encoder", "spread"))
     figure = spread_figure(
         found.spread,
         depth_names(view, short=True),
@@ -92,6 +90,7 @@ def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
         version=f"spread|{'|'.join(found.labels)}",
     )
     show_matrix(figure, answer, key="encoder_spread")
+    tell(section("encoder", "spread"))
     st.markdown(t("encoder.spread_start", differ=int((found.spread[0] > 0).sum()), count=len(found.labels)))
     export_matrix(figure, answer, key="encoder_spread")
     if found.farthest >= 0:

@@ -108,9 +108,6 @@ def _try_probes(view: View) -> None:
         options = {name: t(f"encoder.probe_{name}") for name in ("coin", "some", "more")}
         question = section("encoder", "try_probes").format(train=TRAIN, held_out=HELD_OUT)
         cover = ask_first(question, options, name="encoder_probes", about=view.bundle.name)
-        if not cover.open:
-            cover.wait(t("encoder.axis_depth"), t("encoder.axis_accuracy"))
-            return
         with st.spinner(t("encoder.reading", count=TRAIN + HELD_OUT)):
             answer = ask_once(layer_probes, bundle=view.bundle, train=TRAIN, held_out=HELD_OUT)
         found = answer.value

@@ -44,7 +44,6 @@ def sum_part(view: View) -> None:
             apart=t("encoder.apart"),
         )
     )
-    st.caption(t("encoder.sum_note", name=_name_of(view, found), winner=class_name(view, found.winner)))
     bars_place, growth_place = st.columns(2, gap="large")
     with bars_place:
         show_chart(
@@ -54,6 +53,7 @@ def sum_part(view: View) -> None:
             stem="encoder_products",
             label=t("encoder.products_label", name=_name_of(view, found)),
         )
+        st.caption(t("encoder.sum_note", name=_name_of(view, found), winner=class_name(view, found.winner)))
     with growth_place:
         _show_growth(view, answer)
         st.caption(t("encoder.largest", count=NAMED))
@@ -113,6 +113,6 @@ def _show_growth(view: View, answer: Answer[LogitSum]) -> None:
             answer,
             key="encoder_running",
             stem="encoder_running_sum",
-            label=t("encoder.running_label", count=found.needed),
+            label=t("encoder.running_label"),
         )
         say(t("encoder.needed_measured", needed=found.needed, size=size))

@@ -37,9 +37,6 @@ def sure_part(view: View) -> None:
     temperature = float(
         slide(t("encoder.temperature"), 0.5, 4.0, name="encoder_temperature", default=1.0, step=0.05, format="%.2f")
     )
-    if not cover.open:
-        cover.wait(t("encoder.confidence"), t("encoder.accuracy"))
-        return
     asked = {**view.asked, "reviews": HELD_OUT, "bins": BINS}
     with st.spinner(t("encoder.reading", count=HELD_OUT)):
         plain_one = ask_once(calibration, **asked, temperature=1.0).value

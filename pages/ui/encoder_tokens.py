@@ -3,6 +3,7 @@
 Read next: encoder_agreement.py.
 """
 
+import numpy as np
 import streamlit as st
 
 from pages.figures.encoder_bars import token_bars
@@ -17,13 +18,13 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
+from pages.ui.token_choice import some_places
 from pages.ui.url import choose, slide
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
 from transformer_core.analysis.encoder.saliency import Baseline
 
 INTEGRATED = MEASURES.index("integrated")
 DEFAULT_STEPS, MOST_STEPS = 16, 128
-MOST_OFFERED = 60
 FORMULAS = {
     "gradient": r"\left\lVert\frac{\partial m}{\partial e_i}\right\rVert_2",
     "product": r"\frac{\partial m}{\partial e_i}\cdot e_i",
@@ -46,7 +47,7 @@ def tokens_part(view: View) -> None:
         steps = int(slide(t("encoder.steps"), 2, MOST_STEPS, name="encoder_steps", default=DEFAULT_STEPS, step=2))
     answer = ask_once(measures, **view.asked, steps=steps, baseline=baseline)
     found = answer.value
-    cover = _guess_token(view)
+    cover = _guess_token(view, found)
     _judge(view, found, cover)
     with cover.picture():
         figure = measures_figure(
@@ -78,14 +79,14 @@ def tell_signs(view: View, found: Measures) -> None:
     say(t("encoder.signs", label=class_name(view, found.saliency.winner)), small=True)
 
 
-def _guess_token(view: View) -> Cover:
-    own = [place for place, special in enumerate(view.encoding.special) if not special][:MOST_OFFERED]
+def _guess_token(view: View, found: Measures) -> Cover:
     labels = view.encoding.labels
 
     def called(place: int) -> str:
         return plain(labels[place] if labels.count(labels[place]) == 1 else f"{labels[place]} {place}")
 
-    options = {str(place): called(place) for place in own}
+    own = np.where(view.encoding.special, np.nan, found.values[INTEGRATED])
+    options = {str(place): called(place) for place in some_places(own)}
     about = f"{view.bundle.name} {view.encoding.text}"
     return ask_first(section("encoder", "try_tokens"), options, name="encoder_tokens", about=about)
 

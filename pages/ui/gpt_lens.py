@@ -50,7 +50,7 @@ def lens_part(view: View) -> None:
         answer,
         key="gpt_lens",
         stem="gpt_logit_lens",
-        label=t("gpt.lens_label", count=len(found.places)),
+        label=t("gpt.lens_label"),
         on_place=lambda where: go_to(where, size),
     )
     st.caption(t("gpt.lens_check", difference=written(found.difference)))

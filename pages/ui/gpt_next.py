@@ -47,7 +47,7 @@ def _bars(answer: Answer[Expected], *, key: str) -> None:
         "rest": t("gpt.rest", count=f"{found.n_rest - (outside is not None):,}"),
     }
     chart = expected_bars(found.labels, found.probabilities, found.rest, words, came=outside, inside=inside)
-    show_chart(chart, answer, key=key, stem="gpt_next_token", label=t("gpt.expected_label", count=len(found.ids)))
+    show_chart(chart, answer, key=key, stem="gpt_next_token", label=t("gpt.expected_label"))
 
 
 def _numbers(view: View, found: Expected, text: Surprisals, place: int) -> None:

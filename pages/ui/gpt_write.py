@@ -130,7 +130,7 @@ def _strip(answer: Answer[WrittenOn], step: int) -> None:
         chosen=step,
         marked=[one.by_person for one in found],
     )
-    label = t("gpt.written_label", count=len(found))
+    label = t("gpt.written_label")
     clickable(strip, answer, key="gpt_written", stem="gpt_written", label=label, on_place=look_at)
 
 

@@ -96,11 +96,11 @@ def _show_ids(batch: BatchMasks) -> None:
         f'<tr><th scope="row">{index}</th>' + "".join(map(cell, labels, ids.tolist(), real.tolist())) + "</tr>"
         for index, (labels, ids, real) in enumerate(zip(batch.labels, batch.token_ids, batch.real, strict=True))
     ]
+    st.html(f'{STYLE}<div class="masks-batch-room"><table class="masks-batch">{"".join(rows)}</table></div>')
     padding = float(1 - np.mean(batch.real))
     st.caption(t("masks.ids", rows=batch.real.shape[0], columns=batch.real.shape[1], share=f"{padding:.0%}"))
     if batch.unknown:
         st.caption(t("masks.unknown", count=batch.unknown))
-    st.html(f'{STYLE}<div class="masks-batch-room"><table class="masks-batch">{"".join(rows)}</table></div>')
 
 
 def _try_polarity(view: View, texts: tuple[str, ...]) -> None:

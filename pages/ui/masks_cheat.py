@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.figures.mask_charts import SERIES, losses
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import Cover, ask_first
+from pages.ui.boxes import Cover, ask_first, awaited, say_number
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
@@ -35,8 +35,12 @@ def show_cheating() -> None:
     options = {name: t(f"masks.guess_{name}") for name in ("lower", "equal", "higher")}
     cover = ask_first(section("masks", "try_cheat"), options, name="masks_cheat")
     asked = f"{corpus}.{steps}.{seed}"
+    trained = {"language": corpus, "steps": steps, "seed": seed}
     if not cover.open:
-        cover.wait(t("masks.step"), t("masks.loss"))
+        with cover.picture():
+            ahead = awaited(mask_cheating, t("masks.step"), t("masks.loss"), key="masks_cheat", **trained)
+        if ahead is not None:
+            _show(ahead, cover)
         return
     if chosen("masks_trained") is None:
         _train(asked)
@@ -52,7 +56,7 @@ def show_cheating() -> None:
         st.caption(t("masks.train_note", steps=steps))
         return
     with st.spinner(t("masks.training", steps=steps)):
-        answer = ask_once(mask_cheating, language=corpus, steps=steps, seed=seed)
+        answer = ask_once(mask_cheating, **trained)
     _show(answer, cover)
 
 
@@ -67,22 +71,33 @@ def _show(answer: Answer[Cheating], cover: Cover) -> None:
     gap = float(cheater.held_out[-1] - honest.held_out[-1])
     outcome = "equal" if abs(gap) < ABOUT_EQUAL else "lower" if gap < 0 else "higher"
     cover.judge(outcome)
+    with cover.picture():
+        _show_curves(answer)
+    if cover.open:
+        _show_written(found)
+
+
+def _show_curves(answer: Answer[Cheating]) -> None:
+    honest, cheater = answer.value.honest, answer.value.cheater
     numbers = {
         "honest": honest.held_out_masked[-1],
         "cheater": cheater.held_out[-1],
         "cheater_masked": cheater.held_out_masked[-1],
-        "guessing": found.guessing,
+        "guessing": answer.value.guessing,
     }
     for (name, value), place in zip(numbers.items(), st.columns(len(numbers)), strict=True):
-        place.metric(t(f"masks.end_{name}"), t("masks.nats", value=f"{value:.2f}"))
+        say_number(t(f"masks.end_{name}"), t("masks.nats", value=f"{value:.2f}"), at=place)
     names = {name: t(f"masks.series_{name}") for name in SERIES}
     chart = losses(
         answer.arrays,
         names | {"step": t("masks.step"), "loss": t("masks.loss"), "guessing": t("masks.guessing_line")},
     )
     show_chart(chart, answer, key="masks_losses", stem="mask_cheating", label=t("masks.chart_label"))
+
+
+def _show_written(found: Cheating) -> None:
     tell(section("masks", "written"))
-    for name, learner in (("honest", honest), ("cheater", cheater)):
+    for name, learner in (("honest", found.honest), ("cheater", found.cheater)):
         with st.container(border=True):
             st.caption(t(f"masks.writes_{name}"))
             st.html(f"<b>{html.escape(found.prompt)}</b>{html.escape(learner.written)}")

@@ -43,7 +43,11 @@ def show_change(choices: Choices, found: MaskedHead) -> None:
     with reach_place:
         reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
         st.metric(t("masks.reach"), reached, help=t("masks.reach_help"))
-    if int(found.reach.sum()) == 1:
+
+
+def tell_deaf(choices: Choices, found: MaskedHead) -> None:
+    """Say where nothing but the verdict's own token reaches it."""
+    if found.before and int(found.reach.sum()) == 1:
         token = found.labels[int(found.reach.argmax())]
         st.info(t("masks.deaf", token=plain(token)), icon=":material/hearing_disabled:")
 

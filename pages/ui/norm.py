@@ -38,7 +38,7 @@ def vector_part(view: View) -> None:
                 for place in places
             },
             name="norm_sublayer",
-            default="self_attention",
+            default="feed_forward",  # the first that reads more than one token
         )
     with tokens:
         token, _ = choose_token(t("norm.token"), view, name="norm_token")

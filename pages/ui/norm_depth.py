@@ -33,10 +33,6 @@ def depth_part() -> None:
         seed = int(slide(t("norm.seed"), 0, 20, name="norm_seed", default=0))
     options = {name: t(f"norm.gradient_{name}") for name in ("vanishes", "stays", "explodes")}
     cover = ask_first(section("norm", "try_depth").format(layers=n_layers), options, name="norm_depth")
-    if not cover.open:
-        cover.wait(t("norm.axis_layer"), t("norm.measure_input_gradients"))
-        _train(n_layers, seed)
-        return
     with st.spinner(t("norm.measuring")):
         answer = ask_once(gradients_by_depth, n_layers=n_layers, d_model=d_model, seed=seed)
     ratios = {(profile.norm, profile.residual): profile.first_over_last for profile in answer.value.profiles}

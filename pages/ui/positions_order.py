@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.figures.positions_order import ALIKE, order_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
@@ -56,15 +56,16 @@ def order_part(view: View) -> None:
         model=plain(view.bundle.name), positions=view.bundle.config.positions, texts=texts_for(view.bundle)
     )
     cover = ask_first(question, options, name="positions_order", about=view.bundle.name)
-    if not cover.open:
-        cover.wait(t("positions.order_treatment"), t(f"positions.axis_{view.bundle.kind}"))
-        return
-    st.subheader(t("positions.order_reviews"), anchor=False)
     judgement = st.container()
-    answer = _measured(view.bundle)
+    with cover.picture():
+        say(f"**{t('positions.order_reviews')}**")
+        answer = _measured(view.bundle)
     if answer is not None:
         with judgement:
             cover.judge(_outcome(answer.value))
+    if not cover.open:
+        return
+    if answer is not None:
         tell(section("positions", "order_after"))
     st.subheader(t("positions.order_here"), anchor=False)
     _show_here(view)
@@ -102,7 +103,7 @@ def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
     picture, figures = st.columns(SHARES, gap="large")
     with picture:
         show_chart(chart, answer, key=key, stem="positions_order", label=label)
-    figures.markdown(_table(found))
+    say(_table(found), at=figures)
     note = t(
         "positions.order_note",
         texts=found.texts,
@@ -110,7 +111,7 @@ def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
         language=t(f"positions.corpus_{found.language}"),
         seeds=values.shape[1],
     )
-    figures.caption(f"{note} {_ways(found)}")
+    say(f"{note} {_ways(found)}", at=figures, small=True)
     return answer
 
 

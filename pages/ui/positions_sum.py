@@ -32,7 +32,7 @@ def sum_part(view: View) -> None:
     found, words, labels = answer.value, strings("positions"), view.encoding.labels
     if not found.added_in_model:
         st.info(t("positions.adds_none", positions=view.bundle.config.positions), icon=":material/info:")
-    _numbers(found)
+    _lengths(found)
     norms, cosines = st.columns(2, gap="large")
     with norms:
         show_chart(
@@ -50,12 +50,13 @@ def sum_part(view: View) -> None:
             stem="positions_cosines",
             label=t("positions.cosines_label"),
         )
+    _tell_likeness(found)
     _try_scale(view, answer)
     st.subheader(t("positions.concatenate_heading"), anchor=False)
     _concatenated(view)
 
 
-def _numbers(found: Sums) -> None:
+def _lengths(found: Sums) -> None:
     places = st.columns(4)
     lengths = {
         "norm_mean_token": found.token_norms.mean(),
@@ -65,6 +66,9 @@ def _numbers(found: Sums) -> None:
     }
     for place, (name, value) in zip(places, lengths.items(), strict=True):
         place.metric(t(f"positions.{name}"), f"{value:.2f}")
+
+
+def _tell_likeness(found: Sums) -> None:
     st.markdown(
         t(
             "positions.sum_measured",

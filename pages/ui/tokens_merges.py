@@ -74,9 +74,9 @@ def _choose_step(most: int) -> tuple[int, int]:
 
 def _show_step(view: View, answer: Answer[MergeStep]) -> None:
     found = answer.value
-    st.markdown(_told(found))
     text = view.encoding.text
     chips = show_chips(text, (_line(found, len(text)),), answer, name="tokens_merged")
+    st.markdown(_told(found))
     curve, bars = st.columns([3, 2], gap="large")
     with curve:
         tell(section("tokens", "curve"))

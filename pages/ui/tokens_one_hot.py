@@ -30,7 +30,6 @@ def show_one_hot(view: View) -> None:
     answer = ask(word_relations, **view.asked)
     measures = {name: t(f"tokens.measure_{name}") for name in MEASURES}
     measure = choose(t("tokens.measure"), measures, name="tokens_measure", default="cosine")
-    st.markdown(_told(answer.value, measure))
     found = vars(answer.value)
     suffix = "" if measure == "vectors" else f"_{measure}"
     figure = one_hot_figure(
@@ -44,6 +43,7 @@ def show_one_hot(view: View) -> None:
         note=section("tokens", measure),
     )
     show_matrix(figure, answer, key="tokens_one_hot")
+    st.markdown(_told(answer.value, measure))
     export_matrix(figure, answer, key="tokens_one_hot")
     _memory(answer, len(view.encoding))
     _foresee(view)

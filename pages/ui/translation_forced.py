@@ -37,8 +37,6 @@ def show_forced(view: View) -> None:
     if found.unknown:
         st.warning(t("text.unknown", count=found.unknown, all=len(found.words) - 1), icon=":material/translate:")
     same = found.token_ids == own.token_ids
-    if same:
-        st.caption(t("translation.own_is_greedy"))
     with nullcontext() if same else _guessed(view, found, target).picture():
         words = strings("translation_forced")
         chart = forced_bars(
@@ -46,6 +44,8 @@ def show_forced(view: View) -> None:
         )
         show_chart(chart, answer, key="translation_forced", stem="teacher_forcing", label=t("translation.forced_label"))
         _numbers(view, found, same)
+    if same:
+        st.caption(t("translation.own_is_greedy"))
 
 
 def _guessed(view: View, found: Forced, target: str) -> Cover:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.figures.translation_search import by_width_chart, ranked_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first
+from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import plain, section, strings, t
 from pages.ui.translation import markdown_table, shown_gap
@@ -31,7 +31,6 @@ LETTERS = "abcab"
 
 def show_search() -> None:
     """Show the controls, every search of one source, and the same over many sources."""
-    st.caption(t("translation.own_data"))
     rule_place, epochs_place, seed_place = st.columns([2, 2.4, 1.4], gap="medium")
     with rule_place:
         rules = {rule: t(f"translation.rule_{rule}") for rule in RULES}
@@ -71,7 +70,6 @@ def _show_one(answer: Answer[Searched]) -> None:
         steps=found.steps,
         loss=f"{found.loss:.3f}",
     )
-    st.markdown(told)
     chart_place, table_place = st.columns(2, gap="large")
     with chart_place:
         st.markdown(f"**{t('translation.best_of_all', count=len(found.best_texts))}**")
@@ -98,6 +96,8 @@ def _show_one(answer: Answer[Searched]) -> None:
         every = f"{found.n_targets:,}"
         last = (t("translation.exhaustive"), f"`{found.best_texts[0] or '∅'}`", f"{found.best_scores[0]:.3f}", every)
         st.markdown(markdown_table(head, [*rows, (*last, t("translation.yes"))], right=3))
+    st.caption(t("translation.own_data"))
+    st.markdown(told)
     verdict = "greedy_best" if found.found[0] else "greedy_missed"
     right_word = "best_right" if found.best_texts[0] == found.answer else "best_wrong"
     st.markdown(
@@ -125,9 +125,6 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         name="translation_search",
         about=f"{rule} {epochs} {seed} {penalty}",
     )
-    if not cover.open:
-        cover.wait(t("translation_survey.width"), t("translation_survey.value"))
-        return
     with st.spinner(t("translation.surveying"), show_time=True):
         answer = ask_once(letter_survey, rule=rule, epochs=epochs, seed=seed, length_penalty=penalty)
     found: Survey = answer.value
@@ -143,8 +140,9 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         greedy_right=f"{found.right[0]:.0%}",
     )
     cover.judge(outcome, told)
-    curves = {"found": found.found, "right": found.right}
-    chart = by_width_chart(found.widths, curves, strings("translation_survey"), percent=True)
-    show_chart(chart, answer, key="translation_survey_chart", stem="search_survey", label=t("translation.survey"))
-    if any(later < earlier for earlier, later in zip(found.found, found.found[1:], strict=False)):
-        st.caption(t("translation.wider_loses"))
+    with cover.picture():
+        curves = {"found": found.found, "right": found.right}
+        chart = by_width_chart(found.widths, curves, strings("translation_survey"), percent=True)
+        show_chart(chart, answer, key="translation_survey_chart", stem="search_survey", label=t("translation.survey"))
+        if any(later < earlier for earlier, later in zip(found.found, found.found[1:], strict=False)):
+            say(t("translation.wider_loses"), small=True)

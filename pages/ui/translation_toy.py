@@ -43,7 +43,6 @@ def toy_code(found: ToyBatch, seed: int) -> str:
 
 def show_toy() -> None:
     """Show the batch, one head of its three attentions, and every shape."""
-    st.caption(t("translation.own_data"))
     source_place, sentence_place, seed_place = st.columns([3.2, 1.6, 1.2], gap="medium")
     with source_place:
         sources = {name: t(f"translation.toy_{name}") for name in SOURCES}
@@ -73,10 +72,11 @@ def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool
     found, words, ui = answer.value, strings("translation_toy"), strings("matrix")
     ids_place, attended_place = st.columns([2, 3], gap="large")
     with ids_place:
-        st.code(toy_code(found, seed), language="python", wrap_lines=True)
         ids = toy_ids(found.source_ids, found.target_ids, words, ui, version=f"ids {version}")
         show_matrix(ids, answer, key="translation_toy_ids")
         st.caption(t("translation.toy_parameters", count=f"{found.parameters:,}"))
+        st.caption(t("translation.own_data"))
+        st.code(toy_code(found, seed), language="python", wrap_lines=True)
     with attended_place:
         figure = toy_attentions(
             answer.arrays,

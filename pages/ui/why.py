@@ -4,6 +4,7 @@ Read next: why_scaling.py, the first question.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,11 +94,13 @@ class Question:
         name: its own, in the URL and in the keys of its words.
         options: of the prediction.
         experiment: shows its controls and its picture at the desk and returns what it found.
+        covers: the picture tells the answer at a glance, so that it is covered until then.
     """
 
     name: str
     options: tuple[str, ...]
     experiment: Callable[[Desk], Finding]
+    covers: bool = True
 
 
 def show_question(question: Question, view: View) -> None:
@@ -112,7 +115,7 @@ def show_question(question: Question, view: View) -> None:
         controls = st.container()
         answer = st.container()
         st.caption(f"{t('why.source')} {t(f'why.{name}.source')}")
-    with picture, cover.picture():
+    with picture, cover.picture() if question.covers else nullcontext():
         desk = Desk(name, view, controls, st.container(), cover.open)
         try:
             finding = question.experiment(desk)

@@ -96,4 +96,4 @@ def _experiment(desk: Desk) -> Finding:
     return _looks(desk, answer, layer) if part == "looks" else _cost(desk, _outcome(answer.value))
 
 
-HEADS = Question("heads", ("few", "half", "many"), _experiment)
+HEADS = Question("heads", ("few", "half", "many"), _experiment, covers=False)

@@ -1,4 +1,4 @@
-"""Short trainings on the Why? page: begun by an answer, shown as curves and as one dot a run.
+"""Short trainings on the Why? page: shown as curves and as one dot a run.
 
 Read next: why_values.py.
 """
@@ -11,7 +11,7 @@ from pages.figures.charts import PALETTE
 from pages.figures.why import curves, dots
 from pages.figures.why_axes import Side
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import axes_alone
+from pages.ui.boxes import awaited
 from pages.ui.language import t
 from pages.ui.url import slide
 from pages.ui.why import Desk, percent
@@ -23,19 +23,20 @@ LEAST_CLEAR = 0.01
 
 
 def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **options: str) -> Trial | None:
-    """Offer a short training, and show it once it is asked for; None before."""
+    """Show a short training; None until it has ended, where nobody asked to see it yet."""
     with desk.controls:
         first = int(slide(t("why.trial_seed"), 0, SEEDS, name="why_seed", default=0))
         st.caption(t("why.trial_note", runs=RUNS))
-    if not desk.open:
-        with desk.picture:
-            axes_alone(t("why.trial_step"), t("why.trial_loss"), key=f"why_{desk.name}_axes")
-        return None
-    with desk.picture, st.spinner(t("why.trial_running"), show_time=True):
-        answer = ask_once(train, seeds=tuple(range(first, first + RUNS)), **options)
+    asked = {"seeds": tuple(range(first, first + RUNS)), **options}
     with desk.picture:
-        _show(desk, answer, variants)
-    return answer.value
+        if desk.open:
+            with st.spinner(t("why.trial_running"), show_time=True):
+                answer = ask_once(train, **asked)
+        else:
+            answer = awaited(train, t("why.trial_step"), t("why.trial_loss"), key=f"why_{desk.name}", **asked)
+        if answer is not None:
+            _show(desk, answer, variants)
+    return None if answer is None else answer.value
 
 
 def _show(desk: Desk, answer: Answer[Trial], variants: Sequence[str]) -> None:
