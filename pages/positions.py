@@ -13,7 +13,7 @@ from pages.ui.positions_schemes import schemes_part
 from pages.ui.positions_sum import sum_part
 
 PARTS = {
-    "matrix": lambda _: matrix_part(),
+    "matrix": matrix_part,
     "exponent": lambda _: exponent_part(),
     "schemes": schemes_part,
     "sum": sum_part,

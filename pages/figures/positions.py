@@ -30,21 +30,23 @@ def numbered(name: str, count: int, *, key: str = "") -> Axis:
 
 
 def position_figure(
-    table: np.ndarray, words: Words, ui: Words, *, cell: tuple[int, int] | None, version: str
+    table: np.ndarray, tokens: Sequence[str], words: Words, ui: Words, *, cell: tuple[int, int] | None, version: str
 ) -> MatrixFigure:
-    """Draw the matrix of positions.
+    """Draw the matrix of positions, the first ones with the tokens that stand there.
 
     Args:
         table: (pos, d_model), in [-1, 1].
+        tokens: of a sentence; those beyond the last position are left out.
         words: of the page.
         ui: what the matrix itself says.
         cell: the pinned (pos, dimension).
         version: names this state.
     """
     length, d_model = table.shape
+    named = [f"{pos} {token}" for pos, token in enumerate(tokens[:length])]
     return MatrixFigure(
         (Panel("table", words["matrix_title"].format(length=length, d_model=d_model), table, Scale("signed", -1, 1)),),
-        numbered(words["axis_position"], length),
+        Axis(words["axis_position"], (*named, *map(str, range(len(named), length)))),
         numbered(words["axis_dimension"], d_model),
         ui,
         role="positions",

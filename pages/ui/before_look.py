@@ -12,8 +12,9 @@ from pages.ui.before import has_attention, word_options
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
-from pages.ui.header import MOST_CHARACTERS, View
+from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.models import model_names, open_bundle
 from pages.ui.translation import choose_weights, over_word, shown_word, weights_over
@@ -130,10 +131,10 @@ def _word_experiment(view: View) -> None:
         return
     with box:
         text = write(t("before.probe"), name="before_probe", default=PROBE)
-        if not text.strip() or len(text) > MOST_CHARACTERS:
-            st.info(t("before.probe_length", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
+        answer = read_and_tell("before_probe", text, PROBE, lambda text: _aligned(view, text))
+        if answer is None:
             return
-        answer = ask_once(word_alignment, bundle=view.bundle, text=text, n_tokens=MOST_TOKENS)
+        text = answer.arguments["text"]
         found = answer.value
         st.markdown(f"{t('before.translation')} **{plain(found.translation) or '…'}**")
         step = _choose_word(found)
@@ -155,6 +156,11 @@ def _word_experiment(view: View) -> None:
             said = {"word": t("before.source"), "up": t("quantity.weights")}
             chart = word_bars(found.source, {word: row}, said, height=220)
             show_chart(chart, answer, key="before_row", stem="before_row", label=t("before.try_look"))
+
+
+def _aligned(view: View, text: str) -> Answer[WordAlignment]:
+    encoded(view.bundle, text, max_len=MOST_TOKENS)  # raises in words for the page
+    return ask_once(word_alignment, bundle=view.bundle, text=text, n_tokens=MOST_TOKENS)
 
 
 def _choose_word(found: WordAlignment) -> int:

@@ -28,7 +28,8 @@ COVERED = """
 {
   opacity: 0.6; pointer-events: none; user-select: none;
   --covered: blur(7px) opacity(0.5); --covered-words: hidden;
-  & .role-mark { filter: blur(24px); opacity: 0.6; }
+  & .role-mark { filter: blur(12px); }
+  & .role-mark.mark-line { filter: blur(5px); }
   & :is([data-testid="stCode"], [data-testid="stHtml"]) { visibility: hidden; }
   & [data-testid="stMarkdown"] :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
     background: 0 0 / 100% calc(100% - 1rem) no-repeat
@@ -174,7 +175,8 @@ def ask_first(question: str, options: Mapping[str, str], *, name: str, about: st
     """
     key = f"predict {name} {about}"
     open_now, given = name in _shown(), st.session_state.get(key)
-    st.markdown(question)
+    with st.container(key=f"question_{name}"):
+        st.markdown(question)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"ask_{name}"):
         guess = st.pills(
             question,

@@ -37,9 +37,7 @@ OVERLAPS = {"few": 2, "some": 6, "most": K}
 def show_counts() -> None:
     """Show both embeddings of the corpus."""
     words = strings("embeddings")
-    corpus_place, word_place, window_place, dimension_place = st.columns(
-        [1, 1.2, 1.6, 1.6], vertical_alignment="bottom"
-    )
+    corpus_place, word_place, window_place, dimension_place = st.columns([1, 1.2, 1.6, 1.6])
     with corpus_place:
         tongue = choose(words["corpus"], LANGUAGES, name="embeddings_corpus", default=language(), always=True)
     with st.spinner(words["reading"]):
@@ -51,8 +49,6 @@ def show_counts() -> None:
     with dimension_place:
         sizes = {str(size): str(size) for size in DIMENSIONS}
         dimension = int(choose(words["dimension"], sizes, name="embeddings_dimension", default="32"))
-    facts = {"texts": f"{len(corpus.texts):,}", "tokens": f"{sum(map(len, corpus.rows)):,}"}
-    st.caption(t("embeddings.corpus_facts", **facts, words=f"{corpus.tokenizer.vocab_size:,}"))
     if found is None:
         return
     word = corpus.tokenizer.token_of(found.ids[0])
@@ -62,6 +58,8 @@ def show_counts() -> None:
         st.info(words["word_special"], icon=":material/info:")
         return
     _show_both({"language": corpus.language, "dimension": dimension, "word": word, "k": K}, window)
+    facts = {"texts": f"{len(corpus.texts):,}", "tokens": f"{sum(map(len, corpus.rows)):,}"}
+    st.caption(t("embeddings.corpus_facts", **facts, words=f"{corpus.tokenizer.vocab_size:,}"))
 
 
 def _show_both(asked: dict[str, Any], window: int) -> None:

@@ -35,7 +35,7 @@ RANKS = {"first": 1, "ten": 10, "hundred": 100, "beyond": float("inf")}
 def show_neighbours(view: View) -> None:
     """Show the nearest words of a typed word."""
     words = strings("embeddings")
-    word_place, switch_place = st.columns(2, vertical_alignment="bottom")
+    word_place, switch_place = st.columns(2, vertical_alignment="center")
     with word_place:
         found = ask_for_word(view.bundle.tokenizer, words["word"], name="embeddings_word", default="awful")
     with switch_place:

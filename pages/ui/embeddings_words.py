@@ -3,9 +3,8 @@
 Read next: embeddings_sentence.py.
 """
 
-import streamlit as st
-
-from pages.ui.language import plain, t
+from pages.ui.language import t
+from pages.ui.last_text import read_and_tell
 from pages.ui.url import write
 from transformer_core.analysis.words.vocabulary import Found, find
 from transformer_core.text import Tokenizer
@@ -14,26 +13,29 @@ MOST_CHARACTERS = 60
 
 
 def ask_for_word(tokenizer: Tokenizer, label: str, *, name: str, default: str) -> Found | None:
-    """Show a line for a word and return its one token; None, with the reason on the page, where it has none."""
-    word = write(label, name=name, default=default).strip()
+    """Show a line for a word and return its one token; where it has none, that of the last word that had one."""
+    return read_and_tell(name, write(label, name=name, default=default), default, lambda word: _one(tokenizer, word))
+
+
+def _one(tokenizer: Tokenizer, word: str) -> Found:
+    """Return a word's one token.
+
+    Raises:
+        ValueError: it has none, or several; in words for the page.
+    """
+    word = word.strip()
     if not word:
-        st.info(t("embeddings.word_empty"), icon=":material/info:")
-        return None
-    shown = plain(word[:MOST_CHARACTERS])
+        raise ValueError(t("embeddings.word_empty"))
+    shown = word[:MOST_CHARACTERS]
     if len(word) > MOST_CHARACTERS:
-        st.info(t("embeddings.word_long", word=shown, most=MOST_CHARACTERS), icon=":material/info:")
-        return None
+        raise ValueError(t("embeddings.word_long", word=shown, most=MOST_CHARACTERS))
     try:
         found = find(tokenizer, word)
     except ValueError as error:
-        st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
-        return None
+        raise ValueError(t("text.unreadable", error=str(error))) from error
     if not found.known:
-        st.info(t("embeddings.word_unknown", word=shown), icon=":material/info:")
-        return None
+        raise ValueError(t("embeddings.word_unknown", word=shown))
     if len(found.ids) > 1:
-        pieces = " + ".join(f"**{plain(label)}**" for label in found.labels)
-        message = t("embeddings.word_pieces", word=shown, count=len(found.ids), pieces=pieces)
-        st.info(message, icon=":material/content_cut:")
-        return None
+        pieces = " + ".join(found.labels)
+        raise ValueError(t("embeddings.word_pieces", word=shown, count=len(found.ids), pieces=pieces))
     return found

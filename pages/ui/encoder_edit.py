@@ -15,14 +15,14 @@ from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
-from pages.ui.url import current, set_choice, write
+from pages.ui.url import set_choice, write_suggested
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.pairs import SentencePair, sentence_pair
 
 OTHER = "encoder_other"
-SUGGESTED = "encoder suggested"
 
 
 @st.fragment
@@ -30,11 +30,10 @@ def edit_part(view: View) -> None:
     """Show a second sentence to edit, both verdicts, how the difference spreads, and where it tells."""
     if not has_words(view):
         return
-    other = _write_other(view)
-    if not other.strip() or len(other) > MOST_CHARACTERS:
-        st.info(t("encoder.other_unreadable", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
+    written, suggested = _write_other(view)
+    answer = read_and_tell(OTHER, written, suggested, lambda other: _pair(view, other))
+    if answer is None:
         return
-    answer = ask(sentence_pair, **view.asked | {"n_tokens": _most(view)}, other=other)
     found = answer.value
     for place, name, probabilities in zip(
         st.columns(2, gap="large"), ("first", "second"), found.probabilities, strict=True
@@ -49,21 +48,26 @@ def edit_part(view: View) -> None:
         st.info(t("encoder.same_sentence"), icon=":material/info:")
         return
     _show_spread(view, answer)
-    _show_parting(view, answer, other)
+    _show_parting(view, answer)
 
 
-def _most(view: View) -> int:
-    return min(view.bundle.config.max_len, max(len(view.encoding), 16) + 16)
+def _pair(view: View, other: str) -> Answer[SentencePair]:
+    """Read both sentences.
+
+    Raises:
+        ValueError: the second one is empty or too long; in words for the page.
+    """
+    if not other.strip() or len(other) > MOST_CHARACTERS:
+        raise ValueError(t("encoder.other_unreadable", most=f"{MOST_CHARACTERS:,}"))
+    most = min(view.bundle.config.max_len, max(len(view.encoding), 16) + 16)
+    return ask(sentence_pair, **view.asked | {"n_tokens": most}, other=other)
 
 
-def _write_other(view: View) -> str:
-    """Show the second sentence; until a person changes it, it is the one that the library suggests for the first."""
+def _write_other(view: View) -> tuple[str, str]:
+    """Show the second sentence, and return it with the one that the library suggests, which it is at first."""
     found = ask_once(counter_examples, **view.asked).value.found
     exchanged = [each.text for each in found if each.new]  # where nothing is left out, positions stay comparable
     suggested = next(iter([*exchanged, *(each.text for each in found)]), view.encoding.text)
-    if current(OTHER) in (None, st.session_state.get(SUGGESTED)):
-        set_choice(OTHER, suggested)
-    st.session_state[SUGGESTED] = suggested
     text_place, button_place = st.columns([5, 1.4], vertical_alignment="bottom")
     with button_place:
         st.button(
@@ -76,7 +80,7 @@ def _write_other(view: View) -> str:
             width="stretch",
         )
     with text_place:
-        return write(t("encoder.other"), name=OTHER, default=suggested)
+        return write_suggested(t("encoder.other"), suggested, name=OTHER), suggested
 
 
 def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
@@ -98,10 +102,10 @@ def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
         st.caption(t("encoder.farthest_equal", token=token, distance=f"{found.spread[-1, found.farthest]:.2f}"))
 
 
-def _show_parting(view: View, answer: Answer[SentencePair], other: str) -> None:
+def _show_parting(view: View, answer: Answer[SentencePair]) -> None:
     found, names = answer.value, depth_names(view)
     options = {str(depth): name for depth, name in enumerate(names)}
-    about = f"{view.bundle.name} {view.encoding.text} | {other}"
+    about = f"{view.bundle.name} {view.encoding.text} | {answer.arguments['other']}"
     cover = ask_first(section("encoder", "try_edit"), options, name="encoder_edit", about=about)
     cover.judge(str(found.told_apart))
     with cover.picture():

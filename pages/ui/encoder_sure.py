@@ -28,12 +28,12 @@ def sure_part(view: View) -> None:
     if not knows_reviews(view):
         return
     own = ask(layer_verdicts, **view.asked).value
-    st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
     show_verdict(view.bundle.labels, own.final)
     options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
     cover = ask_first(
         section("encoder", "try_sure").format(count=HELD_OUT), options, name="encoder_sure", about=view.bundle.name
     )
+    shown = st.container()
     temperature = float(
         slide(t("encoder.temperature"), 0.5, 4.0, name="encoder_temperature", default=1.0, step=0.05, format="%.2f")
     )
@@ -44,8 +44,9 @@ def sure_part(view: View) -> None:
     found = answer.value
     gap = plain_one.mean_confidence - plain_one.overall
     outcome = "even" if abs(gap) < EVEN else "over" if gap > 0 else "under"
-    cover.judge(outcome)
-    with cover.picture():
+    with shown:
+        cover.judge(outcome)
+    with shown, cover.picture():
         chart_place, words_place = st.columns([3, 2], gap="large")
         with chart_place:
             words = strings("encoder") | {"here": t("encoder.here", sure=f"{found.here:.1%}")}
@@ -58,6 +59,8 @@ def sure_part(view: View) -> None:
             )
         with words_place:
             _show_numbers(found)
+    st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
+    with cover.picture("_after"):
         say(section("encoder", "sure_after"))
 
 

@@ -40,6 +40,7 @@ def tokens_part(view: View) -> None:
     """Show where attention leads, ask which word counts most, then show all six measures and one of them large."""
     if not has_words(view):
         return
+    shown = st.container()
     baseline_place, steps_place = st.columns([2, 3], gap="large")
     with baseline_place:
         baseline = choose_baseline(view)
@@ -47,9 +48,10 @@ def tokens_part(view: View) -> None:
         steps = int(slide(t("encoder.steps"), 2, MOST_STEPS, name="encoder_steps", default=DEFAULT_STEPS, step=2))
     answer = ask_once(measures, **view.asked, steps=steps, baseline=baseline)
     found = answer.value
-    cover = _guess_token(view, found)
-    _judge(view, found, cover)
-    with cover.picture():
+    with shown:
+        cover = _guess_token(view, found)
+        _judge(view, found, cover)
+    with shown, cover.picture():
         figure = measures_figure(
             found.values,
             measure_names(),
@@ -61,6 +63,7 @@ def tokens_part(view: View) -> None:
         show_matrix(figure, answer, key="encoder_measures")
         tell_signs(view, found)
         export_matrix(figure, answer, key="encoder_measures")
+    with cover.picture("_one"):
         _show_one(view, answer)
     if cover.open:
         show_deletion(view, steps=steps, baseline=baseline)

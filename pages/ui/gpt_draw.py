@@ -44,11 +44,11 @@ def draw_part(view: View) -> None:
     bars, many = st.columns(2, gap="large")
     with bars:
         st.markdown(t("gpt.rules_heading", place=place, token=plain(view.encoding.labels[place - 1])))
-        _numbers(found)
         chart = redrawn_bars(
             found.labels, found.before, found.after, found.kept, (found.rest_before, found.rest_after), _words(found)
         )
         show_chart(chart, answer, key="gpt_redrawn", stem="gpt_redrawn", label=t("gpt.redrawn_label"))
+        _numbers(found)
         tell(section("gpt", "kept"), small=True)
     with many:
         _many(view, place, drawing)

@@ -15,10 +15,12 @@ from pages.ui.exports import export_matrix
 from pages.ui.gpt import written
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.url import slide, write
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
 
+WORDS = "dragon"
 MOST_LETTERS = 60
 ALIKE = 0.05
 
@@ -31,38 +33,45 @@ def mask_part(view: View) -> None:
         place = size - 1
         if size > 1:
             place = size + int(slide(t("gpt.changed"), -size, -1, name="gpt_changed", default=-max(1, size // 3)))
-        st.caption(t("gpt.changed_note", token=plain(view.encoding.labels[place]), place=place))
     with what:
-        words = write(t("gpt.words"), name="gpt_words", default="dragon")
-    if not words.strip() or len(words) > MOST_LETTERS:
-        st.info(t("gpt.words_needed", most=MOST_LETTERS), icon=":material/info:")
-        return
-    if view.encoding.surface(place)[:1].isspace() and not words[:1].isspace() and len(view.encoding.surface(place)) > 1:
-        words = f" {words}"
-    try:
-        answer = ask_once(changed_word, **view.asked, place=place, words=words)
-    except ValueError as error:
-        st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
+        words = write(t("gpt.words"), name="gpt_words", default=WORDS)
+    answer = read_and_tell("gpt_words", words, WORDS, lambda words: _changed(view, place, words))
+    if answer is None:
         return
     if answer.value.place < 0:
         st.info(t("gpt.nothing_changed"), icon=":material/info:")
     else:
-        _moved(view, answer, words)
+        _moved(view, answer, answer.arguments["words"])
+    st.caption(t("gpt.changed_note", token=plain(view.encoding.labels[place]), place=place))
     _off(view)
+
+
+def _changed(view: View, place: int, words: str) -> Answer[Changed]:
+    """Read the text with other words from a place on.
+
+    Raises:
+        ValueError: the words are missing, too long or cannot be read; in words for the page.
+    """
+    if not words.strip() or len(words) > MOST_LETTERS:
+        raise ValueError(t("gpt.words_needed", most=MOST_LETTERS))
+    before = view.encoding.surface(place)
+    if before[:1].isspace() and not words[:1].isspace() and len(before) > 1:
+        words = f" {words}"
+    try:
+        return ask_once(changed_word, **view.asked, place=place, words=words)
+    except ValueError as error:
+        raise ValueError(t("text.unreadable", error=str(error))) from error
 
 
 def _moved(view: View, answer: Answer[Changed], words: str) -> None:
     found = answer.value
     start, version = found.place, f"{view.encoding.text}|{words}|{found.place}"
-    exact, places = st.columns([2, 3], vertical_alignment="center")
-    exact.metric(t("gpt.earlier_masked"), written(found.earlier_masked), help=t("gpt.earlier_help"))
     outcome = "none" if not found.moved_unmasked else "all" if found.moved_unmasked == start else "some"
     cover = None
     if start:
-        with places:
-            options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
-            question = section("gpt", "try_unmasked").format(count=start)
-            cover = ask_first(question, options, name="gpt_moved", about=f"{view.bundle.name} {version}")
+        options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
+        question = section("gpt", "try_unmasked").format(count=start)
+        cover = ask_first(question, options, name="gpt_moved", about=f"{view.bundle.name} {version}")
         told = t(
             "gpt.moved_measured",
             moved=found.moved_unmasked,
@@ -70,9 +79,8 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
             greatest=written(found.earlier_unmasked),
             chance=f"{found.chance_unmasked[:start].max():.1%}",
         )
-        cover.judge(outcome, told)
     else:
-        places.info(t("gpt.nothing_before"), icon=":material/info:")
+        st.info(t("gpt.nothing_before"), icon=":material/info:")
     with cover.picture() if cover else nullcontext():
         board = moved_board(
             found.masked,
@@ -83,9 +91,12 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
             strings("matrix") | strings("gpt_matrix"),
             version=version,
         )
-        say(t("gpt.moved_note"), small=True)
         show_matrix(board, answer, key="gpt_moved")
+        say(t("gpt.moved_note"), small=True)
         export_matrix(board, answer, key="gpt_moved")
+    if cover:
+        cover.judge(outcome, told)
+    st.metric(t("gpt.earlier_masked"), written(found.earlier_masked), help=t("gpt.earlier_help"))
 
 
 def _words() -> dict[str, str]:

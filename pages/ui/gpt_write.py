@@ -42,7 +42,7 @@ def write_part(view: View) -> None:
     asked = _rules(view)
     steps, choices = steps_asked(), asked["choices"]
     _buttons(steps)
-    page = st.empty()
+    page = st.empty() if TARGET in st.session_state else st.container()  # emptied only where tokens come one by one
     steps = _write_live(view, asked, steps, page)
     with st.spinner(t("gpt.writing")):
         answer = ask(written_on, **view.asked, **asked, steps=steps)

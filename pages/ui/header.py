@@ -78,8 +78,11 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = No
     return View(bundle, window)
 
 
-def encoded(bundle: Bundle, text: str) -> Encoding:
+def encoded(bundle: Bundle, text: str, *, max_len: int | None = None) -> Encoding:
     """Return a text as a model reads it.
+
+    Args:
+        max_len: tokens that are read; all by default.
 
     Raises:
         ValueError: why it cannot be read, in words for the page.
@@ -89,7 +92,7 @@ def encoded(bundle: Bundle, text: str) -> Encoding:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(t("text.too_long", count=f"{len(text):,}", most=f"{MOST_CHARACTERS:,}"))
     try:
-        encoding = bundle.tokenizer.encode(text)
+        encoding = bundle.tokenizer.encode(text, max_len=max_len)
     except ValueError as error:
         raise ValueError(t("text.unreadable", error=str(error))) from error
     if not len(encoding):

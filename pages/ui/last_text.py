@@ -46,6 +46,21 @@ def read_or_last(name: str, text: str, example: str, read: Callable[[str], T]) -
     raise reason
 
 
+def read_and_tell(name: str, text: str, example: str, read: Callable[[str], T]) -> T | None:
+    """Read the text of a part's own box as read_or_last does, and say in a line where it shows another one.
+
+    Returns:
+        What `read` made; None where neither text can be read, with the reason on the page.
+    """
+    try:
+        found, instead = read_or_last(name, text, example, read)
+    except ValueError as error:
+        show_line(str(error))
+        return None
+    show_line(instead, pale=instead is not None)
+    return found
+
+
 def show_line(*notes: str | None, pale: bool = False) -> None:
     """Show notes about a text in one line, whose height is kept where there is nothing to say.
 

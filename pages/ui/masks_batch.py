@@ -14,6 +14,7 @@ from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import language, section, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.masks import words
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
@@ -41,20 +42,26 @@ STYLE = """<style>
 </style>"""
 
 
-def lines() -> tuple[str, ...] | None:
-    """Show the text area and return its lines; None, with a message, where there are too few or too many."""
+def _write() -> tuple[str, str]:
+    """Show the text area and return its text, with the one that it begins with."""
     name, default = "masks_lines", DEFAULTS[language()]
     if current(name) in DEFAULTS.values():
         set_choice(name, default)
-    text = write_lines(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS)
+    return write_lines(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS), default
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a text.
+
+    Raises:
+        ValueError: there are too few or too many, or one is too long; in words for the page.
+    """
     found = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not FEWEST <= len(found) <= MOST:
-        st.info(t("masks.lines_needed", fewest=FEWEST, most=MOST, count=len(found)), icon=":material/info:")
-        return None
+        raise ValueError(t("masks.lines_needed", fewest=FEWEST, most=MOST, count=len(found)))
     long = next((index for index, line in enumerate(found) if len(line) > CHARACTERS), None)
     if long:
-        st.info(t("masks.line_too_long", line=long, most=CHARACTERS), icon=":material/info:")
-        return None
+        raise ValueError(t("masks.line_too_long", line=long, most=CHARACTERS))
     return found
 
 
@@ -62,7 +69,8 @@ def show_batch(view: View) -> None:
     """Show the batch's ids, and the masks of a chosen text as boolean and as additive ones."""
     text_place, pick_place = st.columns([2, 1], gap="medium")
     with text_place:
-        texts = lines()
+        text, example = _write()
+    texts = read_and_tell("masks_lines", text, example, _lines)
     if texts is None:
         return
     options = {str(index): f"{index} · {text[:40]}" for index, text in enumerate(texts)}

@@ -15,6 +15,7 @@ from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
+from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant, significant_in_tex
@@ -71,7 +72,7 @@ def _pick(cell: tuple[int, int] | None) -> None:
 
 
 @st.fragment
-def matrix_part() -> None:
+def matrix_part(view: View) -> None:
     """Show the matrix for any size, its curves and similarities, and one position under the glass."""
     words, ui = strings("positions"), strings("matrix")
     length, d_model = choose_size("", least=2)
@@ -84,7 +85,12 @@ def matrix_part() -> None:
     left, right = matrix_place.columns([11, 9], gap="large")
     with left:
         figure = position_figure(
-            found.table, words, ui, cell=(pos, 2 * pair), version=f"{length}x{d_model}|{pos}.{pair}"
+            found.table,
+            view.encoding.labels,
+            words,
+            ui,
+            cell=(pos, 2 * pair),
+            version=f"{length}x{d_model}|{pos}.{pair}|{view.encoding.text}",
         )
         show_matrix(figure, answer, key="positions_matrix", on_cell=_pick)
         export_matrix(figure, answer, key="positions_matrix")

@@ -99,8 +99,8 @@ def schemes_part(view: View) -> None:
     values = {"scores": found.scores, "terms": found.terms, "weights": found.weights}[shown]
     version = f"{shown}|{chosen}|{view.encoding.text}"
     figure = schemes_figure(values, names, words, strings("matrix"), shown=shown, version=version)
-    st.markdown(section("positions", f"shown_{shown}").format(word=plain(found.token), head=chosen["head"]))
     show_matrix(figure, answer, key="positions_schemes")
+    st.markdown(section("positions", f"shown_{shown}").format(word=plain(found.token), head=chosen["head"]))
     export_matrix(figure, answer, key="positions_schemes")
     if not found.learned_from:
         tell(section("positions", "untrained"), small=True)

@@ -15,8 +15,9 @@ from pages.ui.attention import matrix_words, on_panel
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
-from pages.ui.header import MOST_CHARACTERS, View
+from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.token_choice import some_places
 from pages.ui.translation import choose_weights, over_word, show_sentences, shown_word, translated, weights_over
@@ -116,18 +117,21 @@ def hiding_experiment(view: View) -> None:
         return
     with box:
         text = write(t("translation.probe"), name="translation_probe", default=PROBE)
-        if not text.strip() or len(text) > MOST_CHARACTERS:
-            st.info(t("translation.probe_length", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
-            return
-        try:
-            encoding = view.bundle.tokenizer.encode(text, max_len=min(MOST_TOKENS, view.bundle.config.max_len))
-        except ValueError as error:
-            st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
-            return
-        if all(encoding.special):
-            st.info(t("translation.no_words"), icon=":material/info:")
-            return
-        _hide_each(View(view.bundle, encoding))
+        read = read_and_tell("translation_probe", text, PROBE, lambda text: _with_words(view, text))
+        if read is not None:
+            _hide_each(read)
+
+
+def _with_words(view: View, text: str) -> View:
+    """Return the model with a text that it reads.
+
+    Raises:
+        ValueError: the text cannot be read, or has no word that the model knows; in words for the page.
+    """
+    encoding = encoded(view.bundle, text, max_len=min(MOST_TOKENS, view.bundle.config.max_len))
+    if all(encoding.special):
+        raise ValueError(t("translation.no_words"))
+    return View(view.bundle, encoding)
 
 
 def _hide_each(view: View) -> None:

@@ -8,13 +8,14 @@ from contextlib import nullcontext
 import streamlit as st
 
 from pages.figures.translation_forced import forced_bars
-from pages.ui.asking import ask
+from pages.ui.asking import Answer, ask
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.translation import shown_word, translated
-from pages.ui.url import write
+from pages.ui.url import write_suggested
 from transformer_core.analysis.translation.forcing import Forced, forced_target
 
 MOST_CHARACTERS = 600
@@ -23,17 +24,11 @@ MOST_CHARACTERS = 600
 def show_forced(view: View) -> None:
     """Show the target's line, its words as bars, and how it compares with the model's own translation."""
     own = translated(view).value
-    target = write(t("translation.own_target"), name="translation_target", default=own.text)
-    if len(target) > MOST_CHARACTERS:
-        st.info(t("text.too_long", count=f"{len(target):,}", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
+    target = write_suggested(t("translation.own_target"), own.text, name="translation_target")
+    answer = read_and_tell("translation_target", target, own.text, lambda target: _forced(view, target))
+    if answer is None:
         return
-    most = min(128, view.bundle.config.max_len)
-    try:
-        answer = ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
-    except ValueError as error:
-        st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
-        return
-    found = answer.value
+    found, target = answer.value, answer.arguments["target"]
     if found.unknown:
         st.warning(t("text.unknown", count=found.unknown, all=len(found.words) - 1), icon=":material/translate:")
     same = found.token_ids == own.token_ids
@@ -46,6 +41,21 @@ def show_forced(view: View) -> None:
         _numbers(view, found, same)
     if same:
         st.caption(t("translation.own_is_greedy"))
+
+
+def _forced(view: View, target: str) -> Answer[Forced]:
+    """Weigh a target.
+
+    Raises:
+        ValueError: it is too long or cannot be read; in words for the page.
+    """
+    if len(target) > MOST_CHARACTERS:
+        raise ValueError(t("text.too_long", count=f"{len(target):,}", most=f"{MOST_CHARACTERS:,}"))
+    most = min(128, view.bundle.config.max_len)
+    try:
+        return ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
+    except ValueError as error:
+        raise ValueError(t("text.unreadable", error=str(error))) from error
 
 
 def _guessed(view: View, found: Forced, target: str) -> Cover:
@@ -75,13 +85,7 @@ def _numbers(view: View, found: Forced, same: bool) -> None:
     if same:
         return
     written = translated(view).value
-    own = ask(
-        forced_target,
-        bundle=view.bundle,
-        text=view.encoding.text,
-        n_tokens=min(128, view.bundle.config.max_len),
-        target=written.text,
-    ).value
+    own = _forced(view, written.text).value
     likelier = "yours" if found.log_prob > own.log_prob else "models"
     told = t(
         f"translation.likelier_{likelier}",

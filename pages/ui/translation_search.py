@@ -10,6 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.translation import markdown_table, shown_gap
 from pages.ui.url import choose, slide, write
 from transformer_core.analysis.translation.letters import LENGTH, SYMBOLS, letters_of
@@ -47,15 +48,21 @@ def show_search() -> None:
         penalty = slide(
             t("translation.penalty"), 0.0, 2.0, name="translation_penalty", default=0.6, step=0.1, format="%.1f"
         )
-    try:
-        letters_of(source, rule)
-    except ValueError:
-        st.info(t("translation.letters_needed", most=LENGTH), icon=":material/info:")
+    source = read_and_tell("translation_letters", source, LETTERS, lambda source: _letters(source, rule))
+    if source is None:
         return
     with st.spinner(t("translation.training"), show_time=True):
         answer = ask_once(letter_search, rule=rule, source=source, epochs=epochs, seed=seed, length_penalty=penalty)
     _show_one(answer)
     _survey(rule, epochs, seed, penalty)
+
+
+def _letters(source: str, rule: Rule) -> str:
+    try:
+        letters_of(source, rule)
+    except ValueError as error:
+        raise ValueError(t("translation.letters_needed", most=LENGTH)) from error
+    return source
 
 
 def _show_one(answer: Answer[Searched]) -> None:

@@ -186,6 +186,15 @@ def write(label: str, *, name: str, default: str) -> str:
     return text
 
 
+def write_suggested(label: str, suggested: str, *, name: str) -> str:
+    """Show a line of text that holds what is suggested, and follows that until a person writes something else."""
+    key = f"suggested {name}"
+    if current(name) in (None, st.session_state.get(key)):
+        set_choice(name, suggested)
+    st.session_state[key] = suggested
+    return write(label, name=name, default=suggested)
+
+
 def write_lines(
     label: str, *, name: str, default: str, height: int, most: int | None = None, placeholder: str | None = None
 ) -> str:

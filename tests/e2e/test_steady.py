@@ -1,57 +1,52 @@
 """While a person types nothing above the picture moves, nothing collapses or turns grey; all see a picture at once."""
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.acting import visit
 from tests.e2e.serving import settle
+from tests.e2e.test_controls import PAGES, open_part
 
-# Positions, Masks and Why open on what is not drawn from the words; tests of each are beside this one.
-PAGES = (
-    "",
-    "tokens",
-    "embeddings",
-    "attention",
-    "feed_forward",
-    "norm",
-    "encoder",
-    "translation",
-    "bert",
-    "gpt",
-    "before",
-)
-STILL = {"norm": "it opens on the first token's vector before any attention, which is the same in every sentence"}
-RECORD = """
+SEEN = """
 () => {
   const inside = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
     one.shadowRoot ? [one, ...inside(one.shadowRoot)] : [one]);
   const main = document.querySelector(".stMainBlockContainer");
   const box = (one) => one.getBoundingClientRect();
   const large = (one) => box(one).width > 100 && box(one).height > 20;
-  const drawn = "canvas, svg, .vt-rows, .tinted, .tr-line, .stPlotlyChart, [data-testid=stVegaLiteChart]";
-  const pictures = () => inside(main).filter((one) => one.matches(drawn) && large(one));
-  const first = () => pictures().sort((a, b) => box(a).top - box(b).top || box(b).height - box(a).height)[0];
+  const drawn = "canvas, svg, .vt-rows, .tinted, .tr-line, .masks-batch, .masked-words, [data-testid=stVegaLiteChart]";
+  const pictures = window.pictures = () => inside(main).filter((one) => one.matches(drawn) && large(one));
+  const order = (a, b) => box(a).top - box(b).top || box(b).height - box(a).height;
+  const first = window.firstPicture = () => pictures().sort(order)[0];
   const words = "[data-testid=stMarkdown] p, [data-testid=stCaptionContainer] p, [data-testid=stAlert] p";
+  const asked = "[class*=st-key-cover_], [class*=st-key-question_]";
+  const titles = (one) => one.childElementCount === 1 && one.firstElementChild.matches("strong");
   const above = () => {
     const picture = box(first());
     return [...main.querySelectorAll(words)].filter((one) => !one.closest("[data-testid=stExpander], button, label"))
       .filter((one) => box(one).bottom <= picture.top + 4 && box(one).right > picture.left && box(one).height > 8)
-      .filter((one) => !titles(one));
+      .filter((one) => one.textContent.length > 40 && !titles(one) && !one.closest(asked));
   };
-  const titles = (one) => one.childElementCount === 1 && one.firstElementChild.matches("strong");
   const lines = (one) => Math.round(box(one).height / parseFloat(getComputedStyle(one).lineHeight));
-  window.pictureOf = () => pictures().map((one) =>
-    one.matches("canvas") ? one.toDataURL() : one.outerHTML + one.textContent).join("|");
   const picture = box(first());
-  const seen = {
-    third: picture.top + picture.height / 3,
+  return {
+    third: picture.top + Math.min(picture.height, 450) / 3,
     lines: above().reduce((sum, one) => sum + lines(one), 0),
     said: above().map((one) => one.textContent),
   };
+}
+"""
+RECORD = """
+() => {
+  const main = document.querySelector(".stMainBlockContainer");
+  const box = (one) => one.getBoundingClientRect();
+  window.pictureOf = () => pictures().map((one) =>
+    one.matches("canvas") ? one.toDataURL() : one.outerHTML + one.textContent).join("|");
   window.frames_ = [];
   const look = () => {
     const tops = {};
     const scrolled = document.querySelector("[data-testid=stMain]").scrollTop;
-    const picture = first();
+    const picture = firstPicture();
     if (picture) tops.picture = box(picture).top + scrolled;
     main.querySelectorAll("h2, [data-testid=stTextInput], [data-testid=stButtonGroup]").forEach((one, place) => {
       if (picture && box(one).bottom <= box(picture).top) tops[place] = box(one).top + scrolled;
@@ -62,7 +57,6 @@ RECORD = """
     window.looking = requestAnimationFrame(look);
   };
   look();
-  return seen;
 }
 """
 STOP = "() => { cancelAnimationFrame(window.looking); return window.frames_; }"
@@ -80,33 +74,54 @@ def deepest_dip(heights: list[float]) -> float:
     return deepest
 
 
-def test_typing_moves_nothing_and_the_picture_is_on_the_first_screen(page: Page, address: str) -> None:
+def low(page: Page, name: str) -> list[str]:
+    """Say what keeps the first picture from the first screen."""
+    seen = page.evaluate(SEEN)
+    wrong = []
+    if seen["third"] > FOLD:
+        wrong.append(f"{name}: the picture's upper third ends at {seen['third']:.0f}")
+    if seen["lines"] > MOST_LINES:
+        wrong.append(f"{name}: {seen['lines']} lines of prose before the picture: {seen['said']}")
+    return wrong
+
+
+@pytest.mark.parametrize("name", ["", *PAGES])
+def test_typing_moves_nothing_and_the_picture_on_the_first_screen_follows(page: Page, address: str, name: str) -> None:
+    visit(page, address, name)
+    page.wait_for_timeout(1_500)
+    wrong = low(page, name)
+    page.evaluate(RECORD)
+    drawn = page.evaluate("() => window.pictureOf()")
+    page.get_by_role("textbox").first.press("End")
+    page.keyboard.type(" and bad", delay=50)
+    page.wait_for_timeout(1_500)
+    settle(page)
+    if page.evaluate("() => window.pictureOf()") == drawn:
+        wrong.append("the picture does not follow the sentence")
+    frames = page.evaluate(STOP)
+    dip = deepest_dip([frame["height"] for frame in frames])
+    if dip > MOST_DIP:
+        wrong.append(f"the page fell by {dip:.0f} px and came back")
+    for place in frames[0]["tops"]:
+        tops = [frame["tops"].get(place) for frame in frames]
+        if None in tops or max(tops) - min(tops) > 2:
+            wrong.append(f"{place} went away or moved: {sorted(set(map(str, tops)))[:4]}")
+    if any(frame["faded"] for frame in frames):
+        wrong.append("something turned grey")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_part_has_its_picture_on_the_first_screen(page: Page, address: str, name: str) -> None:
+    key = "why" if name == "why" else f"{name}_part"
+    visit(page, address, name)
+    parts = page.locator(f"[class*='st-key-{key}-']").get_by_role("radio")
+    parts.first.wait_for()
     wrong: list[str] = []
-    for name in PAGES:
-        visit(page, address, name)
-        page.wait_for_timeout(1_500)
-        seen = page.evaluate(RECORD)
-        drawn = page.evaluate("() => window.pictureOf()")
-        page.get_by_role("textbox").first.press("End")
-        page.keyboard.type(" and bad", delay=50)
-        page.wait_for_timeout(1_500)
-        settle(page)
-        if name not in STILL and page.evaluate("() => window.pictureOf()") == drawn:
-            wrong.append(f"{name}: the picture does not follow the sentence")
-        frames = page.evaluate(STOP)
-        if seen["third"] > FOLD:
-            wrong.append(f"{name}: the picture's upper third ends at {seen['third']:.0f}")
-        if seen["lines"] > MOST_LINES:
-            wrong.append(f"{name}: {seen['lines']} lines of prose before the picture: {seen['said']}")
-        dip = deepest_dip([frame["height"] for frame in frames])
-        if dip > MOST_DIP:
-            wrong.append(f"{name}: the page fell by {dip:.0f} px and came back")
-        for place in frames[0]["tops"]:
-            tops = [frame["tops"].get(place) for frame in frames]
-            if None in tops or max(tops) - min(tops) > 2:
-                wrong.append(f"{name}: {place} went away or moved: {sorted(set(map(str, tops)))[:4]}")
-        if any(frame["faded"] for frame in frames):
-            wrong.append(f"{name}: something turned grey")
+    for place in range(1, parts.count()):
+        open_part(page, key, place)
+        page.wait_for_timeout(1_000)
+        wrong += low(page, f"{name}, {parts.nth(place).inner_text()}")
     assert not wrong, "\n".join(wrong)
 
 
