@@ -25,7 +25,8 @@ SECONDS_BETWEEN_LOOKS = 0.7
 SHOWN = "shown"
 FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
 COVERED = """
-{
+[class*="st-key-cover_"] > .stElementContainer:has(i:is(.covered, .open)) { position: absolute; }
+[class*="st-key-cover_"]:has(> .stElementContainer i.covered) {
   opacity: 0.6; pointer-events: none; user-select: none;
   --covered: blur(7px) opacity(0.5); --covered-words: hidden;
   & .role-mark { filter: blur(12px); }
@@ -136,8 +137,8 @@ class Cover:
             part: tells the covers of one question apart where it has several.
         """
         key = f"cover_{self.name}{part}"
-        st.html(f"<style>{'' if self.open else f'.st-key-{key} {COVERED}'}</style>")
         with st.container(key=key):
+            st.html(f'<i class="{"open" if self.open else "covered"}"></i>')  # the entry script's style knows it
             token = _covered.set(not self.open)
             try:
                 yield

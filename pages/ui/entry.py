@@ -5,6 +5,7 @@ Read next: header.py.
 
 import streamlit as st
 
+from pages.ui.boxes import COVERED
 from pages.ui.glossary import STYLE, begin_page
 from pages.ui.language import ASSETS, language
 from pages.ui.navigation import ICONS, register, show_next
@@ -41,6 +42,7 @@ style = f"""
 .text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: {surface}; }}
 .text-line[data-pale] span {{ opacity: 1; font-weight: 600; }}
 {STYLE.replace("SURFACE", surface)}
+{COVERED}
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
 .st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * {{ opacity: 0.4; }}
 """

@@ -37,8 +37,7 @@ def show_cheating() -> None:
     asked = f"{corpus}.{steps}.{seed}"
     trained = {"language": corpus, "steps": steps, "seed": seed}
     if not cover.open:
-        with cover.picture():
-            ahead = awaited(mask_cheating, t("masks.step"), t("masks.loss"), key="masks_cheat", **trained)
+        ahead = awaited(mask_cheating, t("masks.step"), t("masks.loss"), key="masks_cheat", **trained)
         if ahead is not None:
             _show(ahead, cover)
         return
