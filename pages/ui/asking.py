@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
+import subprocess
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +22,7 @@ import numpy as np
 
 from pages.ui.models import code_that_opens
 from transformer_core.analysis.arrays import arrays_of
+from transformer_core.analysis.source import ROOT
 from transformer_core.checkpoints import Bundle
 
 T = TypeVar("T")
@@ -41,6 +45,12 @@ arrays = arrays_of(result)
 for key, array in arrays.items():
     print(key, array.shape, array if array.size <= 12 else array.ravel()[:6], sep="  ")
 np.savez("{name}.npz", allow_pickle=False, **arrays)"""
+AWAY = """\
+import os, pickle, sys
+
+getattr(os, "nice", int)(10)
+function, arguments = pickle.load(sys.stdin.buffer)
+pickle.dump(function(**arguments), sys.stdout.buffer)"""
 _kept: OrderedDict[Question, Future[Any]] = OrderedDict()
 _lock = threading.Lock()
 _ahead = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead")
@@ -118,29 +128,35 @@ def ask_once(
 
 
 def ask_ahead(function: Callable[..., T], **arguments: Any) -> Answer[T] | None:
-    """Ask for what takes seconds before anybody wants to see it: None while it is computed, away from the page.
+    """Ask for what takes seconds before anybody wants to see it: None while a process of its own computes it.
 
-    One question after the other is computed; ask_once has the answers, too, and waits for them.
+    So no page is slower for it, and random numbers are drawn as in a script. One question after the other is computed,
+    with what processors have left; ask_once has the answers, too, and waits for them. Where the process fails, the
+    answer is not there until somebody wants to see it.
+
+    Args:
+        arguments: numbers, strings, None, and tuples of these.
 
     Raises:
-        ValueError: as ask.
+        ValueError: an argument is of another kind.
     """
-    question = _question(function, arguments)
-    future, new = _claimed(question, again=False)
+    future, new = _claimed(_question(function, arguments), again=False)
     if new:
-        _ahead.submit(_compute, future, lambda: function(**arguments))
-    try:
-        return Answer(future.result(), function, arguments) if future.done() else None
-    except CancelledError:
-        return None
+        _ahead.submit(_compute_away, future, function, arguments)
+    there = future.done() and not future.cancelled()
+    return Answer(future.result(), function, arguments) if there else None
 
 
 def _claimed(question: Question, *, again: bool) -> tuple[Future[Any], bool]:
-    """Return where the answer is or will be, and whether the caller has to compute it: once more where it failed."""
+    """Return where the answer is or will be, and whether the caller has to compute it.
+
+    Args:
+        again: compute it once more where that failed.
+    """
     with _lock:
         future = _kept.get(question)
-        failed = future is not None and future.done() and (future.cancelled() or (again and future.exception()))
-        new = future is None or bool(failed)
+        failed = future is not None and future.done() and (future.cancelled() or future.exception() is not None)
+        new = future is None or (again and failed)
         if future is None or new:
             future = _kept[question] = Future()
         _kept.move_to_end(question)
@@ -158,6 +174,15 @@ def _compute(future: Future[Any], compute: Callable[[], Any]) -> None:
     except BaseException:  # somebody left the page, which ends the script
         future.cancel()
         raise
+
+
+def _compute_away(future: Future[Any], function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    try:
+        call = pickle.dumps((function, arguments))
+        done = subprocess.run([sys.executable, "-c", AWAY], input=call, stdout=subprocess.PIPE, cwd=ROOT, check=True)
+        future.set_result(pickle.loads(done.stdout))
+    except Exception:
+        future.cancel()
 
 
 def _question(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Question:

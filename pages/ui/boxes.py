@@ -76,7 +76,7 @@ def awaited(function: Callable[..., T], x: str, y: str, *, key: str, **arguments
     Args:
         x, y: what the axes say.
         key: unique on the page.
-        arguments: as of ask_once.
+        arguments: as of ask_ahead.
     """
     answer = ask_ahead(function, **arguments)
     if answer is not None:

@@ -80,7 +80,7 @@ def test_the_board_of_the_lens_has_a_cell_a_stage_and_place() -> None:
     cells = rows_of(board)
     assert [cell["stage"] for cell in cells] == ["embedding", "embedding", "Layer 0", "Layer 0"]
     assert [cell["settled"] for cell in cells] == [False, True, True, True]
-    assert cells[0]["column"] == "1 x"
+    assert cells[0]["column"] == "0 x"
 
 
 def test_curves_hold_their_numbers() -> None:

@@ -145,7 +145,9 @@ def test_a_batch_is_shown_with_its_padding_and_polarity_is_measured(language: st
     assert not app.exception
     assert "×10⁻" in told(app)
     app.text_area(key="masks_lines@masks").set_value("one line").run()
-    assert "1" in app.info[0].value
+    said = words(language)["masks.lines_needed"].format(fewest=2, most=6, count=1)
+    assert said in told(app)
+    assert app.get("bidi_component")
     app.text_area(key="masks_lines@masks").set_value("a\nb\nc\nd\ne\nf\n").run()
     app.selectbox(key="masks_source@masks").set_value("5").run()
     assert not app.exception

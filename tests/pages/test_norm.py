@@ -53,7 +53,7 @@ def test_the_scaled_vector_is_told_after_a_prediction(power: int) -> None:
         text=TEXT,
         n_tokens=n_tokens(),
         layer=0,
-        sublayer="self_attention",
+        sublayer="feed_forward",
         token=2,
         scale=10.0**power,
     )

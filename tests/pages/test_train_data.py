@@ -59,7 +59,7 @@ def test_a_table_is_read_and_learned_from(language: str, tmp_path: Path) -> None
     assert store.spec.data.source == "table"
     assert store.spec.data.given == Given(name="mine.csv", count=40)
     assert (store.spec.data.examples, store.spec.data.held_out) == (30, 10)
-    assert store.spec.name == "mine.csv"
+    assert store.spec.name == "mine.csv · quick"
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -90,7 +90,7 @@ def test_another_source_is_what_is_learned(tmp_path: Path) -> None:
     app = run("train", source="sort")
     button(app, "train.start").click().run()
     (store,) = Shelf(tmp_path / "runs").all()
-    assert (store.spec.data.source, store.spec.name) == ("sort", "sort")
+    assert (store.spec.data.source, store.spec.name) == ("sort", "sort · quick")
 
 
 def test_more_examples_than_there_are_is_said(tmp_path: Path) -> None:

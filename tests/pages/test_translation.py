@@ -154,7 +154,8 @@ def test_the_best_of_all_targets_is_told_whoever_finds_it() -> None:
 def test_other_letters_get_words(letters: str) -> None:
     app = translation(translation_part="search", translation_letters=letters)
     assert not app.exception
-    assert any("a, b and c" in info.value for info in app.info)
+    assert "a, b and c" in told(app)
+    assert app.get("vega_lite_chart")
 
 
 def test_a_target_of_ones_own_is_scored_after_a_prediction(bundle: Bundle) -> None:

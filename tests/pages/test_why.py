@@ -57,14 +57,14 @@ def test_every_question_shows_its_picture_at_once(language: str, query: dict[str
 
 
 def test_what_was_measured_waits_for_a_guess() -> None:
-    app = run("why")
+    app = run("why", why="scaling")
     assert f"{spread_by_width(seed=0).greatest[-1]:.0%}" not in told(app)
     asks(app)[0].set_value("mixed").run()
     found = spread_by_width(seed=0)
     assert f"{found.slope:.2f}" in told(app)
     assert f"{found.greatest[-1]:.0%}" in told(app)
     assert words("en")["try.right"] not in told(app)
-    right = run("why")
+    right = run("why", why="scaling")
     asks(right)[0].set_value("winner").run()
     assert words("en")["try.right"] in told(right)
 
