@@ -22,6 +22,7 @@ from transformer_core.training.runs.spec import Origin, RunSpec
 from transformer_core.training.runs.store import RunStore
 
 GUESSES = ("better", "same", "worse")
+NONE = "none"  # who foretells nothing is shown what came of it
 SWITCHES = ("residual", "scale_scores", "scale_embeddings")
 DECODERS = ("gpt", "translation")
 
@@ -93,10 +94,8 @@ def _show_changes(store: RunStore) -> None:
             key=f"guess {store.id} {chosen}",
         )
     with start:
-        pressed = st.button(
-            t("compare.start"), type="primary", icon=":material/fork_right:", disabled=guess is None, width="stretch"
-        )
-    if not pressed or guess is None:
+        pressed = st.button(t("compare.start"), type="primary", icon=":material/fork_right:", width="stretch")
+    if not pressed:
         return
     try:
         made = same_but(store, *changes[chosen])
@@ -104,7 +103,7 @@ def _show_changes(store: RunStore) -> None:
         st.error(plain(str(error)), icon=":material/error:")
         return
     follow(made.id, name="other")
-    keep("guess", f"{made.id}.{guess}", "")
+    keep("guess", f"{made.id}.{guess or NONE}", "")
     st.rerun()
 
 
@@ -116,18 +115,22 @@ def measured_change(first: float, second: float) -> str:
 def show_answer(first: RunStore, second: RunStore) -> None:
     """Once both runs rest, say whether what was foretold came true, by their held-out accuracy."""
     run, _, guess = (current("guess") or "").partition(".")
-    if run != second.id or guess not in GUESSES:
+    if run != second.id or guess not in (*GUESSES, NONE):
         return
     keep("guess", f"{run}.{guess}", "")
     if is_live(first.status()) or is_live(second.status()):
-        st.caption(t("compare.foretold", guess=t(f"guess.{guess}")))
+        if guess != NONE:
+            st.caption(t("compare.foretold", guess=t(f"guess.{guess}")))
         return
     ends = [store.frames()[-1:] for store in (first, second)]
     if not all(ends) or any("held_out_accuracy" not in end[0].measures for end in ends):
         return
     before, after = (end[0].measures["held_out_accuracy"] for end in ends)
     came = measured_change(before, after)
-    said = t("compare.right") if came == guess else t("compare.wrong", guess=t(f"guess.{guess}"))
+    if guess == NONE:
+        said = t("try.shown", outcome=t(f"guess.{came}"))
+    else:
+        said = t("compare.right") if came == guess else t("compare.wrong", guess=t(f"guess.{guess}"))
     moved = f"{100 * (after - before):+.1f}"
     measured = t("compare.measured", before=f"{before:.1%}", after=f"{after:.1%}", moved=moved)
     st.success(f"{said} {measured}", icon=":material/science:")

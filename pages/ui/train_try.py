@@ -5,7 +5,7 @@ Read next: train_exports.py.
 
 import streamlit as st
 
-from pages.ui.boxes import lazy_box
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
@@ -38,26 +38,16 @@ def _measured(store: RunStore) -> tuple[float, float] | None:
 
 
 def _show_separation(store: RunStore) -> None:
-    tell(section("train", "try_separate"))
-    names = {name: t(f"train_try.{name}") for name in GUESSES}
-    guess = st.radio(
-        t("train_try.guess"),
-        GUESSES,
-        format_func=names.__getitem__,
-        index=None,
-        horizontal=True,
-        key=f"separate {store.id}",
-    )
-    if guess is None:
-        return
+    options = {name: t(f"train_try.{name}") for name in GUESSES}
+    cover = ask_first(section("train", "try_separate"), options, name="train_separate", about=store.id)
     found = None if is_live(store.status()) else _measured(store)
     if found is None:
-        st.caption(t("train_try.wait"))
+        if cover.open:
+            st.caption(t("train_try.wait"))
         return
     came = separation(*found, store.facts().get("baselines", {}).get("majority", 0.0))
-    said = t("train_try.right") if came == guess else t("train_try.wrong", outcome=t(f"train_try.{came}"))
     train, held_out = (f"{value:.1%}" for value in found)
-    st.markdown(f"{said} {t('train_try.measured', train=train, held_out=held_out)}")
+    cover.judge(came, t("train_try.measured", train=train, held_out=held_out))
 
 
 def _show_residual(store: RunStore) -> None:

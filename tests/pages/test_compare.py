@@ -122,15 +122,15 @@ def test_every_offered_change_changes_exactly_one_setting(kind: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_same_but_wants_a_prediction_and_then_starts_the_other_run(
-    language: str, tmp_path: Path, started: list[str]
+@pytest.mark.parametrize("guess", ["worse", None])
+def test_same_but_asks_for_a_prediction_and_starts_the_other_run(
+    language: str, guess: str | None, tmp_path: Path, started: list[str]
 ) -> None:
     first = made_run(tmp_path, replace(QUICK, name="mine"))
     app = page(language, run=first.id)
-    start = next(one for one in app.button if one.label == words(language)["compare.start"])
-    assert start.disabled
     app.selectbox(key=f"change {first.id}").set_value("residual=False").run()
-    app.radio(key=f"guess {first.id} residual=False").set_value("worse").run()
+    if guess is not None:
+        app.radio(key=f"guess {first.id} residual=False").set_value(guess).run()
     next(one for one in app.button if one.label == words(language)["compare.start"]).click().run()
     assert not app.exception
     (made,) = (store for store in Shelf(tmp_path).all() if store.id != first.id)
@@ -139,7 +139,7 @@ def test_same_but_wants_a_prediction_and_then_starts_the_other_run(
     assert made.spec.origin == Origin(run=first.id)
     assert made.spec.name == "mine · no residual"
     assert app.query_params["other"] == made.id
-    assert app.query_params["guess"] == f"{made.id}.worse"
+    assert app.query_params["guess"] == f"{made.id}.{guess or 'none'}"
 
 
 @pytest.mark.parametrize(("guess", "language"), [*zip(GUESSES, ("en", "en", "zh"), strict=True)])
@@ -150,6 +150,12 @@ def test_the_prediction_is_answered_when_both_rest(guess: str, language: str, tm
     assert (words(language)["compare.right"] in answer.value) == (guess == "worse")
     assert "97.0%" in answer.value
     assert "-37.0" in answer.value
+
+
+def test_who_foretold_nothing_is_shown_what_was_measured(tmp_path: Path) -> None:
+    first, second = two(tmp_path, residual=False)
+    (answer,) = page(run=first.id, other=second.id, guess=f"{second.id}.none").success
+    assert answer.value.startswith(words("en")["try.shown"].format(outcome=words("en")["guess.worse"]))
 
 
 def test_a_prediction_of_another_run_is_not_answered(tmp_path: Path) -> None:

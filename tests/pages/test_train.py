@@ -12,7 +12,7 @@ from pages.ui import runs, train_estimate
 from pages.ui.language import words
 from pages.ui.train_exports import bundle_zip, files_of, run_zip
 from tests.pages.made_runs import SPECS, STEPS, held, made_run
-from tests.pages.running import run, told
+from tests.pages.running import asks, run, told
 from transformer_core.training.runs.folder import REQUEST
 from transformer_core.training.runs.shelf import MOST_RUNS, Shelf
 from transformer_core.training.runs.spec import Origin
@@ -141,7 +141,7 @@ def test_results_are_said_in_a_sentence_of_measured_numbers(kind: str, language:
 def test_the_prediction_is_answered_by_measured_numbers(language: str, tmp_path: Path) -> None:
     store = made_run(tmp_path, train=1.0, held_out=0.6)
     app = run("train", lang=language, run=store.id, try_open="true")
-    app.radio(key=f"separate {store.id}").set_value("as_well").run()
+    asks(app)[0].set_value("as_well").run()
     assert words(language)["train_try.hardly"] in told(app)
     assert "60.0%" in told(app)
 
