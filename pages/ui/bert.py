@@ -13,6 +13,7 @@ import streamlit as st
 from pages.ui.glass import under_the_glass
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.url import choose_from_list, held, keep, put, widget_key, write
 from transformer_core.analysis.bert.hiding import Hidden, encode_masks, hidden_text, own_places
 from transformer_core.analysis.bert.pairs import encode_pair
@@ -163,21 +164,26 @@ def choose_second(view: View) -> Encoding | None:
         st.info(t("bert.no_pair_head", name=plain(view.bundle.name)), icon=":material/info:")
         return None
     second = write(t("bert.second"), name="bert_second", default=SECOND)
-    if not second.strip():
-        st.info(t("bert.second_empty"), icon=":material/info:")
-        return None
-    if len(second) > MOST_CHARACTERS:
-        message = t("text.too_long", count=f"{len(second):,}", most=f"{MOST_CHARACTERS:,}")
-        st.info(message, icon=":material/info:")
-        return None
-    try:
-        pair = encode_pair(view.bundle, view.encoding.text, second, most_tokens(view))
-    except ValueError as error:
-        st.info(t("text.unreadable", error=plain(str(error))), icon=":material/info:")
-        return None
-    if pair.truncated:
+    pair = read_and_tell("bert_second", second, SECOND, lambda second: _paired(view, second))
+    if pair is not None and pair.truncated:
         st.caption(t("bert.pair_cut", count=pair.truncated, most=most_tokens(view)))
     return pair
+
+
+def _paired(view: View, second: str) -> Encoding:
+    """Return both sentences as the model reads them.
+
+    Raises:
+        ValueError: the second one is empty, too long or cannot be read; in words for the page.
+    """
+    if not second.strip():
+        raise ValueError(t("bert.second_empty"))
+    if len(second) > MOST_CHARACTERS:
+        raise ValueError(t("text.too_long", count=f"{len(second):,}", most=f"{MOST_CHARACTERS:,}"))
+    try:
+        return encode_pair(view.bundle, view.encoding.text, second, most_tokens(view))
+    except ValueError as error:
+        raise ValueError(t("text.unreadable", error=str(error))) from error
 
 
 def asked_of_pair(view: View, pair: Encoding) -> dict[str, Any]:
