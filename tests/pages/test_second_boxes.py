@@ -8,7 +8,6 @@ from tests.pages.running import note, run
 PICTURES = ("vega_lite_chart", "bidi_component")
 BOXES = [
     ("encoder", {"encoder_part": "edit"}, "encoder_other", "A dull and quiet film."),
-    ("translation", {"translation_part": "forced"}, "translation_target", "un homme en chemise rouge"),
     (
         "translation",
         {"translation_cross_open": "true", "translation_part": "cross"},
