@@ -75,6 +75,6 @@ def test_no_stack_trace_reaches_the_reader(page: Page, address: str) -> None:
 
 def test_an_address_that_was_typed_is_no_link(page: Page, address: str) -> None:
     addresses = "see http://e.vil/a www.e.vil me@e.vil [l](http://e.vil)"
-    visit(page, address, "encoder", text=addresses, encoder_part="edit", encoder_other=f"{addresses} again")
+    visit(page, address, "gpt", text=f"{addresses} {addresses}", gpt_guess_open="true")
     expect(page.get_by_test_id("stMain").get_by_text("e.vil").first).to_be_visible()
     assert page.locator("[data-testid=stMain] a[href*=vil]").count() == 0

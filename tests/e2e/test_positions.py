@@ -21,7 +21,7 @@ def painted(page: Page, version: str) -> None:
     """Wait until a matrix shows this state."""
     page.wait_for_function(
         "(version) => [...document.querySelectorAll('*')].some((host) => host.shadowRoot?.querySelector('.vm')"
-        "?.dataset.painted === version)",
+        "?.dataset.painted?.startsWith(version))",
         arg=version,
         timeout=30_000,
     )
