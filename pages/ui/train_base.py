@@ -79,8 +79,10 @@ def choose_base() -> Base:
     if st.session_state.setdefault("form_of", chosen) != chosen:
         forget(*(set(FORM) - set(DATA) if gave_data() else FORM))
         st.session_state.form_of = chosen
-    tell(section("train", f"preset_{chosen}"))
-    return Base(PRESETS[chosen])
+    base = Base(PRESETS[chosen])
+    if not (gave_data() and current("source") != base.usual["source"]):
+        tell(section("train", f"preset_{chosen}"))  # it speaks of the preset's own data
+    return base
 
 
 def _of_run(store: Any, frame: int | None) -> Base:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.language import plain, words
+from pages.ui.language import plain, prose, words
 from pages.ui.train_data import may_read
 from tests.pages.running import run, told
 from tests.pages.test_train import button
@@ -75,6 +75,15 @@ def test_a_table_is_learned_from_under_every_preset_chosen_before_or_after(prese
     (store,) = Shelf(tmp_path / "runs").all()
     assert store.spec.data.described == "mine.csv, 40 rows, bad / good"
     assert store.spec.data.examples + store.spec.data.held_out == 40
+
+
+def test_a_preset_speaks_of_its_own_data_only_where_these_are_learned() -> None:
+    said = prose("en", "train")["preset_quick"].split("*")[0]
+    assert said in told(run("train"))
+    app = upload("mine.csv", TABLE.encode())
+    assert said not in told(app)
+    button(app, "data.preset_own").click().run()
+    assert said in told(app)
 
 
 def test_the_presets_own_data_come_back_by_one_button(tmp_path: Path) -> None:
