@@ -55,7 +55,7 @@ PAGES = {
     "positions.sum": {"positions_part": "sum"},
     "tokens.merges": {"tokens_part": "merges"},
     "tokens.one_hot": {"tokens_part": "one_hot"},
-    "why.sentence": {"why_scaling_on": "sentence"},
+    "why.sentence": {"why": "scaling", "why_scaling_on": "sentence"},
 }  # what a page's address says beside the text, by name: the first part of each page, then others that show the text
 FIRST_PARTS = tuple(name for name in PAGES if "." not in name)
 NOTE_STROKES = """

@@ -22,7 +22,7 @@ def measured(page: Page) -> str:
 
 def test_a_guess_is_judged_and_the_slider_reveals(page: Page, address: str) -> None:
     found = spread_by_width(seed=0)
-    visit(page, address, "why", text=TEXT)
+    visit(page, address, "why", text=TEXT, why="scaling")
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(4, timeout=30_000)
     page.get_by_text("more than 90%", exact=True).click()
     assert "As you predicted" in measured(page)
@@ -74,7 +74,7 @@ def test_a_link_rebuilds_the_screen(page: Page, address: str) -> None:
 
 def test_a_chart_is_saved_with_its_numbers_and_script(page: Page, address: str, tmp_path) -> None:
     found = spread_by_width(seed=0)
-    visit(page, address, "why", text=TEXT, shown="why_scaling")
+    visit(page, address, "why", text=TEXT, why="scaling", shown="why_scaling")
     page.get_by_text("Export", exact=True).first.click()
     button = page.get_by_test_id("stDownloadButton").get_by_role("button")
     arrays = np.load(download(page, button.filter(has_text=".npz"), tmp_path), allow_pickle=False)
