@@ -27,7 +27,7 @@ FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
 COVERED = """
 [class*="st-key-cover_"] > .stElementContainer:has(i:is(.covered, .open)) { position: absolute; }
 [class*="st-key-cover_"]:has(> .stElementContainer i.covered) {
-  opacity: 0.6; pointer-events: none; user-select: none;
+  opacity: 0.6; pointer-events: none; user-select: none; interactivity: inert;
   --covered: blur(7px) opacity(0.5); --covered-words: hidden;
   & .role-mark { filter: blur(12px); }
   & .role-mark.mark-line { filter: blur(5px); }

@@ -102,7 +102,8 @@ def _try_scale(view: View, answer: Answer[Sums]) -> None:
         winner = int(usual.argmax())
         moved = 100 * float(other[winner] - usual[winner])
         outcome = "flips" if other[winner] < other.max() else "much" if abs(moved) >= FLIP_POINTS else "little"
-        show_outcome(view, other.tolist(), beside=usual.tolist())
+        with cover.picture():
+            show_outcome(view, other.tolist(), beside=usual.tolist())
         label = outcome_word(view, winner)
         measured = t("positions.scale_measured", label=label, moved=f"{moved:+.2f}")
         cover.judge(outcome, measured)

@@ -9,6 +9,7 @@ from html import escape
 
 import streamlit as st
 
+from pages.ui.boxes import covered, hidden
 from pages.ui.header import View, word_start
 from pages.ui.language import language, plain, t, words
 from pages.ui.model_choice import offer_model
@@ -65,14 +66,18 @@ def show_outcome(view: View, probabilities: Sequence[float], *, beside: Sequence
 def show_verdict(labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None) -> None:
     """Show every class with its probability, and as a part of one bar; a class keeps its side and hue.
 
+    Under a cover all parts are alike, without numbers.
+
     Args:
         winner: the one that stands out, by default the likeliest.
     """
     said = words(language())
+    if covered():
+        probabilities, winner = [1 / len(labels)] * len(labels), 0
     greatest = max(probabilities) if winner is None else probabilities[winner]
     names, parts = [], []
     for index, (label, probability) in enumerate(zip(labels, probabilities, strict=True)):
-        name = escape(f"{said.get(f'class.{label}', label)} {probability:.1%}")
+        name = escape(hidden(f"{said.get(f'class.{label}', label)} {probability:.1%}"))
         hue = HUES[index % len(HUES)]
         weight = 650 if probability == greatest else 400
         mark = f'<span aria-hidden="true" style="color:{hue}">■</span>'

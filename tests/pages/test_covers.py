@@ -60,6 +60,9 @@ def test_a_part_opens_on_a_picture_and_tells_nothing_before_it_is_asked_for(page
     for element in written:
         assert not re.search(r"[0-9a-mo-z]", element.value.lower().replace("\\n", "")), element.value  # type: ignore[attr-defined]
     for element in under_covers(app):
+        said = getattr(element.proto, "body", "") if getattr(element, "type", "") == "html" else ""
+        assert not re.search("[0-9]%", re.sub("<.*?>", "", said)), said
+    for element in under_covers(app):
         assert getattr(element, "type", "") != "metric" or element.value == "–"  # type: ignore[attr-defined]
 
 
