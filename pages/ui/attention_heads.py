@@ -9,6 +9,7 @@ from pages.figures.attention import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
 from pages.ui.attention import choose_head, large_head, matrix_words, on_cell, on_panel, read_heads
 from pages.ui.attention_tendencies import short_names, threshold
+from pages.ui.because import show_because
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -53,6 +54,7 @@ def show_heads(view: View) -> None:
         )
         show_matrix(grid, answer, key="heads", on_select=on_panel)
         export_matrix(grid, answer, key="heads")
+        show_because(view)  # below, since it takes more lines as a sentence grows
         head_off_experiment(view, layer, head)
     with head_place:
         figure = large_head(view, answer.value, layer, head, step)

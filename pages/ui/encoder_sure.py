@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.figures.encoder_bars import reliability
 from pages.ui.asking import ask, ask_once
+from pages.ui.because import show_because
 from pages.ui.boxes import ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.encoder import class_name, knows_reviews
@@ -29,6 +30,7 @@ def sure_part(view: View) -> None:
         return
     own = ask(layer_verdicts, **view.asked).value
     show_verdict(view.bundle.labels, own.final)
+    show_because(view)
     options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
     cover = ask_first(
         section("encoder", "try_sure").format(count=HELD_OUT), options, name="encoder_sure", about=view.bundle.name
