@@ -46,9 +46,8 @@ for key, array in arrays.items():
     print(key, array.shape, array if array.size <= 12 else array.ravel()[:6], sep="  ")
 np.savez("{name}.npz", allow_pickle=False, **arrays)"""
 AWAY = """\
-import os, pickle, sys
+import pickle, sys
 
-getattr(os, "nice", int)(10)
 function, arguments = pickle.load(sys.stdin.buffer)
 pickle.dump(function(**arguments), sys.stdout.buffer)"""
 _kept: OrderedDict[Question, Future[Any]] = OrderedDict()
@@ -130,9 +129,9 @@ def ask_once(
 def ask_ahead(function: Callable[..., T], **arguments: Any) -> Answer[T] | None:
     """Ask for what takes seconds before anybody wants to see it: None while a process of its own computes it.
 
-    So no page is slower for it, and random numbers are drawn as in a script. One question after the other is computed,
-    with what processors have left; ask_once has the answers, too, and waits for them. Where the process fails, the
-    answer is not there until somebody wants to see it.
+    So pages hardly wait for it, and random numbers are drawn as in a script. One question after the other is computed;
+    ask_once has the answers, too, and waits for them. Where the process fails, the answer is not there until somebody
+    wants to see it.
 
     Args:
         arguments: numbers, strings, None, and tuples of these.

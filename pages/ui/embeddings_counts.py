@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.figures.embeddings_charts import word_bars
 from pages.figures.embeddings_map import Points, vocabulary_scatter
-from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.asking import Answer, ask, ask_ahead, ask_once
 from pages.ui.boxes import Cover, ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.embeddings_words import ask_for_word
@@ -78,20 +78,21 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
                 _trained_facts(trained.value, dimension)
                 _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()))
         tell(section("embeddings", "train"))
-    near = set(trained.value.neighbours.tolist()) if trained is not None and cover.open else set()
+    near = set(trained.value.neighbours.tolist()) if trained is not None else set()
     with left:
         st.subheader(words["counted"], anchor=False)
         st.markdown(t("embeddings.counted_facts", window=window, dimension=dimension, kept=f"{counted.value.kept:.1%}"))
-        _show_space(counted, "counted", word, near)
+        _show_space(counted, "counted", word, near if cover.open else set())
     if trained is None:
         return
-    together = ask(agreement, window=window, **asked).value
-    shared = round(together.word * K)
+    shared = len(near.intersection(counted.value.neighbours.tolist()))
     outcome = next(name for name, most in OVERLAPS.items() if shared <= most)
     with judgement:
         cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
     if cover.open:
-        show_agreement(together, word)
+        show_agreement(ask_once(agreement, window=window, **asked).value, word)
+    else:
+        ask_ahead(agreement, window=window, **asked)
 
 
 def _trained(cover: Cover, asked: dict[str, Any]) -> Answer[WordSpace] | None:
