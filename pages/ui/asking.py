@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -178,7 +179,11 @@ def _compute(future: Future[Any], compute: Callable[[], Any]) -> None:
 def _compute_away(future: Future[Any], function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     try:
         call = pickle.dumps((function, arguments))
-        done = subprocess.run([sys.executable, "-c", AWAY], input=call, stdout=subprocess.PIPE, cwd=ROOT, check=True)
+        # Threads that wait sleep: on a busy machine those of torch would else keep each other from the processors.
+        patient = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
+        done = subprocess.run(
+            [sys.executable, "-c", AWAY], input=call, stdout=subprocess.PIPE, cwd=ROOT, env=patient, check=True
+        )
         future.set_result(pickle.loads(done.stdout))
     except Exception:
         future.cancel()
