@@ -44,6 +44,7 @@ def test_a_typed_word_has_its_neighbours_and_the_link_keeps_it(page: Page, addre
     average = f"{found.average:.3f} on average"
     expect(page.get_by_text(average)).to_be_visible(timeout=20_000)
     expect(page.get_by_text("length").first).to_be_visible()
+    page.wait_for_url("**embeddings_word=superb**")
     page.goto(page.url)
     expect(page.get_by_role("textbox", name="Word")).to_have_value("superb")
     expect(page.get_by_text(average)).to_be_visible()
