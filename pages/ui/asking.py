@@ -12,9 +12,10 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -29,6 +30,7 @@ from transformer_core.checkpoints import Bundle
 T = TypeVar("T")
 Question = tuple[Callable[..., Any], tuple[tuple[str, str], ...]]
 MOST_KEPT = 128
+SECONDS_WAITED_FOR = 5.0
 FOUND = "Run it from any folder with the Python that runs Vitrine, or set VITRINE=/path/to/vitrine."
 FIND = """\
 import os
@@ -53,7 +55,8 @@ function, arguments = pickle.load(sys.stdin.buffer)
 pickle.dump(function(**arguments), sys.stdout.buffer)"""
 _kept: OrderedDict[Question, Future[Any]] = OrderedDict()
 _lock = threading.Lock()
-_ahead = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead")
+_ahead_in_turn = threading.Lock()
+_last_asked: dict[Question, float] = {}  # when somebody looked for an answer that is not there yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +133,9 @@ def ask_once(
 def ask_ahead(function: Callable[..., T], **arguments: Any) -> Answer[T] | None:
     """Ask for what takes seconds before anybody wants to see it: None while a process of its own computes it.
 
-    So pages hardly wait for it, and random numbers are drawn as in a script. One question after the other is computed;
-    ask_once has the answers, too, and waits for them. Where the process fails, the answer is not there until somebody
-    wants to see it.
+    So pages hardly wait for it, and random numbers are drawn as in a script. One question after the other is computed,
+    and let go of where nobody has asked for a while when its turn comes; ask_once has the answers, too, and waits for
+    them. Where the process fails, the answer is not there until somebody wants to see it.
 
     Args:
         arguments: numbers, strings, None, and tuples of these.
@@ -140,11 +143,15 @@ def ask_ahead(function: Callable[..., T], **arguments: Any) -> Answer[T] | None:
     Raises:
         ValueError: an argument is of another kind.
     """
-    future, new = _claimed(_question(function, arguments), again=False)
-    if new:
-        _ahead.submit(_compute_away, future, function, arguments)
-    there = future.done() and not future.cancelled()
-    return Answer(future.result(), function, arguments) if there else None
+    question = _question(function, arguments)
+    future, new = _claimed(question, again=False)
+    if future.done():
+        _last_asked.pop(question, None)
+        return None if future.cancelled() else Answer(future.result(), function, arguments)
+    _last_asked[question] = time.monotonic()
+    if new:  # a daemon, so that no server waits for it at its end
+        threading.Thread(target=_in_turn, args=(question, future, function, arguments), daemon=True).start()
+    return None
 
 
 def _claimed(question: Question, *, again: bool) -> tuple[Future[Any], bool]:
@@ -174,6 +181,20 @@ def _compute(future: Future[Any], compute: Callable[[], Any]) -> None:
     except BaseException:  # somebody left the page, which ends the script
         future.cancel()
         raise
+
+
+def _in_turn(
+    question: Question, future: Future[Any], function: Callable[..., Any], arguments: Mapping[str, Any]
+) -> None:
+    """Compute an answer away from the page once it is its turn, where somebody waits for it still."""
+    with _ahead_in_turn:
+        if time.monotonic() - _last_asked.pop(question) <= SECONDS_WAITED_FOR:
+            _compute_away(future, function, arguments)
+            return
+    with _lock:
+        if _kept.get(question) is future:
+            del _kept[question]
+    future.cancel()
 
 
 def _compute_away(future: Future[Any], function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.charts import frame
-from pages.ui.asking import Answer, ask_ahead
+from pages.ui.asking import Answer, ask_ahead, ask_once
 from pages.ui.language import t
 from pages.ui.url import current, keep, widget_key
 
@@ -70,26 +70,47 @@ def hidden(text: str) -> str:
     return re.sub(r"[^\W_]", lambda letter: "口" if ord(letter[0]) >= FIRST_WIDE else "n", unset)
 
 
-def awaited(function: Callable[..., T], x: str, y: str, *, key: str, **arguments: Any) -> Answer[T] | None:
-    """Return an answer that takes seconds, computed away from the page; until it is there, show its picture's axes.
+def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> None:
+    """Show how far something is that is done elsewhere, and look again until it is done; then the page runs anew.
+
+    Args:
+        key: unique on the page.
+    """
+    waiting = not done()
+
+    def look() -> None:
+        if waiting and done():
+            st.rerun()
+        show()
+
+    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS if waiting else None, key=key)()
+
+
+def awaited(
+    function: Callable[..., T], x: str, y: str, *, key: str, wanted: str | None, **arguments: Any
+) -> Answer[T] | None:
+    """Return an answer that takes seconds.
+
+    Where nobody asked to see it yet, it is computed away from the page; until it is there, show its picture's axes.
 
     Args:
         x, y: what the axes say.
         key: unique on the page.
+        wanted: what is said while a person waits for it; None where nobody does.
         arguments: as of ask_ahead.
     """
+    if wanted is not None:
+        with st.spinner(wanted, show_time=True):
+            return ask_once(function, **arguments)
     answer = ask_ahead(function, **arguments)
-    if answer is not None:
-        return answer
-
-    def look() -> None:
-        if ask_ahead(function, **arguments) is not None:
-            st.rerun()
+    if answer is None:
         spec = frame(x, y, height=300).to_dict()
-        st.vega_lite_chart(spec=spec, width="stretch", key=f"axes_{key}", alt=t("try.computing"))
-
-    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS, key=f"await_{key}")()
-    return None
+        watch(
+            lambda: ask_ahead(function, **arguments) is not None,
+            lambda: st.vega_lite_chart(spec=spec, width="stretch", key=f"axes_{key}", alt=t("try.computing")),
+            key=f"await_{key}",
+        )
+    return answer
 
 
 def say(text: str, *, at: DeltaGenerator | None = None, small: bool = False) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.figures.embeddings_charts import word_bars
 from pages.figures.embeddings_map import Points, vocabulary_scatter
 from pages.ui.asking import Answer, ask, ask_ahead, ask_once
-from pages.ui.boxes import Cover, ask_first, awaited, say
+from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.embeddings_words import ask_for_word
 from pages.ui.glossary import tell
@@ -73,7 +73,8 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
     with right:
         st.subheader(words["trained"], anchor=False)
         with cover.picture():
-            trained = _trained(cover, asked)
+            wanted = words["training"] if cover.open else None
+            trained = awaited(trained_space, words["axis_cosine"], "", key="embeddings_trained", wanted=wanted, **asked)
             if trained is not None:
                 _trained_facts(trained.value, dimension)
                 _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()))
@@ -93,15 +94,6 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
         show_agreement(ask_once(agreement, window=window, **asked).value, word)
     else:
         ask_ahead(agreement, window=window, **asked)
-
-
-def _trained(cover: Cover, asked: dict[str, Any]) -> Answer[WordSpace] | None:
-    """Train, away from the page until somebody wants to see it."""
-    words = strings("embeddings")
-    if not cover.open:
-        return awaited(trained_space, words["axis_cosine"], "", key="embeddings_trained", **asked)
-    with st.spinner(words["training"], show_time=True):
-        return ask_once(trained_space, **asked)
 
 
 def _trained_facts(found: WordSpace, dimension: int) -> None:

@@ -8,7 +8,7 @@ import html
 import streamlit as st
 
 from pages.figures.mask_charts import SERIES, losses
-from pages.ui.asking import Answer, ask_once
+from pages.ui.asking import Answer
 from pages.ui.boxes import Cover, ask_first, awaited, say_number
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
@@ -35,15 +35,9 @@ def show_cheating() -> None:
     options = {name: t(f"masks.guess_{name}") for name in ("lower", "equal", "higher")}
     cover = ask_first(section("masks", "try_cheat"), options, name="masks_cheat")
     asked = f"{corpus}.{steps}.{seed}"
-    trained = {"language": corpus, "steps": steps, "seed": seed}
-    if not cover.open:
-        ahead = awaited(mask_cheating, t("masks.step"), t("masks.loss"), key="masks_cheat", **trained)
-        if ahead is not None:
-            _show(ahead, cover)
-        return
-    if chosen("masks_trained") is None:
+    if cover.open and chosen("masks_trained") is None:
         _train(asked)
-    if chosen("masks_trained") != asked:
+    if cover.open and chosen("masks_trained") != asked:
         st.button(
             t("masks.train"),
             type="primary",
@@ -54,9 +48,12 @@ def show_cheating() -> None:
         )
         st.caption(t("masks.train_note", steps=steps))
         return
-    with st.spinner(t("masks.training", steps=steps)):
-        answer = ask_once(mask_cheating, **trained)
-    _show(answer, cover)
+    trained = {"language": corpus, "steps": steps, "seed": seed}
+    wanted = t("masks.training", steps=steps) if cover.open else None
+    axes = t("masks.step"), t("masks.loss")
+    answer = awaited(mask_cheating, *axes, key="masks_cheat", wanted=wanted, **trained)
+    if answer is not None:
+        _show(answer, cover)
 
 
 def _train(asked: str) -> None:

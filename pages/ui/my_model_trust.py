@@ -11,6 +11,7 @@ from functools import lru_cache
 import streamlit as st
 
 from pages.ui.asking import Answer, ask_once, forget_answers
+from pages.ui.boxes import watch
 from pages.ui.exports import code_files, offer_files
 from pages.ui.language import plain, t
 from pages.ui.numbers import significant
@@ -18,7 +19,6 @@ from transformer_core.checkpoints import Bundle
 from transformer_core.open_checkpoints.trust import SAMPLE, Trust, check_against_reference
 
 TOLERANCE = 1e-4
-SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_AT_ONCE = 1.5
 MOST_KEPT = 16
 _checks: dict[str, tuple[Bundle, Future[Answer[Trust]]]] = {}
@@ -56,21 +56,14 @@ def show_trust(bundle: Bundle) -> None:
     until = time.monotonic() + SECONDS_AT_ONCE
     while not check.done() and time.monotonic() < until:
         time.sleep(0.02)
-    waiting = not check.done()
-
-    def look() -> None:
-        if waiting and check.done():
-            st.rerun()
-        if waiting:
-            st.badge(t("my_model.checking"), icon=":material/hourglass_top:", color="grey")
-            st.caption(t("my_model.checking_note"))
-        else:
-            _show(check, bundle)
-
-    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS if waiting else None, key=f"trust {bundle.name}")()
+    watch(check.done, lambda: _show(check, bundle), key=f"trust {bundle.name}")
 
 
 def _show(check: Future[Answer[Trust]], bundle: Bundle) -> None:
+    if not check.done():
+        st.badge(t("my_model.checking"), icon=":material/hourglass_top:", color="grey")
+        st.caption(t("my_model.checking_note"))
+        return
     error = check.exception()
     if error is not None:
         st.badge(t("my_model.check_failed"), icon=":material/error:", color="red")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.ui.boxes import watch
 from pages.ui.language import plain, t
 from pages.ui.runs import follow, in_words, launcher, learned_words, shelf
 from pages.ui.train_data import Learned
@@ -15,21 +16,19 @@ from pages.ui.url import forget
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.spec import RunSpec
 
-SECONDS_BETWEEN_LOOKS = 0.7
 
-
-def _show_estimate(spec: RunSpec, learned: Learned) -> bool:
-    """Show the estimate, or that it is being measured; return whether it is there."""
+def _show_estimate(spec: RunSpec, learned: Learned) -> None:
+    """Show the estimate, or that it is being measured."""
     found = estimate(spec, learned.data, learned.name)
     if not found.done():
         st.metric(t("train.takes"), "…")
         st.caption(t("train.measuring"))
-        return False
+        return
     problem = found.exception()
     if problem is not None:
         words = str(problem) if isinstance(problem, ValueError) else type(problem).__name__
         st.warning(t("train.no_estimate", error=plain(words)), icon=":material/timer_off:")
-        return True
+        return
     known = found.result()
     st.metric(t("train.takes"), t("train.about", time=in_words(known.seconds)))
     st.caption(
@@ -41,17 +40,6 @@ def _show_estimate(spec: RunSpec, learned: Learned) -> bool:
             frame=f"{1_000 * known.seconds_a_frame:.0f}",
         )
     )
-    return True
-
-
-def _poll(spec: RunSpec, learned: Learned) -> None:
-    waiting = not estimate(spec, learned.data, learned.name).done()
-
-    def show() -> None:
-        if _show_estimate(spec, learned) and waiting:
-            st.rerun()
-
-    st.fragment(show, run_every=SECONDS_BETWEEN_LOOKS if waiting else None, key="estimate")()
 
 
 def _start(spec: RunSpec, learned: Learned) -> None:
@@ -73,7 +61,11 @@ def show_start(spec: RunSpec | None, problem: str, learned: Learned) -> None:
             st.warning(t("train.impossible", error=plain(problem)), icon=":material/block:")
         else:
             st.markdown(t("train.learns_from", learned=f"**{plain(learned_words(spec.data))}**"))
-            _poll(spec, learned)
+            watch(
+                lambda: estimate(spec, learned.data, learned.name).done(),
+                lambda: _show_estimate(spec, learned),
+                key="estimate",
+            )
         pressed = st.button(
             t("train.start"), type="primary", icon=":material/play_arrow:", width="stretch", disabled=spec is None
         )

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.figures.charts import PALETTE
 from pages.figures.why import curves, dots
 from pages.figures.why_axes import Side
-from pages.ui.asking import Answer, ask_once
+from pages.ui.asking import Answer
 from pages.ui.boxes import awaited
 from pages.ui.language import t
 from pages.ui.url import slide
@@ -29,11 +29,9 @@ def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **op
         st.caption(t("why.trial_note", runs=RUNS))
     asked = {"seeds": tuple(range(first, first + RUNS)), **options}
     with desk.picture:
-        if desk.open:
-            with st.spinner(t("why.trial_running"), show_time=True):
-                answer = ask_once(train, **asked)
-        else:
-            answer = awaited(train, t("why.trial_step"), t("why.trial_loss"), key=f"why_{desk.name}", **asked)
+        wanted = t("why.trial_running") if desk.open else None
+        axes = t("why.trial_step"), t("why.trial_loss")
+        answer = awaited(train, *axes, key=f"why_{desk.name}", wanted=wanted, **asked)
         if answer is not None:
             _show(desk, answer, variants)
     return None if answer is None else answer.value

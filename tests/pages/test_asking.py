@@ -72,6 +72,15 @@ def test_what_fails_ahead_fails_once_somebody_wants_to_see_it() -> None:
     asking.forget_answers()
 
 
+def test_what_nobody_waits_for_any_more_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking.forget_answers()
+    monkeypatch.setattr(asking, "SECONDS_WAITED_FOR", -1.0)
+    monkeypatch.setattr(asking, "_compute_away", None)  # it is not even begun
+    assert ask_ahead(toy_batch, **TOY) is None
+    assert ask_once(toy_batch, **TOY).value.parameters
+    asking.forget_answers()
+
+
 @pytest.mark.parametrize(
     "text", ['"""', "'''\n", "\\", "{layer}", "好 😀", "\ud800".encode("utf-8", "replace").decode()]
 )
