@@ -13,7 +13,7 @@ import streamlit as st
 from pages.ui.glass import under_the_glass
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, t
-from pages.ui.last_text import read_and_tell
+from pages.ui.last_text import in_words, read_and_tell, require_length
 from pages.ui.url import choose_from_list, held, keep, put, widget_key, write
 from transformer_core.analysis.bert.hiding import Hidden, encode_masks, hidden_text, own_places
 from transformer_core.analysis.bert.pairs import encode_pair
@@ -178,12 +178,9 @@ def _paired(view: View, second: str) -> Encoding:
     """
     if not second.strip():
         raise ValueError(t("bert.second_empty"))
-    if len(second) > MOST_CHARACTERS:
-        raise ValueError(t("text.too_long", count=f"{len(second):,}", most=f"{MOST_CHARACTERS:,}"))
-    try:
+    require_length(second, MOST_CHARACTERS)
+    with in_words():
         return encode_pair(view.bundle, view.encoding.text, second, most_tokens(view))
-    except ValueError as error:
-        raise ValueError(t("text.unreadable", error=str(error))) from error
 
 
 def asked_of_pair(view: View, pair: Encoding) -> dict[str, Any]:

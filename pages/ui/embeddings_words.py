@@ -4,7 +4,7 @@ Read next: embeddings_sentence.py.
 """
 
 from pages.ui.language import t
-from pages.ui.last_text import read_and_tell
+from pages.ui.last_text import in_words, read_and_tell
 from pages.ui.url import write
 from transformer_core.analysis.words.vocabulary import Found, find
 from transformer_core.text import Tokenizer
@@ -29,10 +29,8 @@ def _one(tokenizer: Tokenizer, word: str) -> Found:
     shown = word[:MOST_CHARACTERS]
     if len(word) > MOST_CHARACTERS:
         raise ValueError(t("embeddings.word_long", word=shown, most=MOST_CHARACTERS))
-    try:
+    with in_words():
         found = find(tokenizer, word)
-    except ValueError as error:
-        raise ValueError(t("text.unreadable", error=str(error))) from error
     if not found.known:
         raise ValueError(t("embeddings.word_unknown", word=shown))
     if len(found.ids) > 1:

@@ -9,13 +9,13 @@ import streamlit as st
 
 from pages.figures.gpt_mask import moved_board, surprise_pairs
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, say
+from pages.ui.boxes import Cover, ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.gpt import written
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import read_and_tell
+from pages.ui.last_text import in_words, read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.url import slide, write
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
@@ -57,28 +57,18 @@ def _changed(view: View, place: int, words: str) -> Answer[Changed]:
     before = view.encoding.surface(place)
     if before[:1].isspace() and not words[:1].isspace() and len(before) > 1:
         words = f" {words}"
-    try:
+    with in_words():
         return ask_once(changed_word, **view.asked, place=place, words=words)
-    except ValueError as error:
-        raise ValueError(t("text.unreadable", error=str(error))) from error
 
 
 def _moved(view: View, answer: Answer[Changed], words: str) -> None:
     found = answer.value
     start, version = found.place, f"{view.encoding.text}|{words}|{found.place}"
-    outcome = "none" if not found.moved_unmasked else "all" if found.moved_unmasked == start else "some"
     cover = None
     if start:
         options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
         question = section("gpt", "try_unmasked").format(count=start)
         cover = ask_first(question, options, name="gpt_moved", about=f"{view.bundle.name} {version}")
-        told = t(
-            "gpt.moved_measured",
-            moved=found.moved_unmasked,
-            count=start,
-            greatest=written(found.earlier_unmasked),
-            chance=f"{found.chance_unmasked[:start].max():.1%}",
-        )
     else:
         st.info(t("gpt.nothing_before"), icon=":material/info:")
     with cover.picture() if cover else nullcontext():
@@ -95,8 +85,22 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
         say(t("gpt.moved_note"), small=True)
         export_matrix(board, answer, key="gpt_moved")
     if cover:
-        cover.judge(outcome, told)
+        _judge(found, cover)
     st.metric(t("gpt.earlier_masked"), written(found.earlier_masked), help=t("gpt.earlier_help"))
+
+
+def _judge(found: Changed, cover: Cover) -> None:
+    """Say how many of the places before the changed one moved without the mask."""
+    before = found.place
+    outcome = "none" if not found.moved_unmasked else "all" if found.moved_unmasked == before else "some"
+    told = t(
+        "gpt.moved_measured",
+        moved=found.moved_unmasked,
+        count=before,
+        greatest=written(found.earlier_unmasked),
+        chance=f"{found.chance_unmasked[:before].max():.1%}",
+    )
+    cover.judge(outcome, told)
 
 
 def _words() -> dict[str, str]:

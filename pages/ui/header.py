@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from pages.ui.language import language, plain, t
-from pages.ui.last_text import read_or_last, show_line
+from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.model_choice import choose_model, other_kind
 from pages.ui.models import open_bundle
 from pages.ui.outside import outside_note
@@ -89,12 +89,9 @@ def encoded(bundle: Bundle, text: str, *, max_len: int | None = None) -> Encodin
     """
     if not text.strip():
         raise ValueError(t("text.empty"))
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(t("text.too_long", count=f"{len(text):,}", most=f"{MOST_CHARACTERS:,}"))
-    try:
+    require_length(text, MOST_CHARACTERS)
+    with in_words():
         encoding = bundle.tokenizer.encode(text, max_len=max_len)
-    except ValueError as error:
-        raise ValueError(t("text.unreadable", error=str(error))) from error
     if not len(encoding):
         raise ValueError(t("text.nothing_known"))
     return encoding

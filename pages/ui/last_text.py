@@ -3,7 +3,8 @@
 Read next: header.py.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from html import escape
 from typing import TypeVar
 
@@ -59,6 +60,29 @@ def read_and_tell(name: str, text: str, example: str, read: Callable[[str], T]) 
         return None
     show_line(instead, pale=instead is not None)
     return found
+
+
+def require_length(text: str, most: int) -> None:
+    """Refuse a text that is too long.
+
+    Raises:
+        ValueError: it has more characters than that; in words for the page.
+    """
+    if len(text) > most:
+        raise ValueError(t("text.too_long", count=f"{len(text):,}", most=f"{most:,}"))
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Say in words for the page what the library says of a text that it cannot read.
+
+    Raises:
+        ValueError: with those words.
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(t("text.unreadable", error=str(error))) from error
 
 
 def show_line(*notes: str | None, pale: bool = False) -> None:

@@ -13,7 +13,7 @@ from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import read_and_tell
+from pages.ui.last_text import in_words, read_and_tell, require_length
 from pages.ui.translation import shown_word, translated
 from pages.ui.url import write_suggested
 from transformer_core.analysis.translation.forcing import Forced, forced_target
@@ -25,7 +25,7 @@ def show_forced(view: View) -> None:
     """Show the target's line, its words as bars, and how it compares with the model's own translation."""
     own = translated(view).value
     target = write_suggested(t("translation.own_target"), own.text, name="translation_target")
-    answer = read_and_tell("translation_target", target, own.text, lambda target: _forced(view, target))
+    answer = read_and_tell("translation_target", target, own.text, lambda target: _readable(view, target))
     if answer is None:
         return
     found, target = answer.value, answer.arguments["target"]
@@ -43,19 +43,20 @@ def show_forced(view: View) -> None:
         st.caption(t("translation.own_is_greedy"))
 
 
-def _forced(view: View, target: str) -> Answer[Forced]:
-    """Weigh a target.
+def _readable(view: View, target: str) -> Answer[Forced]:
+    """Weigh a target that a person wrote.
 
     Raises:
         ValueError: it is too long or cannot be read; in words for the page.
     """
-    if len(target) > MOST_CHARACTERS:
-        raise ValueError(t("text.too_long", count=f"{len(target):,}", most=f"{MOST_CHARACTERS:,}"))
+    require_length(target, MOST_CHARACTERS)
+    with in_words():
+        return _forced(view, target)
+
+
+def _forced(view: View, target: str) -> Answer[Forced]:
     most = min(128, view.bundle.config.max_len)
-    try:
-        return ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
-    except ValueError as error:
-        raise ValueError(t("text.unreadable", error=str(error))) from error
+    return ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
 
 
 def _guessed(view: View, found: Forced, target: str) -> Cover:
