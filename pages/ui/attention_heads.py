@@ -54,12 +54,14 @@ def show_heads(view: View) -> None:
         )
         show_matrix(grid, answer, key="heads", on_select=on_panel)
         export_matrix(grid, answer, key="heads")
-        show_because(view)  # below, since it takes more lines as a sentence grows
+        words_place = st.container()  # below, since the words take more lines as a sentence grows
         head_off_experiment(view, layer, head)
     with head_place:
         figure = large_head(view, answer.value, layer, head, step)
         show_matrix(figure, answer, key="head_large", on_cell=None if step == "mixture" else on_cell)
         export_matrix(figure, answer, key="head_large")
+    with words_place:  # last: each word is hidden in turn for it
+        show_because(view)
 
 
 def names_of_heads(view: View, heads: Heads) -> list[list[str]]:

@@ -30,7 +30,6 @@ def sure_part(view: View) -> None:
         return
     own = ask(layer_verdicts, **view.asked).value
     show_verdict(view.bundle.labels, own.final)
-    show_because(view)
     options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
     cover = ask_first(
         section("encoder", "try_sure").format(count=HELD_OUT), options, name="encoder_sure", about=view.bundle.name
@@ -61,6 +60,7 @@ def sure_part(view: View) -> None:
             )
         with words_place:
             _show_numbers(found)
+    show_because(view)  # below, since the words take more lines as a sentence grows
     st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
     with cover.picture("_after"):
         say(section("encoder", "sure_after"))
