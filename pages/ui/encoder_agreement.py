@@ -17,6 +17,7 @@ from pages.ui.encoder import agreement_of, board_words, has_words, measure_names
 from pages.ui.encoder_believe import show_deletion_on_reviews
 from pages.ui.encoder_tokens import DEFAULT_STEPS, choose_baseline, tell_signs
 from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
@@ -171,4 +172,4 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
     )
     show_matrix(figure, answer, key="encoder_maps")
     export_matrix(figure, answer, key="encoder_maps")
-    say(section("encoder", "shuffle_after"))
+    tell(section("encoder", "shuffle_after"))

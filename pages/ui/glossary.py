@@ -9,6 +9,7 @@ from html import escape
 
 import streamlit as st
 
+from pages.ui.boxes import covered, say
 from pages.ui.language import language, prose, strings, t, words
 
 NO_TEXT = r"`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>"  # code, formulas, links and tags are left alone
@@ -63,12 +64,15 @@ def explained(markdown: str, done: set[str], language: str) -> str:
 
 
 def tell(markdown: str, *, small: bool = False) -> None:
-    """Write prose of our own, in which terms are explained.
+    """Write prose of our own, in which terms are explained; under a cover, what stands for it.
 
     Args:
         markdown: without anything that a person typed.
         small: as a caption.
     """
+    if covered():
+        say(markdown, small=small)
+        return
     done = st.session_state.setdefault("explained", set())
     (st.caption if small else st.markdown)(explained(markdown, done, language()), unsafe_allow_html=True)
 
