@@ -38,11 +38,11 @@ def test_a_typed_word_has_its_neighbours_and_the_link_keeps_it(page: Page, addre
     visit(page, address, "embeddings", embeddings_part="neighbours")
     box = page.get_by_role("textbox", name="Word")
     box.fill("unwatchability")
-    expect(page.get_by_text("has no row of its own")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("has no row of its own")).to_be_visible()
     box.fill("superb")
     found = nearest_words(bundle=BUNDLE, token_id=find(BUNDLE.tokenizer, "superb").ids[0])
     average = f"{found.average:.3f} on average"
-    expect(page.get_by_text(average)).to_be_visible(timeout=20_000)
+    expect(page.get_by_text(average)).to_be_visible()
     expect(page.get_by_text("length").first).to_be_visible()
     page.wait_for_url("**embeddings_word=superb**")
     page.goto(page.url)

@@ -6,6 +6,7 @@ import io
 import numpy as np
 from playwright.sync_api import Page, expect
 
+from pages.ui.header import DEFAULT_TEXT
 from tests.e2e.acting import BUNDLE, download, visit
 from tests.e2e.serving import settle
 from transformer_core.analysis.positions.exponents import compare_exponents
@@ -21,7 +22,7 @@ def painted(page: Page, version: str) -> None:
     """Wait until a matrix shows this state."""
     page.wait_for_function(
         "(version) => [...document.querySelectorAll('*')].some((host) => host.shadowRoot?.querySelector('.vm')"
-        "?.dataset.painted?.startsWith(version))",
+        "?.dataset.painted === version)",
         arg=version,
         timeout=30_000,
     )
@@ -29,11 +30,11 @@ def painted(page: Page, version: str) -> None:
 
 def test_a_cell_reached_by_keyboard_is_taken_apart(page: Page, address: str) -> None:
     visit(page, address, "positions", positions_length="20", positions_d="16", positions_pos="3", positions_pair="1")
-    painted(page, "20x16|3.1")
+    painted(page, f"20x16|3.1|{DEFAULT_TEXT}")
     page.locator(".vm-canvas").first.focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
-    painted(page, "20x16|5.2")
+    painted(page, f"20x16|5.2|{DEFAULT_TEXT}")
     assert "positions_pos=5" in page.url
     step = step_as_rotation(length=20, d_model=16, pos=5, shift=5, pair=2)
     formulas = page.locator(".katex annotation")
@@ -46,10 +47,10 @@ def test_a_cell_reached_by_keyboard_is_taken_apart(page: Page, address: str) -> 
 
 def test_another_length_keeps_the_picked_position(page: Page, address: str) -> None:
     visit(page, address, "positions", positions_length="20", positions_d="16", positions_pos="7", positions_pair="2")
-    painted(page, "20x16|7.2")
+    painted(page, f"20x16|7.2|{DEFAULT_TEXT}")
     page.get_by_role("slider").first.focus()
     page.keyboard.press("ArrowRight")
-    painted(page, "21x16|7.2")
+    painted(page, f"21x16|7.2|{DEFAULT_TEXT}")
 
 
 def test_the_slip_is_foretold_and_then_counted(page: Page, address: str) -> None:
