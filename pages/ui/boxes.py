@@ -1,7 +1,7 @@
 """Boxes that compute only once they are open, and the question that comes before a measured answer.
 
 The picture of an answer is always there, drawn from the answer itself. Until a person has answered or asked to be
-shown, it is pale, its marks are blurred, and none of its words are there. Read next: charts.py.
+shown, it is pale, its marks are blurred, and none of its words are there.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Show a chart with its exports.
-
-Read next: matrix.py.
-"""
+"""Show a chart with its exports."""
 
 from typing import Any
 

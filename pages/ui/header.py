@@ -1,7 +1,4 @@
-"""The header that every page shares: text, model and language, each kept in the URL.
-
-Read next: matrix.py.
-"""
+"""The header that every page shares: text, model and language, each kept in the URL."""
 
 from dataclasses import dataclass
 from typing import Any, NoReturn

@@ -1,7 +1,4 @@
-"""What every page of a model is made of, and run at a key without the frame around it.
-
-Read next: glass.py.
-"""
+"""What every page of a model is made of, and run at a key without the frame around it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.glass import under_the_glass
+from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View
 from pages.ui.language import section, t

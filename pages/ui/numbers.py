@@ -1,7 +1,4 @@
-"""How a page writes a number that may be very small: significant digits and a power of ten as in a book, or per cent.
-
-Read next: language.py.
-"""
+"""How a page writes a number that may be very small: significant digits and a power of ten as in a book, or percent."""
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GREAT = 1e6

@@ -1,7 +1,4 @@
-"""The shelf of runs and what starts them, one for the whole server.
-
-Read next: train_base.py.
-"""
+"""The shelf of runs and what starts them, one for the whole server."""
 
 from functools import lru_cache
 from pathlib import Path

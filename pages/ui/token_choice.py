@@ -1,7 +1,4 @@
-"""One layer of the model, or one token of the sentence; one that is no longer there falls back to the first.
-
-Read next: feed_forward.py.
-"""
+"""One layer of the model, or one token of the sentence; one that is no longer there falls back to the first."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """What a person set follows them from page to page and is in the URL, so that a link rebuilds the screen.
 
 Streamlit drops a widget's value when the page changes, and its own binding writes translated labels (and texts of any
-length) to the URL; so the session keeps each choice by name, and a page's widget starts from it. Read next: header.py.
+length) to the URL; so the session keeps each choice by name, and a page's widget starts from it.
 """
 
 import re
