@@ -9,7 +9,7 @@ from typing import Any, cast
 import streamlit as st
 
 from pages.attention.figures import ArcsFigure, Direction, component_assets, to_html
-from pages.attention.shared import choose_head
+from pages.attention.shared import choose_layer_and_head
 from pages.figures.exports import to_csv, to_npz
 from pages.ui.asking import Answer, ask
 from pages.ui.caption import caption_of
@@ -62,7 +62,7 @@ OVERS = ("head", "mean", "max")
 
 def show_arcs_part(view: View) -> None:
     """Show the controls, the text with its arcs, and what to make of them."""
-    layer, head = choose_head(view)
+    layer, head = choose_layer_and_head(view)
     direction_place, over_place = st.columns([1, 2])
     with over_place:
         overs = {name: t(f"attention.over_{name}") for name in OVERS}

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.attention.shared import choose_head, large_head, matrix_words, on_cell, on_panel, read_heads
+from pages.attention.shared import choose_layer_and_head, large_head, matrix_words, on_cell, on_panel, read_heads
 from pages.attention.tendencies import short_names, threshold
 from pages.figures.heads import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
@@ -26,7 +26,7 @@ def show_heads(view: View) -> None:
     """Show the grid, the chosen head and its steps."""
     grid_place, head_place = st.columns(2, gap="large")
     with head_place:
-        layer, head = choose_head(view)
+        layer, head = choose_layer_and_head(view)
         step = choose(
             t("attention.step"), {name: t(f"step.{name}") for name in STEP_NAMES}, name="step", default="weights"
         )

@@ -7,37 +7,24 @@ from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer, ask
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.token_choice import choose_layer
-from pages.ui.url import cell_from_url, choose, remember, set_choice
+from pages.ui.pickers import choose_head, choose_layer, on_head
+from pages.ui.url import cell_from_url, remember
 from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
 
-def choose_head(view: View) -> tuple[int, int]:
+def choose_layer_and_head(view: View) -> tuple[int, int]:
     """Show the controls of layer and head; a click on a board sets them as well."""
     layers, heads = st.columns([1, 2])
     with layers:
         layer = choose_layer(t("attention.layer"), view)
     with heads:
-        names = {str(i): str(i) for i in range(view.bundle.config.n_heads)}
-        head = choose(t("attention.head"), names, name="head", default="0")
-    return layer, int(head)
-
-
-def on_head(layer: int, head: int) -> None:
-    """Take over a head that was clicked; only in a callback."""
-    set_choice("layer", str(layer))
-    set_choice("head", str(head))
+        head = choose_head(t("attention.head"), view.bundle.config.n_heads)
+    return layer, head
 
 
 def on_panel(panel: str) -> None:
     """Take over a click on the grid of heads."""
     on_head(*layer_and_head(panel))
-
-
-def on_board(cell: tuple[int, int] | None) -> None:
-    """Take over a click on a board of layers and heads."""
-    if cell is not None:
-        on_head(*cell)
 
 
 def on_cell(cell: tuple[int, int] | None) -> None:

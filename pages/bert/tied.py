@@ -9,7 +9,7 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import choose_from_list
 from transformer_core.analysis.bert.filling import Filled, fill_in
 from transformer_core.analysis.bert.hiding import Hidden

@@ -8,7 +8,7 @@ from pages.ui.boxes import ask_first, hidden, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from transformer_core.analysis.gpt.caching import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.repeating import greedy_circle
 

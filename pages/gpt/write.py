@@ -9,7 +9,7 @@ from pages.figures.likeliest import redrawn_bars
 from pages.figures.token_strip import text_strip
 from pages.gpt.cache import cache_box, circle_box
 from pages.gpt.draw import choose_seed, next_seed
-from pages.gpt.shared import Drawing, choose_drawing, clickable, strip_words
+from pages.gpt.shared import Drawing, choose_drawing, strip_words
 from pages.gpt.state import (
     STEP,
     TARGET,
@@ -23,7 +23,7 @@ from pages.gpt.state import (
     steps_asked,
 )
 from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
+from pages.ui.charts import clickable, show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t

@@ -14,8 +14,8 @@ from pages.ui.header import View
 from pages.ui.language import language, section, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
-from pages.ui.url import choose_from_list, current, set_choice, write_lines
+from pages.ui.number_format import significant
+from pages.ui.url import choose_from_list, current, set_choice, text_area
 from transformer_core.analysis.masks.batches import BatchMasks, batch_masks
 from transformer_core.analysis.masks.polarity import mask_polarity
 
@@ -44,7 +44,7 @@ def _write() -> tuple[str, str]:
     name, default = "masks_lines", DEFAULTS[language()]
     if current(name) in DEFAULTS.values():
         set_choice(name, default)
-    return write_lines(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS), default
+    return text_area(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS), default
 
 
 def _lines(text: str) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View, header
 from pages.ui.language import section
 from pages.ui.matrix import show_matrix
-from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
+from pages.ui.page_layout import parts_page
 from transformer_core.analysis.masks.masking import masked_head
 
 

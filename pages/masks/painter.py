@@ -10,7 +10,8 @@ from pages.masks.figures import Words
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t
 from pages.ui.matrix import Painted
-from pages.ui.url import choose, choose_from_list, current, forget, keep, set_choice, slide
+from pages.ui.pickers import choose_head, choose_layer
+from pages.ui.url import choose, current, forget, keep, set_choice, slide
 from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_of, painted_code, painted_mask
 from transformer_core.analysis.masks.masking import padded_encoding, replace_mask
 from transformer_core.analysis.reading import is_causal
@@ -69,9 +70,9 @@ def controls(view: View) -> Choices:
         options = {"all": t("masks.all_layers"), "one": t("masks.one_layer")}
         everywhere = choose(t("masks.where"), options, name="masks_where", default="all") == "all"
     with layer_place:
-        layer = int(choose_from_list(t("masks.layer"), _numbers(config.n_layers), name="layer") or 0)
+        layer = choose_layer(t("masks.layer"), view, in_list=True)
     with head_place:
-        head = int(choose_from_list(t("masks.head"), _numbers(config.n_heads), name="head") or 0)
+        head = choose_head(t("masks.head"), config.n_heads, in_list=True)
     with pads_place:
         most = MOST_PADS if view.bundle.tokenizer.pad_id is not None else 0
         pads = int(slide(t("masks.pads"), 0, most, name="masks_pads", default=0)) if most else 0
@@ -82,10 +83,6 @@ def controls(view: View) -> Choices:
     if n_tokens < len(view.encoding):
         st.caption(t("masks.cut", count=len(view.encoding), most=n_tokens))
     return Choices(replace(view, encoding=encoding), n_tokens, pads, mask, layer, head, everywhere)
-
-
-def _numbers(count: int) -> dict[str, str]:
-    return {str(number): str(number) for number in range(count)}
 
 
 def _code(preset: str, size: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.my_model.trust import forget_checks
-from pages.train.data import may_read
+from pages.ui.access import may_read
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.model_choice import prefer_model

@@ -14,7 +14,7 @@ from pages.ui.asking import Answer, ask_once, forget_answers
 from pages.ui.boxes import watch
 from pages.ui.exports import code_files, offer_files
 from pages.ui.language import plain, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from transformer_core.checkpoints import Bundle
 from transformer_core.open_checkpoints.trust import SAMPLE, Trust, check_against_reference
 

@@ -7,7 +7,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import choose, current, keep, slide
 from transformer_core.analysis.stream.deep_training import MOST_LAYERS as MOST_TRAINED
 from transformer_core.analysis.stream.deep_training import deep_training

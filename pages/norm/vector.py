@@ -9,8 +9,8 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.numbers import significant, significant_in_tex
-from pages.ui.token_choice import choose_layer, choose_token
+from pages.ui.number_format import significant, significant_in_tex
+from pages.ui.pickers import choose_layer, choose_token
 from pages.ui.url import choose, slide
 from pages.ui.verdict import outcome_word
 from transformer_core.analysis.outcome import outcome_of

@@ -3,7 +3,7 @@
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import ask
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import slide
 from pages.why.figures import Square
 from pages.why.frame import SEED, Desk, Finding, Question, head_of, layer_of

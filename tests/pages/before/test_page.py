@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.core.before.conftest import SENTENCE
 from tests.core.helpers import made
 from tests.pages.running import asks, run, told

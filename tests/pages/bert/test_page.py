@@ -7,7 +7,7 @@ import pytest
 from pages.ui.asking import ask
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.numbers import percent
+from pages.ui.number_format import percent
 from tests.pages.bert.berts import MODEL, TEXTS, lay_berts
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats

@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.feed_forward.activations import own_activations

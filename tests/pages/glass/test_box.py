@@ -12,7 +12,7 @@ from pages.glass.figures import slice_of
 from pages.ui.asking import ask, repeating
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through, recompute, tensor_of

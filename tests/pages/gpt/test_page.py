@@ -3,11 +3,11 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.gpt.shared import place_of
 from pages.ui.asking import ask
+from pages.ui.charts import place_of
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.gpt.causality import changed_word, without_mask

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
 from transformer_core.analysis.positions.exponents import compare_exponents
 from transformer_core.analysis.positions.schemes import score_schemes

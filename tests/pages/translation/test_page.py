@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.core.translation_tools import SOURCE, letters_bundle
 from tests.pages.running import asks, run, show_all, told
 from tests.pages.scripts import repeats

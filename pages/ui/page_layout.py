@@ -1,4 +1,4 @@
-"""What every page of a model is made of, and run at a key without the frame around it."""
+"""The layout of pages: heading, header, parts to choose from, the glass and the story; reruns at a key on its own."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View
-from pages.ui.language import section, t
+from pages.ui.language import language, prose, section, t
+from pages.ui.share import language_and_share
 from pages.ui.url import choose
 
 EVERYTHING = ("*",)
@@ -21,6 +22,22 @@ def title(name: str) -> DeltaGenerator:
     row = st.container(horizontal=True, vertical_alignment="center", key="title")
     row.header(t(f"{name}.heading"), anchor=False, width="content")
     return row
+
+
+def heading(title: str, *, small: bool = False) -> DeltaGenerator:
+    """Show a page's heading and the choice of language, and return the place between them.
+
+    Args:
+        title: Markdown.
+        small: for what a page shows rather than for the page.
+    """
+    title_place, place, language_place = st.columns([3.4, 3.6, 2], vertical_alignment="center")
+    with language_place:
+        language_and_share()
+    with title_place, st.container(horizontal=True, vertical_alignment="center"):
+        (st.subheader if small else st.header)(title, anchor=False, width="content")
+        offer_glossary(st.session_state.page)
+    return place
 
 
 @st.fragment
@@ -45,19 +62,22 @@ def parts_page(
     look: Callable[[], View],
     parts: Mapping[str, Part],
     *,
+    choice: str | None = None,
     sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
     glass: Callable[..., None] = under_the_glass,
 ) -> None:
     """Show a page whose parts are chosen above the picture; only the chosen one is computed.
 
-    The first paragraph of the prose ``look_PART`` stands above the part, the others below it, so that the picture is
-    on the first screen.
+    Where the page's prose has a section ``look_PART``, its first paragraph stands above the part and the others below
+    it, so that the picture is on the first screen.
 
     Args:
-        name: of the page's words, of its prose and, with ``_part``, of the choice in the URL.
+        name: of the page's words and prose.
         look: as of model_page.
-        parts: what shows each part, the first to begin with; one may return the view that the glass shall show.
-        sites: what the glass of all parts begins with, or of each; None where a part has a glass of its own.
+        parts: what shows each part, the first one by default; one may return the view that the glass shall show.
+        choice: the name of the chosen part in the URL, by default the page's with ``_part``.
+        sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
+            own.
         glass: shows the box under the part; called with a view and ``sites``.
     """
 
@@ -66,11 +86,14 @@ def parts_page(
         begin_page()
         names = {part: t(f"{name}.part_{part}") for part in parts}
         with title(name):
-            part = choose(t(f"{name}.part"), names, name=f"{name}_part", default=next(iter(parts)), collapsed=True)
+            part = choose(
+                t(f"{name}.part"), names, name=choice or f"{name}_part", default=next(iter(parts)), collapsed=True
+            )
             offer_glossary(name)
-        above, _, below = section(name, f"look_{part}").partition("\n\n")
+        above, _, below = prose(language(), name).get(f"look_{part}", "").partition("\n\n")
         with st.container(key="picture"):
-            tell(above)
+            if above:
+                tell(above)
             found = parts[part](view)
             if below:
                 tell(below)

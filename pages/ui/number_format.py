@@ -1,4 +1,4 @@
-"""How a page writes a number that may be very small: significant digits and a power of ten as in a book, or percent."""
+"""How a page writes numbers: significant digits with a power of ten, percent, milliseconds, and tables of them."""
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GREAT = 1e6
@@ -22,7 +22,9 @@ def significant_in_tex(value: float, digits: int = 2, *, sign: bool = False) -> 
 
 
 def percent(share: float) -> str:
-    """Write a probability or a share in per cent, a small one with more places."""
+    """Write a probability or a share in percent, a small one with more places."""
+    if share == 0:
+        return "0%"
     if share >= 0.01:
         return f"{share:.1%}"
     return f"{share:.2%}" if share >= 0.0001 else "< 0.01%"
@@ -35,3 +37,14 @@ def _parts(value: float, digits: int, *, sign: bool) -> tuple[str, str]:
         return f"{value:{plus},.0f}", ""
     mantissa, _, exponent = f"{value:{plus}.{digits}g}".partition("e")
     return mantissa.replace("inf", "∞").replace("nan", "–"), str(int(exponent)) if exponent else ""
+
+
+def milliseconds(seconds: float) -> str:
+    """Write a time in milliseconds with three digits."""
+    return f"{significant(1_000 * seconds, 3)} ms"
+
+
+def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]], *, right: int = 0) -> str:
+    """Return a table in Markdown, its last `right` columns aligned to the right."""
+    bars = ["---"] * (len(head) - right) + ["---:"] * right
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, tuple(bars), *rows))
