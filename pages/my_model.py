@@ -14,7 +14,8 @@ from pages.ui.my_model_parts import show_parts
 from pages.ui.my_model_show import show_card, show_identity, show_pages, show_removal, show_sizes
 from pages.ui.my_model_trust import show_trust
 from pages.ui.train_header import heading
-from transformer_core.checkpoints import MODELS, Bundle, BundleError
+from transformer_core.bundle import MODELS, Bundle
+from transformer_core.bundle_files import BundleError
 
 
 def show_model(bundle: Bundle) -> None:

@@ -22,7 +22,9 @@ from transformer_core.models import (
     Translation,
 )
 from transformer_core.device import best_device
-from transformer_core.checkpoints import Bundle, BundleError, load, save
+from transformer_core.bundle import Bundle, save
+from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
 from transformer_core.training.config import TrainConfig
 
 __all__ = [

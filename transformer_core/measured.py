@@ -1,6 +1,6 @@
 """What was measured of a model, beside its card: how often it is right on texts of one sort, and what is usual to it.
 
-Texts that the model never learned from; written by evaluate_weak_sides.py. Read next: checkpoints.py.
+Texts that the model never learned from; written by evaluation/weak_sides.py. Read next: checkpoints.py.
 """
 
 import json

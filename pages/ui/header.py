@@ -15,7 +15,8 @@ from pages.ui.models import open_bundle
 from pages.ui.outside import outside_note
 from pages.ui.share import language_and_share
 from pages.ui.url import slide, write
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
 
 DEFAULT_TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from pages.ui.language import ASSETS, t
 from pages.ui.runs import find_run, shelf
-from transformer_core.checkpoints import Bundle, BundleError, load
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import HUB, kind_of_folder
 from transformer_core.opened.shelf import OpenedModels, default_root
 from transformer_core.training.runs.errors import RunError

@@ -17,7 +17,8 @@ from pages.ui.my_model_trust import forget_checks
 from pages.ui.train_data import may_read
 from pages.ui.url import choose, set_choice
 from transformer_core.archives import MB
-from transformer_core.checkpoints import BundleError, load
+from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import SUPPORTED
 from transformer_core.opened.fetching import MOST_BYTES as MOST_FETCHED
 from transformer_core.opened.fetching import MOST_SECONDS, Fetching, NoHubError

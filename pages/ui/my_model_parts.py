@@ -12,7 +12,7 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, strings, t
 from transformer_core.analysis.inventory import count_parts
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 
 def show_parts(bundle: Bundle) -> None:

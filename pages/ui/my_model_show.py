@@ -14,7 +14,8 @@ from pages.ui.my_model_trust import forget_checks
 from pages.ui.navigation import ICONS, page_path
 from pages.ui.url import forget
 from pages.ui.verdict import class_word
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints.families import architecture_of, family_of
 from transformer_core.open_checkpoints.settings import Settings
 from transformer_core.opened.fetching import forget_fetched

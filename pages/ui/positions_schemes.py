@@ -19,7 +19,8 @@ from pages.ui.numbers import significant
 from pages.ui.url import choose, choose_from_list, slide
 from transformer_core.analysis.positions.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 
 SHOWN = ("scores", "terms", "weights")
 MOST_PLACES = 64

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
-from transformer_core.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, BundleError, load
+from transformer_core.bundle_files import CARD, CONFIG, TOKENIZER, WEIGHTS, BundleError
+from transformer_core.checkpoints import load
 
 FILES = (WEIGHTS, TOKENIZER, CARD, CONFIG)
 

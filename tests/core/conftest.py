@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.helpers import made
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.models import Gpt
 from transformer_core.text import Tokenizer
 

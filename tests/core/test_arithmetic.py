@@ -13,7 +13,8 @@ from tests.core.latex import value_of
 from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass_through, recompute, tensor_of
 from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.source import ROOT, lines_of
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.sites import SITES

@@ -14,7 +14,7 @@ from transformer_core.analysis.bert.pairs import ORDERS, pair_verdict, words_of_
 from transformer_core.analysis.bert.recipe import masking_recipe, three_ways
 from transformer_core.analysis.bert.segments import CHANGES, segment_rows, without_segments
 from transformer_core.analysis.bert.tied import one_score
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert, Gpt
 from transformer_core.text import MASK_ID, Tokenizer

@@ -6,7 +6,8 @@ from tests.e2e.paths import ROOT
 from transformer_core.analysis.counter_examples import MOST_TRIED, counter_examples
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 CHECKPOINTS = ROOT / "assets" / "checkpoints"
 TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."

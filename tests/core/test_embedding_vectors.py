@@ -9,8 +9,6 @@ import torch.nn.functional as F
 
 from tests.core.helpers import made
 from tests.e2e.paths import ROOT
-from transformer_core.analysis.neighbours import trustworthiness
-from transformer_core.analysis.projection import pca, variance_shares
 from transformer_core.analysis.reading import read
 from transformer_core.analysis.words.lone_words import lone_verdicts
 from transformer_core.analysis.words.nearest_words import Measure, analogy, nearest_words
@@ -25,7 +23,10 @@ from transformer_core.analysis.words.vocabulary import (
     template_of,
 )
 from transformer_core.analysis.words.vocabulary_map import MapMethod, vocabulary_map
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
+from transformer_core.layout.neighbours import trustworthiness
+from transformer_core.layout.pca import pca, variance_shares
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import Tokenizer
 

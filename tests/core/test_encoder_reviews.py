@@ -17,7 +17,7 @@ from transformer_core.analysis.encoder.calibration import (
 )
 from transformer_core.analysis.encoder.held_out import read_reviews
 from transformer_core.analysis.encoder.probing import fit_logistic, layer_probes
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 EDGES = np.linspace(0.5, 1.0, 11)
 

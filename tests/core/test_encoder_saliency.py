@@ -12,7 +12,7 @@ from transformer_core.analysis.encoder.measures import MEASURES, margin_lost, me
 from transformer_core.analysis.encoder.saliency import gradients, margins, saliency
 from transformer_core.analysis.encoder.shuffling import cascade, sanity_check, stages_of
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 
 TEXT = "a glass box a bell"

@@ -1,4 +1,4 @@
-"""`python -m transformer_core.evaluate`: one line of JSON, the same numbers however examples are batched."""
+"""`python -m transformer_core.evaluation`: one line of JSON, the same numbers however examples are batched."""
 
 import gzip
 import json
@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from tests.core.training.worlds import separable
-from transformer_core.checkpoints import Bundle, load, save
+from transformer_core.bundle import Bundle, save
+from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
-from transformer_core.evaluate import evaluate, main, measure_classifier
+from transformer_core.evaluation.classifier import measure_classifier
+from transformer_core.evaluation.evaluate import evaluate, main
 from transformer_core.models import Bert, Classifier
 from transformer_core.text import Tokenizer
 from transformer_core.training.data import write_labelled
@@ -40,7 +42,7 @@ def folder(tmp_path_factory):
 
 
 def command_line(folder, *arguments):
-    command = [sys.executable, "-m", "transformer_core.evaluate", *arguments]
+    command = [sys.executable, "-m", "transformer_core.evaluation", *arguments]
     root = str(Path(__file__).parents[2])
     return subprocess.run(
         command,

@@ -5,17 +5,17 @@ import json
 import pytest
 import torch
 
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
-from transformer_core.evaluate import evaluate
-from transformer_core.evaluate_bert import (
+from transformer_core.evaluation.bert import (
     SentencePair,
     measure_hidden_words,
     measure_sentence_pairs,
     read_sentence_pairs,
     write_sentence_pairs,
 )
-from transformer_core.evaluate_translation import bleu_tokenizer, measure_translation, read_lines, read_parallel
+from transformer_core.evaluation.evaluate import evaluate
+from transformer_core.evaluation.translation import bleu_tokenizer, measure_translation, read_lines, read_parallel
 from transformer_core.generation import translate
 from transformer_core.models import Bert, Translation
 from transformer_core.text import Tokenizer

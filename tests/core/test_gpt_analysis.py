@@ -15,7 +15,7 @@ from transformer_core.analysis.gpt.expectation import expected, surprisals
 from transformer_core.analysis.gpt.kept import entropy_bits, kept_logits, labels_after
 from transformer_core.analysis.gpt.lens import logit_lens
 from transformer_core.analysis.gpt.redrawing import drawn, redrawn
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models import Classifier, Gpt
 from transformer_core.text import Tokenizer
 

@@ -5,7 +5,7 @@ import torch
 
 from tests.core.helpers import made
 from transformer_core.analysis.inventory import PARTS, REST, count_parts
-from transformer_core.checkpoints import CONFIGS, MODELS, Bundle
+from transformer_core.bundle import CONFIGS, MODELS, Bundle
 from transformer_core.config import ModelConfig
 
 

@@ -1,6 +1,5 @@
 """Layouts of a run: frames line up, can be taken up again, and tell how far to trust them."""
 
-import itertools
 import math
 
 import numpy as np
@@ -8,10 +7,8 @@ import pytest
 import torch
 
 from tests.core.helpers import close, exactly
-from transformer_core.analysis.film.layouts import LayoutSequence
-from transformer_core.analysis.film.polishing import polish
-from transformer_core.analysis.neighbours import displacement, trustworthiness
-from transformer_core.analysis.projection import normalised, pca, spread, turned_onto
+from transformer_core.layout.pca import normalised, pca, spread, turned_onto
+from transformer_core.layout.sequence import LayoutSequence
 
 N, D = 90, 24
 LABELS = [i % 2 for i in range(N)]
@@ -97,23 +94,6 @@ def test_turning_finds_the_turn_and_the_mirror():
     xy = normalised(torch.randn(N, 2))
     for other in (xy @ turn(1.0), xy @ turn(4.0) * torch.tensor([1.0, -1.0])):
         close(turned_onto(other, xy), xy)
-
-
-def test_polished_frames_move_less_and_are_as_true():
-    sequence, run = LayoutSequence(), frames(6)
-    drawn = [sequence.add(x, LABELS, HELD_OUT)["tsne"] for x in run]
-    polished = [torch.tensor(xy) for xy in polish([x.numpy() for x in run], [layout.xy for layout in drawn])]
-    moved = sum(displacement(after, before) for before, after in itertools.pairwise(polished))
-    assert moved < 0.95 * sum(layout.measures["displacement"] for layout in drawn)
-    trust = sum(trustworthiness(x, xy) for x, xy in zip(run, polished, strict=True))
-    assert trust > sum(layout.measures["trustworthiness"] for layout in drawn) - 0.06
-    assert all(spread(xy) == pytest.approx(1.0, abs=1e-5) for xy in polished)
-
-
-def test_polishing_needs_a_picture_of_each_frame():
-    assert polish([], []) == []
-    with pytest.raises(ValueError, match=exactly("places has 0 frames; frames has 1, and both need as many")):
-        polish([np.zeros((9, 2))], [])
 
 
 @pytest.mark.parametrize("kind", ["constant", "nearly constant", "two values"])

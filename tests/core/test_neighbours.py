@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.helpers import close, exactly
-from transformer_core.analysis.neighbours import (
+from transformer_core.layout.neighbours import (
     displacement,
     nearest,
     neighbour_accuracy,

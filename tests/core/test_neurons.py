@@ -10,7 +10,8 @@ from transformer_core.analysis.feed_forward.neuron_corpus import corpus_neurons,
 from transformer_core.analysis.feed_forward.neurons import neuron_off, neurons, without_neuron
 from transformer_core.analysis.feed_forward.swapping import other_activation, swapped_activation, swapped_on_corpus
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.training.corpora import reviews
 

@@ -9,7 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from tests.core.bundle_tools import refused
 from tests.core.open_tools import written
-from transformer_core.checkpoints import BundleError, load
+from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import kind_of_folder
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from tests.core.open_tools import padded, written
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import check_against_reference, kind_of_folder
 from transformer_core.probe import capture
 from transformer_core.trace import Trace

@@ -8,8 +8,9 @@ import pytest
 
 from tests.core.bundle_tools import refused
 from tests.core.open_tools import padded, written
+from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import BundleError
-from transformer_core.checkpoints import Bundle, load, save
+from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints.pieces import fields, pipeline_of, read_pieces
 from transformer_core.text import Tokenizer
 

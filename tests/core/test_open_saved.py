@@ -8,8 +8,9 @@ import transformers
 
 from tests.core.helpers import made, padded_ids
 from tests.core.open_tools import TEXTS
+from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.checkpoints import load
 from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
 from transformer_core.open_checkpoints import check_against_reference, save_hf
 from transformer_core.text import Tokenizer

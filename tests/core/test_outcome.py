@@ -12,7 +12,7 @@ from transformer_core.analysis.feed_forward.neurons import without_neuron
 from transformer_core.analysis.masks.masking import masked_head, own_mask, padded_encoding
 from transformer_core.analysis.outcome import copies_at_once, outcome_label, outcome_of, require_outcome
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import MODELS, Bundle
+from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
 

@@ -10,7 +10,7 @@ from tests.core.helpers import exactly, made
 from transformer_core.analysis.positions.parts import first_attention, input_embedding, position_vectors
 from transformer_core.analysis.positions.schemes import SCHEMES, same_distance_spread, score_schemes
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models import Bert, Classifier, Gpt
 from transformer_core.probe import capture
 from transformer_core.text import Tokenizer

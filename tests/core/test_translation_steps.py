@@ -13,7 +13,8 @@ from transformer_core.analysis.translation.beams import beam_tree
 from transformer_core.analysis.translation.forcing import forced_target
 from transformer_core.analysis.translation.widths import best_by_width
 from transformer_core.analysis.translation.writing import Written, written_greedily
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.helpers import close, exactly
-from transformer_core.analysis.film.tsne import FRESH, Phase, _Slope, affinities, descend, follow, fresh
-from transformer_core.analysis.neighbours import displacement, squared_distances, trustworthiness
-from transformer_core.analysis.projection import spread, turned_onto
+from transformer_core.layout.neighbours import displacement, squared_distances, trustworthiness
+from transformer_core.layout.pca import spread, turned_onto
+from transformer_core.layout.tsne import FRESH, Phase, _Slope, affinities, descend, follow, fresh
 
 
 def clusters(n: int, d: int = 12, k: int = 3, seed: int = 0) -> torch.Tensor:

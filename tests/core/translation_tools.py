@@ -6,7 +6,7 @@ Read next: test_translation_steps.py.
 from functools import lru_cache
 
 from transformer_core.analysis.translation.letters import trained_letters
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 SOURCE = "a b c a b"
 

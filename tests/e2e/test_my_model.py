@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 from tests.core.open_tools import written
 from tests.e2e.acting import visit
 from tests.e2e.serving import settle
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from tests.e2e.paths import ROOT
 from transformer_core.analysis.translation.beams import beam_tree
 from transformer_core.analysis.translation.searching import letter_search
 from transformer_core.analysis.translation.writing import written_greedily
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 FOLDER = ROOT / "assets" / "checkpoints" / "translation-en-fr"
 TEXT = "A dog runs on the beach."

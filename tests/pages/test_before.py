@@ -19,7 +19,7 @@ from transformer_core.analysis.before.alignments import both_alignments, compare
 from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.one_vector import one_vector
 from transformer_core.analysis.before.reach import gradient_reach, sentence_reach
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.models import Translation
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.text import Tokenizer

@@ -21,7 +21,7 @@ from transformer_core.analysis.encoder.layers import layer_verdicts
 from transformer_core.analysis.encoder.measures import MEASURES, measures
 from transformer_core.analysis.encoder.pairs import sentence_pair
 from transformer_core.analysis.encoder.shuffling import sanity_check
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer

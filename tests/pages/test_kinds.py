@@ -12,7 +12,7 @@ from pages.ui.models import MORE_MODELS
 from tests.e2e.paths import ROOT
 from tests.pages.made_runs import SPECS, made_run
 from tests.pages.running import ENTRY, show_all, told
-from transformer_core.checkpoints import MODELS, Bundle, save
+from transformer_core.bundle import MODELS, Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
 

@@ -21,7 +21,8 @@ from tests.pages.running import asks, told
 from tests.pages.scripts import repeats
 from tests.pages.test_kinds import opened
 from transformer_core.analysis.inventory import count_parts
-from transformer_core.checkpoints import MODELS, load
+from transformer_core.bundle import MODELS
+from transformer_core.checkpoints import load
 from transformer_core.opened.shelf import OpenedModels
 
 EN = words("en")

@@ -18,7 +18,7 @@ from tests.pages.running import asks, told
 from tests.pages.scripts import repeats
 from tests.pages.test_positions import TEXT, page
 from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import Tokenizer
 from transformer_core.training.corpora.reviews import reviews

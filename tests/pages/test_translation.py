@@ -19,7 +19,7 @@ from transformer_core.analysis.translation.searching import letter_search
 from transformer_core.analysis.translation.toy import toy_batch
 from transformer_core.analysis.translation.widths import best_by_width
 from transformer_core.analysis.translation.writing import written_greedily
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 
 PARTS = ("steps", "cross", "beam", "search", "forced", "toy")
 

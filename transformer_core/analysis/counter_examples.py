@@ -15,7 +15,7 @@ from torch import Tensor
 from transformer_core.analysis.outcome import MOST_SCORES, Outcome, outcome_of, require_outcome
 from transformer_core.analysis.positions.order_cases import LABELS, LANGUAGES
 from transformer_core.analysis.words.vocabulary import embedding_matrix, input_embedding, unit_rows
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, make_batch
 from transformer_core.text.words import WORD, Word, words_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 PARTS = {
     "norms": ("norm.", "norms."),

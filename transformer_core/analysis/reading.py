@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from transformer_core.analysis.outcome import one_text, outcome_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import DEFAULT_MAX_BYTES, Edit, Trace, capture
 from transformer_core.text import Encoding
 

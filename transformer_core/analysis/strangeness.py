@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
 from transformer_core.text.words import words_of

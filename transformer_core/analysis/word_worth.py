@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_core.analysis.attention.occlusion import Substitute, hidden_logits, substitutes
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.text.words import words_of
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation.beam import check_search
 from transformer_core.generation.candidates import Beams, penalty
 from transformer_core.generation.writer import Writer

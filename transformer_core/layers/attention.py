@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from transformer_core.config import ModelConfig, Scoring, head_size, require_choice
 from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.dropout import drop
-from transformer_core.layers.linear import Linear
 from transformer_core.layers.masks import additive_causal_mask, additive_mask, causal_mask, check_mask, combined_mask
 from transformer_core.layers.positions import alibi_bias, rotate
 from transformer_core.layers.scoring import AdditiveScores, dot_product_scores, masked_softmax
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 INNER_SITES = ("scores", "masked_scores", "weights")

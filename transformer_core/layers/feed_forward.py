@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from transformer_core.config import Activation, require_choice
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.linear import Linear
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 

@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from transformer_core.layers.embeddings import Embedding, InputEmbedding
-from transformer_core.layers.linear import Linear
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
 from transformer_core.layers.positions import LearnedPositions
 from transformer_core.layers.scoring import AdditiveScores
+from transformer_core.packed_linear import Linear
 
 EMBEDDING_DEVIATION = 0.02
 

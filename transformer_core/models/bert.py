@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from transformer_core.config import ModelConfig
 from transformer_core.layers.feed_forward import gelu
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.linear import Linear
 from transformer_core.layers.normalization import make_norm
 from transformer_core.models.encoder import Encoder
 from transformer_core.models.output import WordScores
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 

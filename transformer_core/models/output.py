@@ -6,7 +6,7 @@ Vaswani et al. 2017, section 3.4; Press and Wolf 2017. Read next: translation.py
 from torch import Tensor, nn
 
 from transformer_core.layers.embeddings import Embedding
-from transformer_core.layers.linear import Linear
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 

@@ -57,7 +57,7 @@ def kind_of_folder(folder: str | os.PathLike[str]) -> str | None:
     """Return the kind of model that a folder holds, from its config.json alone.
 
     Returns:
-        An entry of checkpoints.MODELS; for a bundle whatever its config.json says. None where the file is missing,
+        An entry of bundle.MODELS; for a bundle whatever its config.json says. None where the file is missing,
         broken, or names what is not supported, which loading the folder tells in words.
     """
     folder = Path(folder)

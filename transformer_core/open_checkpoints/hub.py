@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import CONFIG, BundleError
-from transformer_core.checkpoints import Bundle
 from transformer_core.open_checkpoints.families import architecture_of, family_of
 from transformer_core.open_checkpoints.reading import POOLING, load_open
 from transformer_core.open_checkpoints.settings import Settings

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from transformer_core.bundle import MODELS, Bundle
 from transformer_core.bundle_files import CONFIG, BundleError
-from transformer_core.checkpoints import MODELS, Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.open_checkpoints.families import architecture_of, family_of, is_open_config

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
-from transformer_core.checkpoints import Bundle
 from transformer_core.models import Bert, Translation
 from transformer_core.open_checkpoints.families import architecture_of, family_of
 from transformer_core.open_checkpoints.settings import Settings

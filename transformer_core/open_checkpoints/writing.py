@@ -13,8 +13,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import CONFIG, TOKENIZER, WEIGHTS, BundleError
-from transformer_core.checkpoints import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.open_checkpoints.bert import BERT
 from transformer_core.open_checkpoints.family import Family

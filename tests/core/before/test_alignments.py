@@ -7,7 +7,7 @@ import torch
 from tests.core.before.conftest import SENTENCE
 from tests.core.helpers import exactly
 from transformer_core.analysis.before.alignments import both_alignments, word_alignment
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy
 from transformer_core.text import Tokenizer
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.core.helpers import made
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation import beam_search, best_of, greedy, translate
 from transformer_core.models import Gpt, Translation
 from transformer_core.text import Tokenizer

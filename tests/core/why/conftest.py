@@ -3,7 +3,7 @@
 import pytest
 
 from tests.core.helpers import made
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer
 

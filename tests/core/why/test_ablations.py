@@ -8,7 +8,7 @@ from tests.core.why.conftest import TEXT
 from transformer_core.analysis.why.projections import without_projections
 from transformer_core.analysis.why.sentence import see
 from transformer_core.analysis.why.symmetry import asymmetry, tied_query_key
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 
 @pytest.mark.parametrize("vectors", ["tokens", "embedded", "read"])

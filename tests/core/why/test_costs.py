@@ -9,7 +9,7 @@ from transformer_core.analysis.why.cost import time_attention
 from transformer_core.analysis.why.gates import gates, own_gates
 from transformer_core.analysis.why.residuals import reach_by_depth
 from transformer_core.analysis.why.scorings import spread_of_scorings, time_scorings
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 
 def test_both_scorings_spread_with_the_root_of_the_width() -> None:

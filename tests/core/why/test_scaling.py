@@ -8,7 +8,7 @@ from tests.core.why.conftest import TEXT
 from transformer_core.analysis.attention.entropy import head_entropies
 from transformer_core.analysis.why.scaling import N_KEYS, jacobian_norm, spread_by_width, spread_of_own_heads
 from transformer_core.analysis.why.sentence import see
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 
 

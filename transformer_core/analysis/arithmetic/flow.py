@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models import Gpt, Translation
 from transformer_core.models.recurrent import Seq2Seq

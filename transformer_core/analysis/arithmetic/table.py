@@ -14,7 +14,7 @@ from transformer_core.analysis.arithmetic import aligning, attending, beginning,
 from transformer_core.analysis.arithmetic.flow import Pass, read_through
 from transformer_core.analysis.arithmetic.step import Cell, Index, Step
 from transformer_core.analysis.arithmetic.writing import apart, entry, greatest, number
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.sites import site_of
 
 ROUNDINGS = 1024  # how many roundings of the recorded type a sum may be away before it counts as another number

@@ -13,7 +13,7 @@ from transformer_core.analysis.attention.heads import Ablation, attention_scope,
 from transformer_core.analysis.attention.ranking import RankCorrelation, rank_correlation
 from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, require_outcome
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit
 
 STRONG = 0.5

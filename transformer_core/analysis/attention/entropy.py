@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_core.analysis.attention.heads import stacked_weights
 from transformer_core.analysis.reading import is_causal, read
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
 
 

@@ -11,7 +11,7 @@ from transformer_core.analysis.attention.entropy import real_positions
 from transformer_core.analysis.attention.heads import stacked_weights
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from transformer_core.analysis.reading import read, scope_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, Trace
 
 Ablation = Literal["zero", "mean"]

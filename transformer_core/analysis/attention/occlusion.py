@@ -17,7 +17,7 @@ from transformer_core.analysis.attention.flow import attention_flow
 from transformer_core.analysis.attention.ranking import RankCorrelation, rank_correlation
 from transformer_core.analysis.masks.masking import own_mask
 from transformer_core.analysis.outcome import Outcome, copies_at_once, one_text, require_outcome
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
 

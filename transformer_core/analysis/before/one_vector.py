@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.alignments import MOST_WORDS, word_alignment
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import Probe
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import DIRECTIONS
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent import Seq2Seq

@@ -17,7 +17,7 @@ from transformer_core.analysis.bert.hiding import (
     own_places,
     ranks_of,
 )
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 MOST_GUESSES = 50
 

@@ -21,7 +21,7 @@ from transformer_core.analysis.bert.hiding import (
     ranks_of,
     tensors,
 )
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
 
 MOST_SCORED = 1 << 24  # scores held at once

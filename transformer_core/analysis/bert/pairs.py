@@ -18,7 +18,7 @@ from transformer_core.analysis.bert.hiding import (
     own_places,
     tensors,
 )
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, Probe
 from transformer_core.text import Encoding
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.bert.hiding import encode_masks, logits_at, logits_of, mask_of, own_places
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.text import MASK_ID, SPECIAL_TOKENS, Encoding, Tokenizer
 from transformer_core.training.objectives import mask_words
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from transformer_core.analysis.bert.hiding import bert_of, tensors
 from transformer_core.analysis.bert.pairs import encode_pair, follows
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 
 CHANGES = ("usual", "swapped", "none", "all_a", "all_b")

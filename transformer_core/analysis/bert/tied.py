@@ -10,7 +10,7 @@ import torch
 
 from transformer_core.analysis.bert.hiding import bert_of, hidden_text, ranks_of, tensors
 from transformer_core.analysis.words.vocabulary import unit_rows
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 
 SITES = ("mlm_head.transformed", "mlm_head.logits")

@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_core.analysis.encoder.measures import MEASURES, first_words, pairs_of, rank_matrix, values_of
 from transformer_core.analysis.positions.order_cases import best_language
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.training.corpora.reviews import reviews
 
 MOST_REVIEWS = 60

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.encoder.held_out import read_reviews, require_reviews
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 MOST_BINS = 20
 TEMPERATURES = np.geomspace(0.25, 8.0, 141)

@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_core.analysis.encoder.layers import classifier_of, winner_and_rival
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 
 @dataclass(frozen=True, eq=False)

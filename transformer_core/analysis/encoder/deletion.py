@@ -14,7 +14,7 @@ from transformer_core.analysis.encoder.measures import MEASURES, hiding_token, v
 from transformer_core.analysis.encoder.saliency import Baseline
 from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.positions.order_cases import best_language
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
 from transformer_core.training.corpora.reviews import reviews

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_core.analysis.encoder.layers import classifier_of, sentence_vectors, streams
 from transformer_core.analysis.positions.order_cases import LABELS, best_language
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.text import make_batch
 from transformer_core.training.corpora.grammar import Language
 from transformer_core.training.corpora.reviews import reviews

@@ -12,7 +12,7 @@ from transformer_core.analysis.attention.flow import attention_flow
 from transformer_core.analysis.attention.occlusion import Substitute, hidden_logits
 from transformer_core.analysis.attention.ranking import FEWEST, rank_correlation, ranks
 from transformer_core.analysis.encoder.saliency import Baseline, Saliency, saliency
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 MEASURES: tuple[str, ...] = ("gradient", "product", "integrated", "occlusion", "rollout", "last")
 

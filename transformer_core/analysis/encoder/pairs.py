@@ -19,7 +19,7 @@ from transformer_core.analysis.encoder.layers import (
     winner_and_rival,
 )
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 SHARE = 0.5
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from transformer_core.analysis.encoder.held_out import read_reviews
 from transformer_core.analysis.encoder.layers import POOLINGS, class_logits
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 PENALTY = 1.0
 MOST_STEPS = 60

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.encoder.layers import classifier_of, winner_and_rival
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Probe
 

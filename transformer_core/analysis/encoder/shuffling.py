@@ -16,7 +16,7 @@ from transformer_core.analysis.encoder.layers import classifier_of, winner_and_r
 from transformer_core.analysis.encoder.measures import MEASURES, rank_matrix, values_of
 from transformer_core.analysis.encoder.saliency import Baseline
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 MOST_SHUFFLES = 8
 STEPS = 8

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.reading import read, scope_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
 
 LEAST_REACH = 4.0

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.reading import scope_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, make_batch
 from transformer_core.training.corpora import reviews

@@ -14,7 +14,7 @@ from transformer_core.analysis.attention.ranking import RankCorrelation, rank_co
 from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, require_outcome
 from transformer_core.analysis.reading import read, scope_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit
 from transformer_core.text import Encoding
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformer_core.analysis.outcome import require_outcome
 from transformer_core.analysis.positions.order_cases import LABELS, best_language
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.probe import Edit, capture
 from transformer_core.text import make_batch

@@ -10,9 +10,9 @@ from typing import cast
 import numpy as np
 import torch
 
-from transformer_core.analysis.neighbours import place_by_neighbours
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy, sample
+from transformer_core.layout.neighbours import place_by_neighbours
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, Tokenizer
 from transformer_core.trace import Trace

@@ -10,7 +10,7 @@ import torch
 
 from transformer_core.analysis.gpt.kept import gpt_of, ids_on_device
 from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 LARGE = 30_000_000
 MOST_LENGTH = 128

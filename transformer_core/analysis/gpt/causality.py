@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.gpt.kept import gpt_of, ids_on_device, labels_after
 from transformer_core.analysis.gpt.lens import stage_sites
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.text import Encoding

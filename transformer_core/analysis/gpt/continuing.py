@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept import entropy_bits, gpt_of, ids_on_device, labels_after
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation.drawing import Written, chances
 from transformer_core.generation.steps import greedy_words, sample
 

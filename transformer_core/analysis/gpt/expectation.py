@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept import entropy_bits, kept_logits, labels_after, logits_at
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 MOST_SHOWN = 50
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept import gpt_of, ids_on_device, labels_after
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.text import Tokenizer

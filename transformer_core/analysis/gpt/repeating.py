@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transformer_core.analysis.gpt.continuing import WrittenOn, written_on
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 ROUNDS = 3
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.masks import additive_mask, causal_mask, combined_mask
 from transformer_core.text import Batch, make_batch
 

@@ -15,7 +15,7 @@ from transformer_core.analysis.attention.heads import HeadSteps, head_steps
 from transformer_core.analysis.masks.codes import mask_of
 from transformer_core.analysis.outcome import conclude, one_text, outcome_of
 from transformer_core.analysis.reading import KINDS, is_causal, scope_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.masks import causal_mask, padding_mask
 from transformer_core.probe import Edit, Trace, capture
 from transformer_core.text import Encoding

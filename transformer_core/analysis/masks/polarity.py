@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.analysis.masks.batches import batch_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize

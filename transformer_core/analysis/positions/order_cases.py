@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, Tokenizer
 from transformer_core.training.corpora.grammar import Language

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_core.analysis.positions.order_cases import NOT_ASKED, Cases, cases_of_reviews, cases_of_text
 from transformer_core.analysis.positions.ordering import TREATMENTS, order_edits, shuffled_order
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 
 MEASURES = {"classifier": "accuracy", "bert": "accuracy", "gpt": "nats"}

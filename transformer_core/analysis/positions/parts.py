@@ -3,7 +3,7 @@
 Read next: schemes.py.
 """
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.embeddings import InputEmbedding
 from transformer_core.layers.positions import LearnedPositions

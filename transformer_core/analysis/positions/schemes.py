@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.positions.ordering import order_edits
 from transformer_core.analysis.positions.parts import position_vectors
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import alibi_bias, rotate, sinusoidal_table
 from transformer_core.probe import Edit, capture
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.outcome import conclude, one_text, outcome_of
 from transformer_core.analysis.positions.parts import first_attention, input_embedding
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.probe import Edit
 

@@ -15,7 +15,7 @@ from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import require_outcome
 from transformer_core.analysis.positions.parts import first_part
 from transformer_core.analysis.reading import read, scope_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.reading import read, scope_of
 from transformer_core.analysis.stream.normalizing import norm_at, start_site
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Trace
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from transformer_core.analysis.translation.writing import Reader, reader_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation import BeamStep, Hypothesis, beam_search, ranked
 from transformer_core.generation.candidates import penalty
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.translation.writing import reader_of, stacked
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 
 

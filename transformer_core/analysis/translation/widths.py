@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_core.analysis.translation.beams import ranking_of, steps_of
 from transformer_core.analysis.translation.writing import reader_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation import best_of
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy_from_draft
 from transformer_core.models.translation import Reading, Translation
 from transformer_core.probe import Probe

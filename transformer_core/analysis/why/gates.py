@@ -10,7 +10,7 @@ import torch
 
 from transformer_core.analysis.feed_forward.activations import pre_activations, value_and_slope
 from transformer_core.analysis.why.short_training import Trial, train_on_reviews
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import gelu, relu
 
 REACH, POINTS = 4.0, 81

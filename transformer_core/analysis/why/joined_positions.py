@@ -15,8 +15,8 @@ from transformer_core.analysis.why.short_training import Lesson, Trial, train_ea
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.embeddings import InputEmbedding
-from transformer_core.layers.linear import Linear
 from transformer_core.layers.positions import SinusoidalPositions
+from transformer_core.packed_linear import Linear
 from transformer_core.training.config import TrainConfig
 
 SYMBOLS, LENGTH = 10, 8

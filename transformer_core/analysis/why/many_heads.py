@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformer_core.analysis.attention.entropy import entropy
 from transformer_core.analysis.why.sentence import see
 from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.scoring import dot_product_scores, masked_softmax

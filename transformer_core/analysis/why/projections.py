@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.why.sentence import see
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.layers.scoring import dot_product_scores
 

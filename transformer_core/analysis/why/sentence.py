@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.layers.masks import additive_mask
 from transformer_core.layers.scoring import masked_softmax

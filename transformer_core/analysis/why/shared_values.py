@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from transformer_core.analysis.why.short_training import Trial, train_on_reviews
-from transformer_core.checkpoints import MODELS, Bundle
+from transformer_core.bundle import MODELS, Bundle
 
 
 @dataclass(frozen=True, eq=False)

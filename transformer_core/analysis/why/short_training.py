@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from transformer_core.analysis.why.timing import alone_on_one_thread
-from transformer_core.checkpoints import MODELS
+from transformer_core.bundle import MODELS
 from transformer_core.layers.initialization import initialize
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Objective, Run

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.why.sentence import LayerSight, see
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.scoring import dot_product_scores
 
 SHARES = np.linspace(0.0, 1.0, 21)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.words.vocabulary import template_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 AT_ONCE = 2048
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.words.vocabulary import embedding_matrix, listed, unit_rows
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 
 Measure = Literal["cosine", "centred", "euclidean"]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.words.vocabulary import embedding_matrix
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.embeddings import Embedding
 
 LEAST_SECONDS = 0.04

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.words.vocabulary import reading_part, unit_rows
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import capture
 from transformer_core.text import Encoding

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import get_args
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.text import KINDS, Encoding, Tokenizer
 from transformer_core.training.corpora import Language, passage

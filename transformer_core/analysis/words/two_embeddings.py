@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from transformer_core.analysis.neighbours import squared_distances, trustworthiness
 from transformer_core.analysis.words.cooccurrence import count_pairs, positive_pmi, singular_vectors, truncated
 from transformer_core.analysis.words.one_corpus import Corpus, Language, one_corpus
 from transformer_core.analysis.words.tiny_training import trained_vectors
 from transformer_core.analysis.words.vocabulary import find, unit_rows
 from transformer_core.analysis.words.vocabulary_map import laid_out
+from transformer_core.layout.neighbours import squared_distances, trustworthiness
 from transformer_core.text import SPECIAL_TOKENS
 from transformer_core.text.tokenizer import Tokenizer
 

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.film.tsne import affinities, fresh
-from transformer_core.analysis.neighbours import nearest, squared_distances, trustworthiness
-from transformer_core.analysis.projection import normalised, pca, variance_shares
 from transformer_core.analysis.words.lone_words import lone_verdicts
 from transformer_core.analysis.words.vocabulary import embedding_matrix, listed
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
+from transformer_core.layout.neighbours import nearest, squared_distances, trustworthiness
+from transformer_core.layout.pca import normalised, pca, variance_shares
+from transformer_core.layout.tsne import affinities, fresh
 
 MapMethod = Literal["tsne", "pca", "space"]
 NEIGHBOURS = 8

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.neighbours import squared_distances
 from transformer_core.analysis.words.vocabulary import embedding_matrix, find, unit_rows
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
+from transformer_core.layout.neighbours import squared_distances
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from transformer_core.layers.linear import Linear
 from transformer_core.layers.masks import additive_mask
 from transformer_core.layers.scoring import AdditiveScores, dot_product_scores, masked_softmax
 from transformer_core.models.recurrent.cells import widened
 from transformer_core.models.recurrent.config import RecurrentConfig
 from transformer_core.models.recurrent.recording import Steps
+from transformer_core.packed_linear import Linear
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ et al. 2000. Read next: layers.py.
 import torch
 from torch import Tensor, nn
 
-from transformer_core.layers.linear import Linear
 from transformer_core.models.recurrent.recording import Steps
+from transformer_core.packed_linear import Linear
 
 State = tuple[Tensor, ...]
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.linear import Linear
 from transformer_core.models.recurrent.alignment import Alignment, Source
 from transformer_core.models.recurrent.cells import CELLS, State, widened
 from transformer_core.models.recurrent.config import RecurrentConfig
 from transformer_core.models.recurrent.recording import Steps
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 

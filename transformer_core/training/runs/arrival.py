@@ -11,7 +11,8 @@ from typing import IO
 
 from transformer_core import archives
 from transformer_core.archives import MB, ArchiveError, extract, opened
-from transformer_core.checkpoints import MODELS, load, load_weights
+from transformer_core.bundle import MODELS, load_weights
+from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
 from transformer_core.training.runs.arrived_rows import take_rows

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding, make_batch
 from transformer_core.training.data import read_records, require_label, require_text
 

@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.projection import spread
+from transformer_core.layout.pca import spread
 
 ROUNDING = 1e-13
 

@@ -12,9 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.film.tsne import HOLD, PERPLEXITY, affinities, follow, fresh
-from transformer_core.analysis.neighbours import displacement, neighbour_accuracy, squared_distances, trustworthiness
-from transformer_core.analysis.projection import normalised, pca, turned_onto
+from transformer_core.layout.neighbours import (
+    displacement,
+    neighbour_accuracy,
+    squared_distances,
+    trustworthiness,
+)
+from transformer_core.layout.pca import normalised, pca, turned_onto
+from transformer_core.layout.tsne import HOLD, PERPLEXITY, affinities, follow, fresh
 
 Method = Literal["tsne", "pca"]
 LEAST_POINTS = 4

@@ -9,8 +9,8 @@ from typing import Any
 
 import sacrebleu
 
-from transformer_core.checkpoints import Bundle
-from transformer_core.evaluate_words import read_text
+from transformer_core.bundle import Bundle
+from transformer_core.evaluation.gpt import read_text
 from transformer_core.generation import translate
 
 Pairs = Sequence[tuple[str, str]]

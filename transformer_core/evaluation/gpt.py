@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 LARGEST_TEXT = 200_000_000
 

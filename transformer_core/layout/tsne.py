@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.projection import normalised, pca
+from transformer_core.layout.pca import normalised, pca
 
 PERPLEXITY = 30.0
 MOST_ITERATIONS = 50

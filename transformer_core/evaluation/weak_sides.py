@@ -1,4 +1,4 @@
-"""Where a model is weak: `python -m transformer_core.evaluate_weak_sides BUNDLE --of NAME UNIT FILE` measures it.
+"""Where a model is weak: `python -m transformer_core.evaluation.weak_sides BUNDLE --of NAME UNIT FILE` measures it.
 
 How often a classifier is right on texts with a negation, a contrast, a question; how strange texts usually are to it.
 Read next: training/config.py.
@@ -15,9 +15,10 @@ from statistics import median, quantiles
 import torch
 
 from transformer_core.analysis.strangeness import measure_of, strangeness
-from transformer_core.checkpoints import Bundle, load
-from transformer_core.evaluate import class_logits
-from transformer_core.evaluate_translation import read_lines
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
+from transformer_core.evaluation.classifier import class_logits
+from transformer_core.evaluation.translation import read_lines
 from transformer_core.measured import FEATURES, MEASURED, UNITS, Measured, Slice, Usual, write_measured
 from transformer_core.text import Encoding
 from transformer_core.text.words import words_of
@@ -129,7 +130,7 @@ def _read(bundle: Bundle, path: Path) -> list[Example]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
-    parser = argparse.ArgumentParser(prog="evaluate_weak_sides", description=f"Measure a bundle; write its {MEASURED}.")
+    parser = argparse.ArgumentParser(prog="weak_sides", description=f"Measure a bundle; write its {MEASURED}.")
     parser.add_argument("bundle", type=Path, help="folder of the bundle")
     said = f"name of the data, one of {', '.join(UNITS)}, and a file: of text and label for a classifier, else of lines"
     parser.add_argument("--of", nargs=3, action="append", required=True, metavar=("NAME", "UNIT", "FILE"), help=said)
@@ -141,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
         measured = measure_beside(bundle, [(name, unit, _read(bundle, Path(file))) for name, unit, file in chosen.of])
         write_measured(chosen.bundle, measured)
     except (ValueError, OSError) as error:
-        print(f"evaluate_weak_sides: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"weak_sides: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     print((chosen.bundle / MEASURED).read_text(encoding="utf-8"), end="")
     return 0

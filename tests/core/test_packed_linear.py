@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.helpers import close, made, padded_ids
-from transformer_core.layers.linear import Linear
 from transformer_core.models import Gpt
+from transformer_core.packed_linear import Linear
 
 OPTIMIZERS = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
