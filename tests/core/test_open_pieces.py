@@ -11,7 +11,7 @@ from tests.core.open_tools import padded, written
 from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
-from transformer_core.open_checkpoints.pieces import fields, pipeline_of, read_pieces
+from transformer_core.open_checkpoints.sentencepiece import fields, pipeline_of, read_pieces
 from transformer_core.text import Tokenizer
 
 SCORES = {"▁": -3.0, "▁gl": -4.0, "ass": -4.0, "▁glass": -5.0, "es": -3.5, "g": -6.0, "l": -6.0, "a": -6.0, "s": -6.0}

@@ -10,9 +10,9 @@ import pytest
 from tests.core.open_tools import written
 from tests.core.test_open_hub import cached
 from transformer_core.bundle_files import BundleError
-from transformer_core.opened import fetching as module
-from transformer_core.opened.fetching import Fetching, NoHubError, forget_fetched, hub_answers, open_from_hub
-from transformer_core.opened.shelf import OpenedModels
+from transformer_core.user_models import hub as module
+from transformer_core.user_models.hub import Fetching, NoHubError, forget_fetched, hub_answers, open_from_hub
+from transformer_core.user_models.store import OpenedModels
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from tests.core.open_tools import packed, written
 from transformer_core.bundle_files import BundleError
-from transformer_core.opened import shelf as module
-from transformer_core.opened.shelf import Opened, OpenedModels, default_root, name_from
+from transformer_core.user_models import store as module
+from transformer_core.user_models.store import Opened, OpenedModels, default_root, name_from
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from tests.core.zip_tools import zipped
 from transformer_core import archives
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
-from transformer_core.opened import unpacking
-from transformer_core.opened.shelf import OpenedModels
+from transformer_core.user_models import store
+from transformer_core.user_models.store import OpenedModels
 
 CODE = b"raise SystemExit('executed')\n"
 
@@ -93,11 +93,11 @@ def test_links_are_refused(files, tmp_path) -> None:
 def test_bombs_are_refused_from_the_directory_alone(files, tmp_path, monkeypatch) -> None:
     refused(tmp_path, zipped(files | {"vocab.txt": bytes(30 << 20)}), r"unpacks to .* at most 100 times as many")
     refused(tmp_path, zipped(files | {f"{number}.txt": b"" for number in range(10_000)}), r"has 10,00\d files; at most")
-    monkeypatch.setattr(unpacking, "MOST_RATIO", 2_000)
+    monkeypatch.setattr(store, "MOST_RATIO", 2_000)
     refused(tmp_path, zipped(files | {"vocab.txt": bytes(33 << 20)}), r"vocab\.txt has .* at most 33,554,432")
-    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(store, "MOST_UNPACKED", 1 << 20)
     refused(tmp_path, zipped(files | {"a.bin": bytes(2 << 20)}), "the zip unpacks to .* at most 1,048,576")
-    monkeypatch.setattr(unpacking, "MOST_PACKED", 100)
+    monkeypatch.setattr(store, "MOST_PACKED", 100)
     refused(tmp_path, zipped(files), "at most 100 are taken in")
 
 

@@ -23,7 +23,7 @@ from tests.pages.test_kinds import opened
 from transformer_core.analysis.inventory import count_parts
 from transformer_core.bundle import MODELS
 from transformer_core.checkpoints import load
-from transformer_core.opened.shelf import OpenedModels
+from transformer_core.user_models.store import OpenedModels
 
 EN = words("en")
 

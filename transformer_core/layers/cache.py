@@ -48,7 +48,7 @@ class KeptPair:
             return KeptPair(self.key, self.value, grows=self.grows)
         return KeptPair(self.key.index_select(0, rows), self.value.index_select(0, rows), grows=self.grows)
 
-    def beginning(self, length: int) -> "KeptPair":
+    def truncated(self, length: int) -> "KeptPair":
         """Return another pair with the first positions alone, where it grows; the memory stays whole."""
         if not self.grows or self.key is None or self.value is None:
             return KeptPair(self.key, self.value, grows=self.grows)
@@ -100,9 +100,9 @@ class KeyValueCache:
             other.token_ids = self.token_ids if rows is None else self.token_ids.index_select(0, rows)
         return other
 
-    def beginning(self, length: int) -> Self:
+    def truncated(self, length: int) -> Self:
         """Return another cache, as it was after its first positions."""
-        other = self._with(lambda pair: pair.beginning(length))
+        other = self._with(lambda pair: pair.truncated(length))
         other.token_ids = None if self.token_ids is None else self.token_ids[:, :length]
         return other
 

@@ -7,10 +7,10 @@ several points (DECISIONS.md). Read next: blocks.py.
 import torch
 from torch import nn
 
+from transformer_core.layers.attention import AdditiveScores
 from transformer_core.layers.embeddings import Embedding, InputEmbedding
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
 from transformer_core.layers.positions import LearnedPositions
-from transformer_core.layers.scoring import AdditiveScores
 from transformer_core.packed_linear import Linear
 
 EMBEDDING_DEVIATION = 0.02

@@ -10,7 +10,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.encoder import Encoder
-from transformer_core.models.pooling import sentence_vector
+from transformer_core.models.output import sentence_vector
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 

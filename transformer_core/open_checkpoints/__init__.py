@@ -5,9 +5,9 @@ A family is a page of names: which tensor of theirs is which of ours. Read next:
 
 from transformer_core.open_checkpoints.families import SUPPORTED, kind_of_folder
 from transformer_core.open_checkpoints.hub import HUB, load_from_hub
-from transformer_core.open_checkpoints.reading import is_open_checkpoint, load_open
-from transformer_core.open_checkpoints.trust import Trust, check_against_reference
-from transformer_core.open_checkpoints.writing import save_hf
+from transformer_core.open_checkpoints.load import is_open_checkpoint, load_open
+from transformer_core.open_checkpoints.reference_check import Trust, check_against_reference
+from transformer_core.open_checkpoints.save import save_hf
 
 __all__ = [
     "HUB",

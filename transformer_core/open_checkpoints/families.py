@@ -9,10 +9,10 @@ from typing import Any
 
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, ROBERTA
+from transformer_core.open_checkpoints.config_json import ConfigJson, read_json
 from transformer_core.open_checkpoints.family import Family
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
-from transformer_core.open_checkpoints.settings import Settings, read_json
 
 FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, GPT2, MARIAN)}
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
@@ -23,7 +23,7 @@ def is_open_config(values: dict[str, Any]) -> bool:
     return "format" not in values and isinstance(values.get("model_type"), str)
 
 
-def family_of(settings: Settings) -> Family:
+def family_of(settings: ConfigJson) -> Family:
     """Return the family that a config.json names.
 
     Raises:
@@ -37,7 +37,7 @@ def family_of(settings: Settings) -> Family:
     return FAMILIES[named]
 
 
-def architecture_of(family: Family, settings: Settings) -> str:
+def architecture_of(family: Family, settings: ConfigJson) -> str:
     """Return the architecture that a config.json names, or the family's first where it names none.
 
     Raises:
@@ -66,7 +66,7 @@ def kind_of_folder(folder: str | os.PathLike[str]) -> str | None:
         if not is_open_config(values):
             kind = values.get("kind")
             return kind if isinstance(kind, str) else None
-        settings = Settings(folder.name, values)
+        settings = ConfigJson(folder.name, values)
         family = family_of(settings)
         return family.kinds[architecture_of(family, settings)]
     except (OSError, BundleError):

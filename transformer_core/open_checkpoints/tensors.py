@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from transformer_core.bundle_files import WEIGHTS, BundleError, check_size
-from transformer_core.open_checkpoints.origins import Shape
-from transformer_core.open_checkpoints.settings import own_path, read_json
+from transformer_core.open_checkpoints.config_json import own_path, read_json
+from transformer_core.open_checkpoints.family import Shape
 
 INDEX = f"{WEIGHTS}.index.json"
 MOST_SHARDS = 1_000

@@ -14,9 +14,9 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 from transformer_core.bundle_files import LARGEST_TEXT_FILE, TOKENIZER, BundleError, check_size
+from transformer_core.open_checkpoints.config_json import own_path, read_json
 from transformer_core.open_checkpoints.family import Family
-from transformer_core.open_checkpoints.pieces import pipeline_of, read_pieces
-from transformer_core.open_checkpoints.settings import own_path, read_json
+from transformer_core.open_checkpoints.sentencepiece import pipeline_of, read_pieces
 from transformer_core.text import Tokenizer
 from transformer_core.text.loading import failing_clearly
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.core.helpers import close
 from transformer_core.generation import chances
-from transformer_core.generation.drawing import without
+from transformer_core.generation.sampling import without
 
 LOGITS = torch.log(torch.tensor([0.5, 0.25, 0.15, 0.1]))
 

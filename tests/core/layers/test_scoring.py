@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.helpers import close
-from transformer_core.layers.scoring import AdditiveScores, dot_product_scores, masked_softmax
+from transformer_core.layers.attention import AdditiveScores, dot_product_scores, masked_softmax
 
 QUERY, KEY = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6)
 

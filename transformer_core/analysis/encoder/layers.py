@@ -15,7 +15,7 @@ from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.stream.normalizing import start_site
 from transformer_core.bundle import Bundle
 from transformer_core.models.classifier import POOLERS, Classifier
-from transformer_core.models.pooling import mean_over_real_tokens
+from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import SILENT, capture
 
 Pooling = Literal["cls", "mean"]

@@ -17,8 +17,7 @@ import torch
 
 from transformer_core.analysis.gpt.kept import entropy_bits, gpt_of, ids_on_device, labels_after
 from transformer_core.bundle import Bundle
-from transformer_core.generation.drawing import Written, chances
-from transformer_core.generation.steps import greedy_words, sample
+from transformer_core.generation.sampling import Written, chances, greedy_words, sample
 
 How = Literal["greedy", "sample"]
 MOST_STEPS = 128

@@ -11,7 +11,7 @@ import torch
 from transformer_core.analysis.gpt.expectation import MOST_SHOWN
 from transformer_core.analysis.gpt.kept import entropy_bits, labels_after, logits_at
 from transformer_core.bundle import Bundle
-from transformer_core.generation.drawing import chances
+from transformer_core.generation.sampling import chances
 
 MOST_DRAWS = 100_000
 

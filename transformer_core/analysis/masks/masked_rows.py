@@ -16,7 +16,7 @@ from transformer_core.analysis.masks.codes import mask_of
 from transformer_core.analysis.masks.masking import HIDDEN, padded_encoding, read_under
 from transformer_core.analysis.reading import scope_of
 from transformer_core.bundle import Bundle
-from transformer_core.layers.scoring import masked_softmax
+from transformer_core.layers.attention import masked_softmax
 
 LARGE = -1e9
 

@@ -12,7 +12,7 @@ import numpy as np
 from transformer_core.analysis.translation.writing import Reader, reader_of
 from transformer_core.bundle import Bundle
 from transformer_core.generation import BeamStep, Hypothesis, beam_search, ranked
-from transformer_core.generation.candidates import penalty
+from transformer_core.generation.beam import penalty
 
 Fate = Literal["kept", "finished", "dropped"]
 

@@ -17,7 +17,7 @@ from transformer_core.analysis.translation.letters import (
     trained_letters,
 )
 from transformer_core.generation import Hypothesis, beam_search, best_of, exhaustive_search, ranked
-from transformer_core.generation.exhaustive import count_hypotheses
+from transformer_core.generation.beam import count_hypotheses
 from transformer_core.training.corpora.sequences import Rule
 
 MOST = LENGTH + 1

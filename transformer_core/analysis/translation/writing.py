@@ -12,7 +12,7 @@ from torch import Tensor
 
 from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy_from_draft
-from transformer_core.models.translation import Reading, Translation
+from transformer_core.models.translation import DecoderState, Translation
 from transformer_core.probe import Probe
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -136,7 +136,7 @@ def written_greedily(*, bundle: Bundle, text: str, n_tokens: int, top: int = 8, 
 
 
 @torch.inference_mode()
-def decoder_weights(model: Translation, state: Reading, read_ids: tuple[int, ...]) -> Trace:
+def decoder_weights(model: Translation, state: DecoderState, read_ids: tuple[int, ...]) -> Trace:
     """Run the decoder over all that it read, at once, and keep its weights; the causal mask makes that the same."""
     target = torch.tensor([read_ids], device=state.memory.device)  # (1, step)
     probe = Probe(("decoder.*.weights",))

@@ -14,9 +14,9 @@ from torch import Tensor
 from transformer_core.analysis.slopes import log_log_slope
 from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
 from transformer_core.config import ModelConfig
+from transformer_core.layers.attention import dot_product_scores, masked_softmax
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.scoring import dot_product_scores, masked_softmax
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 WIDTHS = (16, 32, 64, 128, 256, 512)

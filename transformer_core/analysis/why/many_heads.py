@@ -15,9 +15,8 @@ from transformer_core.analysis.attention.entropy import entropy
 from transformer_core.analysis.why.sentence import see
 from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
 from transformer_core.bundle import Bundle
-from transformer_core.layers.attention import MultiHeadAttention
+from transformer_core.layers.attention import MultiHeadAttention, dot_product_scores, masked_softmax
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.scoring import dot_product_scores, masked_softmax
 from transformer_core.probe import Probe
 
 HEADS = (1, 2, 4, 8, 16)

@@ -13,7 +13,7 @@ import torch
 from transformer_core.analysis.why.sentence import see
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
-from transformer_core.layers.scoring import dot_product_scores
+from transformer_core.layers.attention import dot_product_scores
 
 Vectors = Literal["tokens", "embedded", "read"]
 REACHES = np.linspace(0.0, 1.5, 31)

@@ -14,7 +14,7 @@ from transformer_core.analysis.attention.entropy import entropy
 from transformer_core.analysis.slopes import log_log_slope
 from transformer_core.analysis.why.sentence import see
 from transformer_core.bundle import Bundle
-from transformer_core.layers.scoring import dot_product_scores
+from transformer_core.layers.attention import dot_product_scores
 
 WIDTHS = tuple(2**power for power in range(10))  # 1 to 512
 N_QUERIES, N_KEYS = 1024, 16

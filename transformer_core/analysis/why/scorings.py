@@ -10,7 +10,7 @@ import torch
 
 from transformer_core.analysis.slopes import log_log_slope
 from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
-from transformer_core.layers.scoring import AdditiveScores, dot_product_scores
+from transformer_core.layers.attention import AdditiveScores, dot_product_scores
 
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 N_VECTORS = 64
@@ -48,7 +48,7 @@ def _vectors(n_vectors: int, width: int, seed: int) -> tuple[torch.Tensor, torch
 
 @torch.inference_mode()
 def time_scorings(*, n_tokens: int, seed: int, measurement: int) -> ScoringTimes:
-    """Time both scorings of layers/scoring.py on random vectors, for heads of 4 to 512.
+    """Time both scorings of layers/attention.py on random vectors, for heads of 4 to 512.
 
     Args:
         n_tokens: queries, and keys.

@@ -11,8 +11,8 @@ from torch import Tensor
 from transformer_core.analysis.reading import read
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
+from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import additive_mask
-from transformer_core.layers.scoring import masked_softmax
 from transformer_core.probe import Trace
 
 

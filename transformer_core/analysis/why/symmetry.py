@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_core.analysis.why.sentence import LayerSight, see
 from transformer_core.bundle import Bundle
-from transformer_core.layers.scoring import dot_product_scores
+from transformer_core.layers.attention import dot_product_scores
 
 SHARES = np.linspace(0.0, 1.0, 21)
 

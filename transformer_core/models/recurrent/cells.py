@@ -1,14 +1,43 @@
-"""Cells: what a recurrent network does at one position, three of them, written out.
+"""Recurrent cells, three of them, and the recorder that shows the steps of a loop over positions to the probe.
 
 Elman 1990 (the plain cell); Cho et al. 2014 (GRU); Hochreiter and Schmidhuber 1997 (LSTM), with the forget gate of Gers
-et al. 2000. Read next: layers.py.
+et al. 2000.
 """
 
 import torch
 from torch import Tensor, nn
 
-from transformer_core.models.recurrent.recording import Steps
 from transformer_core.packed_linear import Linear
+from transformer_core.probe import SILENT, Probe
+
+
+class StepRecorder:
+    """Hand each step's tensors to a probe, and record them side by side when the loop is done.
+
+    An edit is called once a position, with a tensor that has one position, since what comes later rests on it.
+
+    Args:
+        probe: in the scope of the loop.
+        axis: where the axis of positions shall stand.
+    """
+
+    def __init__(self, probe: Probe, axis: int = 1) -> None:
+        self._probe, self._axis, self._silent = probe, axis, probe is SILENT
+        self._kept: dict[str, list[Tensor]] = {}
+
+    def tap(self, leaf: str, tensor: Tensor) -> Tensor:
+        """Return a step's tensor, which lacks the axis of positions, edited where the caller asked for an edit."""
+        if self._silent or not self._probe.wants(leaf):
+            return tensor
+        used = self._probe.edit(leaf, tensor.unsqueeze(self._axis))
+        self._kept.setdefault(leaf, []).append(used)
+        return used.squeeze(self._axis)
+
+    def close(self, *, backward: bool = False) -> None:
+        """Record what was tapped, in the order of positions; `backward` says that the loop began at the last."""
+        for leaf, steps in self._kept.items():
+            self._probe.record(leaf, torch.cat(steps[::-1] if backward else steps, self._axis))
+
 
 State = tuple[Tensor, ...]
 
@@ -37,7 +66,7 @@ class Cell(nn.Module):
         self.input_proj = Linear(d_input, parts * d_hidden)
         self.hidden_proj = Linear(d_hidden, parts * d_hidden)
 
-    def beginning(self, inputs: Tensor) -> State:
+    def initial_state(self, inputs: Tensor) -> State:
         """Return the state before the first position: zeros.
 
         Shapes:
@@ -45,7 +74,7 @@ class Cell(nn.Module):
         """
         return (widened(inputs.new_zeros(inputs.shape[0], self.d_hidden)),) * self.n_states
 
-    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+    def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position.
 
         Shapes:
@@ -61,7 +90,7 @@ class TanhCell(Cell):
     def __init__(self, d_input: int, d_hidden: int) -> None:
         super().__init__(d_input, d_hidden, 1)
 
-    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+    def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
         return (torch.tanh(inputs + self.hidden_proj(state[0])),)
 
@@ -81,7 +110,7 @@ class GruCell(Cell):
     def __init__(self, d_input: int, d_hidden: int) -> None:
         super().__init__(d_input, d_hidden, 3)
 
-    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+    def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
         (hidden,) = state
         from_hidden = self.hidden_proj(hidden)  # (batch, 3 * d_hidden)
@@ -111,7 +140,7 @@ class LstmCell(Cell):
     def __init__(self, d_input: int, d_hidden: int) -> None:
         super().__init__(d_input, d_hidden, 4)
 
-    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+    def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
         hidden, cell = state
         into, forget, candidate, out = (inputs + self.hidden_proj(hidden)).chunk(4, -1)  # (batch, d_hidden) each

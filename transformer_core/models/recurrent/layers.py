@@ -6,8 +6,16 @@ Both directions: Schuster and Paliwal 1997. Read next: alignment.py.
 import torch
 from torch import Tensor, nn
 
-from transformer_core.models.recurrent.cells import CELLS, Cell, GruCell, LstmCell, State, TanhCell, widened
-from transformer_core.models.recurrent.recording import Steps
+from transformer_core.models.recurrent.cells import (
+    CELLS,
+    Cell,
+    GruCell,
+    LstmCell,
+    State,
+    StepRecorder,
+    TanhCell,
+    widened,
+)
 from transformer_core.probe import SILENT, Probe
 
 
@@ -39,8 +47,8 @@ class Recurrent(nn.Module):
             backward: read from the last position to the first.
         """
         inputs = widened(self.cell.input_proj(x)).unbind(1)  # pos times (batch, parts * d_hidden)
-        state = self.cell.beginning(x) if state is None else state
-        steps, hidden = Steps(probe), []
+        state = self.cell.initial_state(x) if state is None else state
+        steps, hidden = StepRecorder(probe), []
         for position in reversed(range(len(inputs))) if backward else range(len(inputs)):
             new = self.cell.step(inputs[position], state, steps)
             if real is not None:

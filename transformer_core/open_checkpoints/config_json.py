@@ -1,4 +1,4 @@
-"""Settings: another library's config.json, read value by value, and what in it we refuse.
+"""ConfigJson: another library's config.json, read entry by entry, and what in it is refused.
 
 Every refusal names the entry, what it says, and what is supported. Read next: origins.py.
 """
@@ -69,7 +69,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ConfigJson:
     """The entries of a config.json.
 
     Args:
@@ -81,7 +81,7 @@ class Settings:
     values: dict[str, Any]
 
     @classmethod
-    def read(cls, folder: Path) -> "Settings":
+    def read(cls, folder: Path) -> "ConfigJson":
         """Read a folder's config.json; BundleError as read_json."""
         return cls(f"{folder.name}/{CONFIG}", read_json(folder / CONFIG))
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from transformer_core.generation.drawing import Written
-from transformer_core.models.translation import Reading, Translation
+from transformer_core.generation.sampling import Written
+from transformer_core.models.translation import DecoderState, Translation
 
 
 def greedy_from_draft(
-    model: Translation, state: Reading, draft: Sequence[int], *, bos_id: int, eos_id: int, most: int
+    model: Translation, state: DecoderState, draft: Sequence[int], *, bos_id: int, eos_id: int, most: int
 ) -> Iterator[Written]:
     """Write what greedy writes, many words a pass where the draft is right.
 
@@ -43,7 +43,7 @@ def greedy_from_draft(
             if token_ids[place] == eos_id:
                 return
         length += right + 1
-        state, last = after.beginning(length), token_ids[right]
+        state, last = after.truncated(length), token_ids[right]
         guess = guess[right + 1 :] if right else ()
 
 

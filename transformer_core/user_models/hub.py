@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints.hub import FILES, HUB, NAME, load_from_hub
-from transformer_core.opened.shelf import Opened, OpenedModels
+from transformer_core.user_models.store import Opened, OpenedModels
 
 SECONDS_TO_ANSWER = 3.0
 MOST_SECONDS = 900.0

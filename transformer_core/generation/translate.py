@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
-from transformer_core.generation.beam import check_search
-from transformer_core.generation.candidates import Beams, penalty
+from transformer_core.generation.beam import Beams, check_search, penalty
 from transformer_core.generation.writer import Writer
 from transformer_core.training.batching import padded
 

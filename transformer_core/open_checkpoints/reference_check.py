@@ -15,9 +15,9 @@ from torch import Tensor
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.models import Bert, Translation
+from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.families import architecture_of, family_of
-from transformer_core.open_checkpoints.settings import Settings
-from transformer_core.open_checkpoints.writing import save_hf
+from transformer_core.open_checkpoints.save import save_hf
 from transformer_core.probe import Probe
 from transformer_core.trace import Trace
 
@@ -105,7 +105,7 @@ def _reference(bundle: Bundle, inputs: list[Tensor], scratch: Path) -> list[Tens
         except BundleError:
             return None
         folder = scratch
-    settings = Settings.read(folder)
+    settings = ConfigJson.read(folder)
     name = architecture_of(family_of(settings), settings)
     if name == "BertForMaskedLM" and bundle.config.pair_head:
         name = "BertForPreTraining"

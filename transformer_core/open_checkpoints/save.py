@@ -17,9 +17,8 @@ from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import CONFIG, TOKENIZER, WEIGHTS, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.open_checkpoints.bert import BERT
-from transformer_core.open_checkpoints.family import Family
+from transformer_core.open_checkpoints.family import Family, Origins
 from transformer_core.open_checkpoints.gpt2 import GPT2
-from transformer_core.open_checkpoints.origins import Origins
 from transformer_core.open_checkpoints.vocabularies import MANNERS, vocabulary_file
 
 ALWAYS: dict[str, Any] = {

@@ -15,10 +15,9 @@ from transformer_core.bundle import MODELS, Bundle
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
+from transformer_core.open_checkpoints.config_json import ConfigJson, read_json
 from transformer_core.open_checkpoints.families import architecture_of, family_of, is_open_config
-from transformer_core.open_checkpoints.family import Family
-from transformer_core.open_checkpoints.origins import Origin, Origins, names_of
-from transformer_core.open_checkpoints.settings import Settings, read_json
+from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
 from transformer_core.open_checkpoints.tensors import Tensors
 from transformer_core.open_checkpoints.vocabularies import read_tokenizer
 
@@ -45,7 +44,7 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     Raises:
         BundleError: what is not supported, missing or damaged, by name.
     """
-    settings = Settings.read(folder)
+    settings = ConfigJson.read(folder)
     family = family_of(settings)
     architecture = architecture_of(family, settings)
     settings.refuse_the_unusual()
@@ -78,7 +77,7 @@ def _plain_name(name: str, family: Family) -> str:
     return name
 
 
-def _configured(folder: Path, settings: Settings, family: Family, kind: str, tensors: Tensors) -> ModelConfig:
+def _configured(folder: Path, settings: ConfigJson, family: Family, kind: str, tensors: Tensors) -> ModelConfig:
     values = family.configure(settings, kind, tensors.shapes)
     if kind == "encoder":
         values["pooling"] = _pooling(folder)
