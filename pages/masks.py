@@ -18,7 +18,7 @@ from pages.ui.masks_verdict import compare_layers, show_change, show_wholly_mask
 from pages.ui.matrix import show_matrix
 from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
-from transformer_core.analysis.masks.masking import masked_head
+from transformer_core.analysis.masks.masked_head import masked_head
 
 
 @st.fragment

@@ -1,6 +1,6 @@
 """Vitrine's Transformers: written out from scratch in torch, every tensor observable through the probe.
 
-The public names in reading order. Read next: config.py.
+The public names in reading order.
 """
 
 # ruff: noqa: I001, RUF022  the order is the reading order

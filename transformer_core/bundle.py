@@ -1,6 +1,6 @@
 """Bundles: a trained model as a folder of config.json, model.safetensors, tokenizer.json and card.md.
 
-Nothing is ever unpickled or executed. Read next: evaluate.py.
+Nothing is ever unpickled or executed.
 """
 
 import dataclasses
@@ -59,7 +59,7 @@ class Bundle:
         labels: names of the classes, in order; empty for models without classes.
         card: Markdown: data, licence, recipe, quality, limits.
         source: the folder of another library's checkpoint that it was read from.
-        measured: on texts that it never learned from, where somebody did.
+        measured: results on texts that it was not trained on, if there are any.
     """
 
     name: str
@@ -87,10 +87,10 @@ class Bundle:
 
 
 def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32) -> None:
-    """Write a bundle, file by file beside its place and then moved there, so that none is ever half written.
+    """Write a bundle; every file is written to a temporary folder first, so that none is ever half written.
 
     Args:
-        folder: made where it is not there.
+        folder: created if it is missing.
         dtype: of the weights on disk; float16 halves the size.
 
     Raises:
@@ -170,7 +170,7 @@ def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:
 
 
 def load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.Module:
-    """Return a model of this kind and config with the weights of a safetensors file, once all of them are known to fit.
+    """Return a model of this kind and config with the weights of a safetensors file, after checking that they fit.
 
     Raises:
         BundleError: a tensor is missing, too much, of another shape, or not finite.

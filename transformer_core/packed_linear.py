@@ -1,7 +1,7 @@
-"""A linear map, y = x W^T + b, that is quick on a processor when nobody differentiates it.
+"""nn.Linear, y = x W^T + b, made faster on a CPU when no gradient is needed.
 
 The weight is packed once into the layout that oneDNN multiplies by; measured 1.1 to 2.2 times as fast as F.linear
-(DECISIONS.md). Read next: positions.py.
+(DECISIONS.md).
 """
 
 import weakref

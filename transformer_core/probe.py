@@ -1,7 +1,6 @@
-"""The probe: how a forward pass shows its insides, and lets a caller change them.
+"""The probe: records the tensors of a forward pass, and lets a caller edit them.
 
 One mechanism for heatmaps, ablation, painted masks and patching; no hooks, no state on the model.
-Read next: layers/, leaves to root.
 """
 
 from collections.abc import Callable, Mapping
@@ -57,7 +56,7 @@ class Probe:
         self._parent: Probe | None = None
 
     def at(self, scope: str) -> "Probe":
-        """Return this probe one scope deeper, to hand down or to enter with ``with``."""
+        """Return this probe one scope deeper, to pass on or to enter with ``with``."""
         child = object.__new__(Probe)
         child.__dict__.update(self.__dict__)
         child._scope = f"{self._scope}{scope}."
@@ -130,7 +129,7 @@ class Silent(Probe):
     """The probe that records and edits nothing, at next to no cost."""
 
     def at(self, scope: str) -> Probe:
-        """Return itself: nobody listens at any scope."""
+        """Return itself: nothing is recorded at any scope."""
         return self
 
     def __enter__(self) -> Probe:

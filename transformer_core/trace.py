@@ -1,7 +1,4 @@
-"""The trace: the tensors that one forward pass recorded, by their full names.
-
-Read next: probe.py.
-"""
+"""The trace: the tensors that one forward pass recorded, by their full names."""
 
 import fnmatch
 import re

@@ -1,6 +1,6 @@
 """The masking recipe as charts: what became of the tokens of many copies, and what each fate is worth to the head.
 
-Arrays come from transformer_core.analysis.bert.recipe. Read next: ../ui/bert_fill.py.
+Arrays come from transformer_core.analysis.bert.masking_recipe. Read next: ../ui/bert_fill.py.
 """
 
 from collections.abc import Mapping, Sequence

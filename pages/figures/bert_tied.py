@@ -1,6 +1,6 @@
 """One score as the sum of its products, dimension by dimension.
 
-Arrays come from transformer_core.analysis.bert.tied. Read next: bert_recipe.py.
+Arrays come from transformer_core.analysis.bert.tied_output. Read next: bert_recipe.py.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Another activation at inference: how far the verdict moves, exchanged in all layers and in each alone.
 
-Arrays come from transformer_core.analysis.feed_forward.swapping. Read next: norm.py.
+Arrays come from transformer_core.analysis.feed_forward.other_activation. Read next: norm.py.
 """
 
 from collections.abc import Mapping, Sequence

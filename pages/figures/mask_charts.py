@@ -1,6 +1,6 @@
 """The losses of an honest and a cheating run, step by step.
 
-Arrays come from transformer_core.analysis.masks.cheating. Read next: matrix.py.
+Arrays come from transformer_core.analysis.masks.training_without_mask. Read next: matrix.py.
 """
 
 from collections.abc import Mapping

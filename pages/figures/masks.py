@@ -1,6 +1,6 @@
 """Masks as figures: one that is painted beside the scores and weights it leaves, and those of a batch side by side.
 
-Arrays come from transformer_core.analysis.masks.masking and mask_batches. Read next: mask_charts.py.
+Arrays come from transformer_core.analysis.masks.masked_head and mask_batches. Read next: mask_charts.py.
 """
 
 from collections.abc import Mapping

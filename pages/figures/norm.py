@@ -1,6 +1,6 @@
 """A vector before and after its normalisation, with gain and bias: dimension by dimension.
 
-Arrays come from transformer_core.analysis.stream.normalizing. Read next: norm_stream.py.
+Arrays come from transformer_core.analysis.stream.normalization. Read next: norm_stream.py.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """The two exponents as figures: both matrices on one scale, their wavelengths, and how alike far positions become.
 
-Arrays come from transformer_core.analysis.positions.exponents. Read next: positions_schemes.py.
+Arrays come from transformer_core.analysis.positions.sinusoids. Read next: positions_schemes.py.
 """
 
 import altair as alt

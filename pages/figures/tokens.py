@@ -1,6 +1,6 @@
 """Charts of the tokens page: what length costs, how merging shortens a text, and which pairs compete.
 
-Arrays come from transformer_core.analysis.words.tokenizing and merging. Read next: tokens_one_hot.py.
+Arrays come from transformer_core.analysis.words.tokenizer_comparison and merging. Read next: tokens_one_hot.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """A given target word by word: how likely each was, and what the model would rather have written.
 
-Arrays come from transformer_core.analysis.translation.forcing. Read next: translation_toy.py.
+Arrays come from transformer_core.analysis.translation.teacher_forcing. Read next: translation_toy.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """The toy batch as matrices: its ids, and mask beside weights for the three attentions.
 
-Arrays come from transformer_core.analysis.translation.toy. Read next: exports.py.
+Arrays come from transformer_core.analysis.translation.toy_batch. Read next: exports.py.
 """
 
 from collections.abc import Mapping

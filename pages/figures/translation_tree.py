@@ -1,6 +1,6 @@
 """Beam search as a tree: a line of boxes for each depth, each with its probability, the fate of each branch.
 
-Arrays come from transformer_core.analysis.translation.beams. Read next: translation_search.py.
+Arrays come from transformer_core.analysis.translation.beam_tree. Read next: translation_search.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -16,8 +16,7 @@ from pages.ui.embeddings_words import ask_for_word
 from pages.ui.glossary import tell
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
 from pages.ui.url import choose, slide
-from transformer_core.analysis.words.one_corpus import KINDS, one_corpus
-from transformer_core.analysis.words.tiny_training import DIMENSIONS, HIDDEN, TRAINING
+from transformer_core.analysis.words.tiny_bert import DIMENSIONS, HIDDEN, KINDS, TRAINING, one_corpus
 from transformer_core.analysis.words.two_embeddings import (
     MOST_WINDOW,
     Agreement,

@@ -13,7 +13,7 @@ from pages.ui.glossary import tell
 from pages.ui.gpt import TOP, choose_place, measured_text, show_text
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
-from transformer_core.analysis.gpt.expectation import Expected, Surprisals, expected
+from transformer_core.analysis.gpt.next_token import Expected, Surprisals, expected
 
 GUESSES = (0, 1, 3, 6)
 AROUND = 160

@@ -19,8 +19,7 @@ from pages.ui.masks import words
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
 from pages.ui.url import choose_from_list, current, set_choice, write_lines
-from transformer_core.analysis.masks.batches import BatchMasks, batch_masks
-from transformer_core.analysis.masks.polarity import mask_polarity
+from transformer_core.analysis.masks.batch_masks import BatchMasks, batch_masks, mask_polarity
 
 DEFAULTS = {
     "en": "I loved it.\nNot a dull scene in two hours.\nThe ending was slow, but superb.",

@@ -15,7 +15,7 @@ from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
 from pages.ui.positions import choose_size
-from transformer_core.analysis.positions.exponents import Exponents, compare_exponents
+from transformer_core.analysis.positions.sinusoids import Exponents, compare_exponents
 
 LEAST = 8
 

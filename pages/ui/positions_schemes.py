@@ -17,7 +17,7 @@ from pages.ui.matrix import show_matrix
 from pages.ui.models import READERS, model_names, open_bundle
 from pages.ui.numbers import significant
 from pages.ui.url import choose, choose_from_list, slide
-from transformer_core.analysis.positions.parts import position_vectors
+from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError

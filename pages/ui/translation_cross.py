@@ -22,8 +22,8 @@ from pages.ui.matrix import show_matrix
 from pages.ui.token_choice import some_places
 from pages.ui.translation import choose_weights, over_word, show_sentences, shown_word, translated, weights_over
 from pages.ui.url import choose, choose_from_list, set_choice, write
-from transformer_core.analysis.translation.aligning import Agreement, agreement, cross_head, without_source
-from transformer_core.analysis.translation.writing import Written
+from transformer_core.analysis.translation.cross_attention import Agreement, agreement, cross_head, without_source
+from transformer_core.analysis.translation.greedy_steps import Written
 
 PROBE = "A young boy kicks a ball in the green park."
 MOST_TOKENS = 64

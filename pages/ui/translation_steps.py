@@ -27,7 +27,7 @@ from pages.ui.translation import (
     translated,
     weights_over,
 )
-from transformer_core.analysis.translation.writing import Written
+from transformer_core.analysis.translation.greedy_steps import Written
 
 LIKELIEST, LEAST_LIKELY = 0.5, 0.05
 

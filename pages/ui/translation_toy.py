@@ -14,7 +14,7 @@ from pages.ui.matrix import show_matrix
 from pages.ui.numbers import significant
 from pages.ui.translation import markdown_table
 from pages.ui.url import choose, slide, switch
-from transformer_core.analysis.translation.toy import CONFIG, SENTENCES, ToyBatch, toy_batch
+from transformer_core.analysis.translation.toy_batch import CONFIG, SENTENCES, ToyBatch, toy_batch
 
 SOURCES = ("random", "ones", "padded", "all_padding")
 SEEDS = 20

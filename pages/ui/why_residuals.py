@@ -14,7 +14,7 @@ from pages.ui.navigation import page_path
 from pages.ui.numbers import significant
 from pages.ui.url import choose, step_through
 from pages.ui.why import SEED, Desk, Finding, Question
-from transformer_core.analysis.why.residuals import DEPTHS, WIDTH, Reach, reach_by_depth
+from transformer_core.analysis.stream.depth import DEPTHS, WIDTH, Reach, reach_by_depth
 
 NORMS = ("pre", "post", "none")
 

@@ -11,7 +11,7 @@ from tests.core.helpers import exactly
 from tests.e2e.paths import ROOT
 from transformer_core.analysis.feed_forward.activations import own_activations, value_and_slope
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
-from transformer_core.analysis.slopes import log_log_slope
+from transformer_core.analysis.timing import log_log_slope
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.layers.feed_forward import ACTIVATIONS

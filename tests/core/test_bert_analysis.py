@@ -7,13 +7,18 @@ import pytest
 import torch
 
 from tests.core.helpers import lively, made
-from transformer_core.analysis.bert.filling import each_hidden, fill_in
-from transformer_core.analysis.bert.hiding import hidden_text, hide, own_places
 from transformer_core.analysis.bert.layers import by_layer, each_by_layer
-from transformer_core.analysis.bert.pairs import ORDERS, pair_verdict, words_of_pair
-from transformer_core.analysis.bert.recipe import masking_recipe, three_ways
-from transformer_core.analysis.bert.segments import CHANGES, segment_rows, without_segments
-from transformer_core.analysis.bert.tied import one_score
+from transformer_core.analysis.bert.masked_words import each_hidden, fill_in, hidden_text, hide, own_places
+from transformer_core.analysis.bert.masking_recipe import masking_recipe, three_ways
+from transformer_core.analysis.bert.sentence_pairs import (
+    CHANGES,
+    ORDERS,
+    pair_verdict,
+    segment_rows,
+    without_segments,
+    words_of_pair,
+)
+from transformer_core.analysis.bert.tied_output import one_score
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert, Gpt

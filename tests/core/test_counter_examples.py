@@ -4,8 +4,7 @@ import pytest
 
 from tests.e2e.paths import ROOT
 from transformer_core.analysis.counter_examples import MOST_TRIED, counter_examples
-from transformer_core.analysis.outcome import outcome_of
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.outcome import outcome_of, read
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 

@@ -8,8 +8,13 @@ import torch
 import torch.nn.functional as F
 
 from tests.core.helpers import exactly
-from transformer_core.analysis.stream.deep_training import deep_training
-from transformer_core.analysis.stream.depth import NORMS, DepthProfile, gradients_by_depth, untrained_stack
+from transformer_core.analysis.stream.depth import (
+    NORMS,
+    DepthProfile,
+    deep_training,
+    gradients_by_depth,
+    untrained_stack,
+)
 
 
 def by_kind(n_layers: int, seed: int = 0) -> dict[tuple[str, bool], DepthProfile]:

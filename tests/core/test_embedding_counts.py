@@ -7,18 +7,25 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_core.analysis.words import one_corpus as corpora
-from transformer_core.analysis.words import tiny_training
-from transformer_core.analysis.words.cooccurrence import count_pairs, positive_pmi, singular_vectors, truncated
-from transformer_core.analysis.words.one_corpus import one_corpus
-from transformer_core.analysis.words.two_embeddings import agreement, counted_space, trained_space
+from transformer_core.analysis.words import tiny_bert
+from transformer_core.analysis.words import tiny_bert as corpora
+from transformer_core.analysis.words.tiny_bert import one_corpus
+from transformer_core.analysis.words.two_embeddings import (
+    agreement,
+    count_pairs,
+    counted_space,
+    positive_pmi,
+    singular_vectors,
+    trained_space,
+    truncated,
+)
 
 
 @pytest.fixture
 def quick_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train for one epoch only."""
-    monkeypatch.setattr(tiny_training, "TRAINING", replace(tiny_training.TRAINING, epochs=1, batch_size=256))
-    monkeypatch.setattr(tiny_training, "_trained", {})
+    monkeypatch.setattr(tiny_bert, "TRAINING", replace(tiny_bert.TRAINING, epochs=1, batch_size=256))
+    monkeypatch.setattr(tiny_bert, "_trained", {})
 
 
 def test_pairs_are_counted_both_ways_within_the_window_and_within_the_text() -> None:

@@ -9,8 +9,7 @@ import torch.nn.functional as F
 
 from tests.core.helpers import made
 from tests.e2e.paths import ROOT
-from transformer_core.analysis.reading import read
-from transformer_core.analysis.words.lone_words import lone_verdicts
+from transformer_core.analysis.outcome import read
 from transformer_core.analysis.words.nearest_words import Measure, analogy, nearest_words
 from transformer_core.analysis.words.one_hot import lookup_times, one_hot_row
 from transformer_core.analysis.words.sentence_vectors import Stage, same_word, sentence_vectors
@@ -22,7 +21,7 @@ from transformer_core.analysis.words.vocabulary import (
     special_ids,
     template_of,
 )
-from transformer_core.analysis.words.vocabulary_map import MapMethod, vocabulary_map
+from transformer_core.analysis.words.vocabulary_map import MapMethod, lone_verdicts, vocabulary_map
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.layout.neighbours import trustworthiness

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tests.core.attention_tools import small_bundle
-from transformer_core.analysis.encoder.coordinates import logit_sum
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
-from transformer_core.analysis.encoder.pairs import aligned, depth_of_parting, sentence_pair
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.encoder.logit_sum import logit_sum
+from transformer_core.analysis.encoder.two_sentences import aligned, depth_of_parting, sentence_pair
+from transformer_core.analysis.outcome import read
 
 TEXT = "a glass box a bell"
 SHAPES = [{}, {"norm_order": "post"}, {"pooling": "mean"}, {"embedding_norm": True, "n_classes": 3, "pooler": "tanh"}]

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from tests.core.attention_tools import small_bundle
-from transformer_core.analysis.encoder.agreement import agreement_on_reviews
 from transformer_core.analysis.encoder.calibration import (
     best_temperature,
     bins_of,
@@ -15,8 +14,9 @@ from transformer_core.analysis.encoder.calibration import (
     calibration_error,
     wilson,
 )
-from transformer_core.analysis.encoder.held_out import read_reviews
-from transformer_core.analysis.encoder.probing import fit_logistic, layer_probes
+from transformer_core.analysis.encoder.layers import read_reviews
+from transformer_core.analysis.encoder.linear_probes import fit_logistic, linear_probes
+from transformer_core.analysis.encoder.measures import agreement_on_reviews
 from transformer_core.bundle import Bundle
 
 EDGES = np.linspace(0.5, 1.0, 11)
@@ -40,7 +40,7 @@ def test_a_logistic_regression_is_where_its_slope_is_nothing() -> None:
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_probes_and_the_own_map_by_depth(pooling: str) -> None:
     bundle = reviewer(pooling=pooling)
-    found = layer_probes(bundle=bundle, train=30, held_out=24)
+    found = linear_probes(bundle=bundle, train=30, held_out=24)
     assert found.probes.shape == found.own_map.shape == (2, 3)
     assert found.pooling == pooling
     read = read_reviews(bundle, train=0, held_out=24)

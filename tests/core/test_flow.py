@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.core.attention_tools import random_weights, small_bundle
-from transformer_core.analysis.attention.entropy import entropy, head_entropies
-from transformer_core.analysis.attention.flow import attention_flow, rollout
+from transformer_core.analysis.attention.heads import entropy, head_entropies
 from transformer_core.analysis.attention.occlusion import occlusion, verdict_evidence
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.attention.rollout import attention_flow, rollout
+from transformer_core.analysis.outcome import read
 
 TEXT = "a glass box a glass bell"
 

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 
 from tests.core.helpers import made
-from transformer_core.analysis.gpt import kept as kept_module
+from transformer_core.analysis.gpt import kept_logits as kept_module
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
-from transformer_core.analysis.gpt.expectation import expected, surprisals
-from transformer_core.analysis.gpt.kept import entropy_bits, kept_logits, labels_after
+from transformer_core.analysis.gpt.kept_logits import entropy_bits, kept_logits, labels_after
 from transformer_core.analysis.gpt.lens import logit_lens
-from transformer_core.analysis.gpt.redrawing import drawn, redrawn
+from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, surprisals
 from transformer_core.bundle import Bundle
 from transformer_core.models import Classifier, Gpt
 from transformer_core.text import Tokenizer

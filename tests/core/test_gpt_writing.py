@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.core.test_gpt_analysis import ASKED, BUNDLE, FREE, TOKENIZER
-from transformer_core.analysis.gpt.caching import cache_times
-from transformer_core.analysis.gpt.continuing import MOST_STEPS, written_on
-from transformer_core.analysis.gpt.repeating import greedy_circle, period_of
+from transformer_core.analysis.gpt.cache_times import cache_times
+from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_circle, period_of, written_on
 
 
 def test_greedy_writing_takes_the_likeliest_and_any_number_of_steps_agrees() -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.core.attention_tools import small_bundle
-from transformer_core.analysis.attention.effects import head_effects, without_head
+from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import attention_scope, head_off, heads_of_text, layer_looks
 from transformer_core.analysis.attention.heads import without as replaced
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.outcome import read
 
 TEXT = "a glass box a bell"
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.core.helpers import made
-from transformer_core.analysis.inventory import PARTS, REST, count_parts
+from transformer_core.analysis.parameter_counts import PARTS, REST, count_parts
 from transformer_core.bundle import CONFIGS, MODELS, Bundle
 from transformer_core.config import ModelConfig
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_core.analysis.arrays import arrays_of
-from transformer_core.analysis.masks.cheating import mask_cheating
+from transformer_core.analysis.masks.training_without_mask import mask_cheating
 
 
 def test_the_cheater_peeks_and_pays_for_it_under_the_mask() -> None:

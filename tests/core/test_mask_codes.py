@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_of, painted_code, painted_mask
+from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
 
 IDS = (2, 7, 8, 0, 9, 3, 0, 0)
 
@@ -49,11 +49,11 @@ def test_presets_are_their_formulas() -> None:
         "prefix.3": (key <= query) | (key < 3),
     }
     for code, mask in expected.items():
-        assert torch.equal(mask_of(code, IDS, 0), mask), code
-    assert mask_of("padding", IDS, None).all()
-    assert torch.equal(mask_of("prefix.0", IDS, 0), mask_of("causal", IDS, 0))
+        assert torch.equal(mask_from_code(code, IDS, 0), mask), code
+    assert mask_from_code("padding", IDS, None).all()
+    assert torch.equal(mask_from_code("prefix.0", IDS, 0), mask_from_code("causal", IDS, 0))
 
 
 def test_a_mask_of_another_size_is_refused_with_both_sizes() -> None:
     with pytest.raises(ValueError, match=r"size 3 was painted for 3 tokens; there are 8"):
-        mask_of("3.iIA", IDS, 0)
+        mask_from_code("3.iIA", IDS, 0)

@@ -6,11 +6,15 @@ import torch
 import torch.nn.functional as F
 
 from tests.e2e.acting import BUNDLE
-from transformer_core.analysis.masks.batches import batch_masks
-from transformer_core.analysis.masks.codes import mask_of, painted_code
-from transformer_core.analysis.masks.masked_rows import masked_row
-from transformer_core.analysis.masks.masking import masked_head, padded_encoding, read_under, replace_mask
-from transformer_core.analysis.masks.polarity import mask_polarity
+from transformer_core.analysis.masks.batch_masks import batch_masks, mask_polarity
+from transformer_core.analysis.masks.codes import mask_from_code, painted_code
+from transformer_core.analysis.masks.masked_head import (
+    masked_head,
+    masked_row,
+    padded_encoding,
+    read_under,
+    replace_mask,
+)
 from transformer_core.probe import capture
 
 TEXT = "The plot was thin but I loved every minute"
@@ -59,7 +63,7 @@ def test_what_cannot_be_heard_cannot_move_the_verdict(mask: str, count: int) -> 
     assert found.reach.sum() == count
     ids = torch.tensor([BUNDLE.tokenizer.encode(TEXT).ids])
     other = torch.where(torch.tensor(found.reach.astype(bool)), ids, 500)
-    options = {"mask": mask_of(mask, ids[0].tolist(), 0), "sites": ("class_logits",)}
+    options = {"mask": mask_from_code(mask, ids[0].tolist(), 0), "sites": ("class_logits",)}
     before, after = (capture(BUNDLE.model, given, **options)[0] for given in (ids, other))
     torch.testing.assert_close(before, after, rtol=0, atol=1e-6)
 

@@ -7,8 +7,8 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
-from transformer_core.analysis.words.merging import MOST_CHARACTERS, learnable, merge_step
-from transformer_core.analysis.words.tokenizing import corpus_text
+from transformer_core.analysis.words.bpe_merges import MOST_CHARACTERS, learnable, merge_step
+from transformer_core.analysis.words.tokenizer_comparison import corpus_text
 from transformer_core.text.merges import ALPHABETS, join, learn_merges, spell, split_words
 
 SENTENCE = "The story was dull, 这部电影很无聊 👍 the end."

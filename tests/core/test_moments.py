@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_core.analysis.film.moments import probe_film
+from transformer_core.analysis.followed_text import follow_text
 from transformer_core.config import ModelConfig
 from transformer_core.probe import capture
 from transformer_core.training.config import TrainConfig
@@ -43,7 +43,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunStore]:
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_frame_attends_and_rows_sum_to_one(runs, source: str) -> None:
     store = runs[source]
-    film = probe_film(store, store.facts()["prompt"])
+    film = follow_text(store, store.facts()["prompt"])
     assert [moment.number for moment in film.frames] == [frame.number for frame in store.frames()]
     for moment in film.frames:
         assert moment.attention.shape == (2, 2, len(film.tokens), len(film.key_tokens))
@@ -55,7 +55,7 @@ def test_every_frame_attends_and_rows_sum_to_one(runs, source: str) -> None:
 
 def test_a_classifiers_moment_is_what_the_model_of_that_frame_says(runs) -> None:
     store, text = runs["reviews"], "not a bad film"
-    for moment in probe_film(store, text).frames:
+    for moment in follow_text(store, text).frames:
         bundle = store.model(moment.number)
         ids = torch.tensor([bundle.tokenizer.encode(text).ids])
         logits, trace = capture(bundle.model, ids, sites=("cls_embedding", "encoder.layer1.self_attention.weights"))
@@ -68,7 +68,7 @@ def test_a_point_of_the_run_is_placed_where_it_lies(runs) -> None:
     store = runs["reviews"]
     points, last = store.points(), store.frames()[-1].number
     layouts = {layout.method: layout.xy for layout in store.layouts() if layout.frame == last}
-    film = probe_film(store, points.texts[3])
+    film = follow_text(store, points.texts[3])
     embedding = store.embeddings(last)[3]
     np.testing.assert_allclose(film.frames[-1].embedding, embedding, atol=2e-2)
     for method, xy in layouts.items():
@@ -77,18 +77,18 @@ def test_a_point_of_the_run_is_placed_where_it_lies(runs) -> None:
 
 
 def test_the_attention_of_a_sequence_is_that_of_the_right_answer(runs) -> None:
-    film = probe_film(runs["reverse"], "abc")
+    film = follow_text(runs["reverse"], "abc")
     assert film.tokens[:3] == ("c", "b", "a")
     assert film.key_tokens[1:4] == ("a", "b", "c")
 
 
 def test_only_what_is_new_is_computed(runs) -> None:
-    film = probe_film(runs["reviews"], "a film", after=1)
+    film = follow_text(runs["reviews"], "a film", after=1)
     assert [moment.number for moment in film.frames] == [2]
-    assert probe_film(runs["reviews"], "a film", after=2).frames == ()
+    assert follow_text(runs["reviews"], "a film", after=2).frames == ()
 
 
 @pytest.mark.parametrize(("text", "words"), [("  ", "text is empty"), ("a" * 501, "501 characters")])
 def test_what_cannot_be_followed_is_refused(runs, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        probe_film(runs["reviews"], text)
+        follow_text(runs["reviews"], text)

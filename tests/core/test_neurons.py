@@ -6,10 +6,19 @@ import torch
 
 from tests.core.helpers import exactly
 from tests.e2e.paths import ROOT
-from transformer_core.analysis.feed_forward.neuron_corpus import corpus_neurons, exciting_tokens
-from transformer_core.analysis.feed_forward.neurons import neuron_off, neurons, without_neuron
-from transformer_core.analysis.feed_forward.swapping import other_activation, swapped_activation, swapped_on_corpus
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.feed_forward.neurons import (
+    corpus_neurons,
+    exciting_tokens,
+    neuron_off,
+    neurons,
+    without_neuron,
+)
+from transformer_core.analysis.feed_forward.other_activation import (
+    other_activation,
+    swapped_activation,
+    swapped_on_corpus,
+)
+from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.layers.feed_forward import ACTIVATIONS

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.core.helpers import exactly, made
-from transformer_core.analysis.stream.normalizing import normed_vector, other_norm
+from transformer_core.analysis.stream.normalization import normed_vector, other_norm
 from transformer_core.analysis.stream.residual_sum import stream_growth, stream_sum
 from transformer_core.bundle import Bundle
 from transformer_core.models import Classifier

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_core.analysis.attention.effects import head_effects, without_head
-from transformer_core.analysis.attention.entropy import head_entropies
+from transformer_core.analysis.attention.head_ablation import head_effects, without_head
+from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.attention.occlusion import occlusion, substitutes
 from transformer_core.analysis.attention.tendencies import tendencies_of
 from transformer_core.analysis.feed_forward.neurons import without_neuron
-from transformer_core.analysis.masks.masking import masked_head, own_mask, padded_encoding
-from transformer_core.analysis.outcome import copies_at_once, outcome_label, outcome_of, require_outcome
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.masks.masked_head import masked_head, own_mask, padded_encoding
+from transformer_core.analysis.outcome import copies_at_once, outcome_label, outcome_of, read, require_outcome
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer

@@ -8,8 +8,14 @@ import torch
 
 from tests.core.helpers import close, exactly, first_of, made
 from transformer_core.analysis.positions.order_cases import best_language, cases_of_reviews, cases_of_text
-from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
-from transformer_core.analysis.positions.ordering import TREATMENTS, order_edits, shuffled_order, turned_back
+from transformer_core.analysis.positions.order_worth import (
+    TREATMENTS,
+    order_edits,
+    shuffled_order,
+    turned_back,
+    what_order_is_worth,
+    what_order_is_worth_here,
+)
 from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import rotate
 from transformer_core.models import Bert, Classifier, Gpt, Translation

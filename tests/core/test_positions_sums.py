@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.core.helpers import exactly, made
-from transformer_core.analysis.positions.parts import first_attention, input_embedding, position_vectors
+from transformer_core.analysis.parts import first_attention, input_embedding, position_vectors
 from transformer_core.analysis.positions.schemes import SCHEMES, same_distance_spread, score_schemes
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
 from transformer_core.bundle import Bundle

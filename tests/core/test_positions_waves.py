@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from tests.core.helpers import exactly
-from transformer_core.analysis.positions.exponents import STILL, compare_exponents, worst_fit
-from transformer_core.analysis.positions.sinusoids import position_matrix, similarities, step_as_rotation, wavelengths
+from transformer_core.analysis.positions.sinusoids import (
+    STILL,
+    compare_exponents,
+    position_matrix,
+    similarities,
+    step_as_rotation,
+    wavelengths,
+    worst_fit,
+)
 from transformer_core.layers.positions import sinusoidal_table
 
 SIZES = [(1, 2), (2, 6), (64, 128), (100, 30)]

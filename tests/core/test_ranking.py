@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from transformer_core.analysis.attention.ranking import rank_correlation, ranks
+from transformer_core.analysis.rank_correlation import rank_correlation, ranks
 
 
 def test_ranks_of_equal_values_are_their_mean() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer_core.analysis.bert.filling import fill_in
+from transformer_core.analysis.bert.masked_words import fill_in
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.bert import SentencePair, measure_sentence_pairs

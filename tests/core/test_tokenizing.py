@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.acting import BUNDLE
 from transformer_core.analysis.arrays import arrays_of
-from transformer_core.analysis.words.tokenizing import Cut, Cuts, cut, cut_sentence, learned_tokenizer
+from transformer_core.analysis.words.tokenizer_comparison import Cut, Cuts, cut, cut_sentence, learned_tokenizer
 
 TEXTS = {
     "plain": "I expected a Masterpiece, but the story was dull.",

@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
-from transformer_core.analysis.translation.letters import letters_of, trained_letters
-from transformer_core.analysis.translation.searching import letter_search, letter_survey
-from transformer_core.analysis.translation.toy import LENGTH, TARGET, toy_batch, toy_source
+from transformer_core.analysis.translation.letter_search import (
+    letter_search,
+    letter_survey,
+    letters_of,
+    trained_letters,
+)
+from transformer_core.analysis.translation.toy_batch import LENGTH, TARGET, toy_batch, toy_source
 
 
 @pytest.mark.parametrize("rule", ["copy", "reverse"])
@@ -27,7 +31,7 @@ def test_the_same_arguments_train_the_same_translator() -> None:
 def test_a_survey_counts_what_single_searches_find(monkeypatch: pytest.MonkeyPatch) -> None:
     letters = trained_letters("copy", epochs=2, seed=0)
     few = type(letters)(**{**vars(letters), "sources": letters.sources[:3], "answers": letters.answers[:3]})
-    monkeypatch.setattr("transformer_core.analysis.translation.searching.trained_letters", lambda *_, **__: few)
+    monkeypatch.setattr("transformer_core.analysis.translation.letter_search.trained_letters", lambda *_, **__: few)
     survey = letter_survey(rule="copy", epochs=2, seed=0, length_penalty=0.6)
     assert survey.n_sources == 3
     assert len(survey.missed) == round((1 - survey.found[0]) * 3)

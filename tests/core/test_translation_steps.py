@@ -8,11 +8,10 @@ import torch
 
 from tests.core.translation_tools import SOURCE, letters_bundle
 from tests.e2e.paths import ROOT
-from transformer_core.analysis.translation.aligning import agreement, cross_head, without_source
-from transformer_core.analysis.translation.beams import beam_tree
-from transformer_core.analysis.translation.forcing import forced_target
-from transformer_core.analysis.translation.widths import best_by_width
-from transformer_core.analysis.translation.writing import Written, written_greedily
+from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width
+from transformer_core.analysis.translation.cross_attention import agreement, cross_head, without_source
+from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
+from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 

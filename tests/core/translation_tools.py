@@ -1,11 +1,8 @@
-"""A translator of letters, trained within a second, as a bundle.
-
-Read next: test_translation_steps.py.
-"""
+"""A translator of letters, trained within a second, as a bundle."""
 
 from functools import lru_cache
 
-from transformer_core.analysis.translation.letters import trained_letters
+from transformer_core.analysis.translation.letter_search import trained_letters
 from transformer_core.bundle import Bundle
 
 SOURCE = "a b c a b"

@@ -15,9 +15,9 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.navigation import page_path
 from tests.pages.running import note, run, told
+from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.strangeness import strangeness
-from transformer_core.analysis.word_worth import WordWorth, word_worth
 
 NAMED = (["box"], ["pill"], ["caption"])
 

@@ -20,7 +20,7 @@ from tests.e2e.paths import ROOT
 from tests.pages.running import asks, told
 from tests.pages.scripts import repeats
 from tests.pages.test_kinds import opened
-from transformer_core.analysis.inventory import count_parts
+from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import MODELS
 from transformer_core.checkpoints import load
 from transformer_core.user_models.store import OpenedModels

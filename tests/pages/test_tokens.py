@@ -10,8 +10,8 @@ from pages.ui.tokens_one_hot import TRIPLES
 from pages.ui.tokens_split import SAMPLES, SIZES
 from tests.pages.running import asks, note, run, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.words.merging import merge_step
-from transformer_core.analysis.words.tokenizing import cut_sentence
+from transformer_core.analysis.words.bpe_merges import merge_step
+from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
 from transformer_core.analysis.words.word_relations import likeness, word_relations
 
 TEXT = "The film was not good, but I loved the ending."

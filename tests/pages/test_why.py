@@ -15,8 +15,7 @@ from tests.pages.scripts import repeats
 from transformer_core.analysis.why.gates import gates
 from transformer_core.analysis.why.projections import without_projections
 from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads
-from transformer_core.analysis.why.shared_values import parameters_saved
-from transformer_core.analysis.why.symmetry import tied_query_key
+from transformer_core.analysis.why.shared_projections import parameters_saved, tied_query_key
 
 TEXT = "The film was not good, but I loved the ending."
 NAMES = (

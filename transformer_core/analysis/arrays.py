@@ -1,7 +1,4 @@
-"""A result as arrays: what any analysis found, by name, ready to be saved or compared.
-
-Read next: reading.py.
-"""
+"""A result as arrays: what any analysis found, by name, ready to be saved or compared."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -12,7 +9,7 @@ from torch import Tensor
 
 
 def arrays_of(result: Any) -> dict[str, np.ndarray]:
-    """Return the arrays, numbers and words of a result, by field name; what lies deeper has a name such as outer.inner.
+    """Return the arrays, numbers and words of a result, by field name; nested fields are named outer.inner.
 
     Args:
         result: a dataclass, a mapping or a trace. A tuple of dataclasses counts its parts: ``runs.0.loss``.

@@ -1,7 +1,6 @@
-"""Counter-examples by one changed word: the closest texts of which a model concludes something else.
+"""Counter-examples by one changed word: the closest texts for which a model predicts something else.
 
 After HotFlip (Ebrahimi et al. 2018) and contrast sets (Gardner et al. 2020), by trying a bounded number of texts.
-Read next: strangeness.py.
 """
 
 import functools
@@ -170,7 +169,7 @@ def _fitting(text: str, word: Word, swaps: tuple[str, ...]) -> Iterator[tuple[in
 
 
 def _changed(text: str, start: int, end: int, new: str) -> tuple[str, int, int]:
-    """Return the new text, and where the new word stands in it; a word that goes takes a blank along."""
+    """Return the new text, and where the new word stands in it; a removed word takes one blank beside it along."""
     if not new:
         before, after = text[:start], text[end:]
         if before.endswith(" ") or not before:
@@ -199,7 +198,7 @@ def _probabilities(bundle: Bundle, encodings: list[Encoding]) -> Tensor:
 
 
 def counter_examples(*, bundle: Bundle, text: str, n_tokens: int) -> CounterExamples:
-    """Leave each word out, exchange it for others, and find the texts of which the model concludes something else.
+    """Leave each word out, exchange it for others, and find the texts for which the prediction changes.
 
     A classifier of reviews has the words of the built-in reviews' lists to try, other models the nearest words of their
     own vocabulary. Of several texts with the same word changed, one is shown where another word turns it, too.

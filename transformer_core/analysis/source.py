@@ -1,7 +1,4 @@
-"""Where a tensor is computed: the line of this package that hands it to the probe, seen while it runs.
-
-Read next: config.py, to start over from the leaves.
-"""
+"""Where a tensor is computed: the line of this package that hands it to the probe, seen while it runs."""
 
 import ast
 import sys

@@ -1,7 +1,7 @@
 """How strange a text is to a model: nats a token where it foresees tokens, else tokens a word.
 
-Radford et al. 2018, eq. 1. A BERT could guess each token from all others (Salazar et al. 2020), at the price of a
-reading a token at every key. Read next: word_worth.py.
+Radford et al. 2018, eq. 1. A BERT could guess each token from all others (Salazar et al. 2020), at the cost of one
+forward pass per token at every keystroke.
 """
 
 from dataclasses import dataclass

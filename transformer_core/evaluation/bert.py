@@ -1,6 +1,6 @@
 """How well a BERT guesses hidden words, and tells whether two sentences belong together.
 
-Devlin et al. 2019, section 3.1. Read next: evaluate.py.
+Devlin et al. 2019, section 3.1.
 """
 
 import json

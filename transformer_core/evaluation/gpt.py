@@ -1,6 +1,6 @@
 """How well a model foresees a text: nats a token and a byte, and perplexity.
 
-Radford et al. 2018, eq. 1 (with everything before the token in its window as context). Read next: evaluate.py.
+Radford et al. 2018, eq. 1 (with everything before the token in its window as context).
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """How well a model translates: BLEU and chrF of its beam search against the references.
 
-Papineni et al. 2002 (BLEU), Popović 2015 (chrF), Post 2018 (sacrebleu, which computes both). Read next: evaluate.py.
+Papineni et al. 2002 (BLEU), Popović 2015 (chrF), Post 2018 (sacrebleu, which computes both).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,6 @@
 """Where a model is weak: `python -m transformer_core.evaluation.weak_sides BUNDLE --of NAME UNIT FILE` measures it.
 
 How often a classifier is right on texts with a negation, a contrast, a question; how strange texts usually are to it.
-Read next: training/config.py.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Generation: a model writes, one token a step, and its caller may look at each step or stop.
+"""Generation: a model writes one token per step; the caller sees each step and may stop.
 
-Greedy decoding and beam search: Sutskever et al. 2014, section 3.2. Read next: drawing.py.
+Greedy decoding and beam search: Sutskever et al. 2014, section 3.2.
 """
 
 from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of, exhaustive_search, ranked

@@ -264,7 +264,7 @@ def exhaustive_search(
     length_penalty: float = 0.6,
     exclude: tuple[int, ...] = (),
 ) -> Iterator[BeamStep]:
-    """Weigh every target of at most `most` tokens; `best_of` gives the best, which no beam search can beat.
+    """Score every target of at most `most` tokens; `best_of` gives the best, which no beam search can beat.
 
     Each step keeps all hypotheses of its length that do not end. Arguments as in beam_search.
 

@@ -1,7 +1,7 @@
-"""Greedy decoding from a draft: a guess of the target, of which a pass tells how much the model would have written.
+"""Speculative greedy decoding: each pass checks many words of a draft of the target.
 
-What is written is the same as without; only the passes are fewer. Stern et al. 2018, section 3 (there the model guesses
-its own next words); Leviathan et al. 2023 (a smaller model does). Read next: candidates.py.
+The result is that of greedy decoding, in fewer passes. Stern et al. 2018, section 3 (there the model guesses
+its own next words); Leviathan et al. 2023 (a smaller model does).
 """
 
 from collections.abc import Iterator, Sequence

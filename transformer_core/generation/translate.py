@@ -1,6 +1,6 @@
 """Many sentences translated at once: the best hypothesis of a beam search for each.
 
-Wu et al. 2016, section 7. Read next: exhaustive.py.
+Wu et al. 2016, section 7.
 """
 
 from collections.abc import Sequence

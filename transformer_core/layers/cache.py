@@ -1,7 +1,7 @@
 """Cache: keys and values that a decoder has computed, kept so that the next word costs one position and not all.
 
 Keys and values of a position never change once later positions are hidden (Shazeer 2019, section 2.4, calls this
-incremental decoding); those of the encoder's memory never change at all. Read next: attention.py.
+incremental decoding); those of the encoder's memory never change at all.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The position-wise feed-forward layer and its activations.
 
-Vaswani et al. 2017, eq. 2; GELU: Hendrycks and Gimpel 2016. Read next: attention.py.
+Vaswani et al. 2017, eq. 2; GELU: Hendrycks and Gimpel 2016.
 """
 
 import torch.nn.functional as F

@@ -1,6 +1,6 @@
-"""Five ways to tell a Transformer the order of its tokens, and the variant that is often printed by mistake.
+"""Position encodings: sinusoidal, learned, rotary and ALiBi, and the variant that is often printed by mistake.
 
-Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary); Press et al. 2022 (ALiBi). Read next: embeddings.py.
+Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary); Press et al. 2022 (ALiBi).
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Neighbours: how far a flat picture may be trusted, and how well classes lie together before it is flat.
+"""Nearest neighbours: how far a flat picture can be trusted, and how well classes are separated in the full space.
 
-Trustworthiness: Venna and Kaski 2001, section 4. Read next: film/tsne.py.
+Trustworthiness: Venna and Kaski 2001, section 4.
 """
 
 import math
@@ -100,7 +100,7 @@ def neighbour_accuracy(
         distances: squared_distances(x), where they are known already.
 
     Returns:
-        The accuracy on training points and on held-out points, in [0, 1]; NaN for a part with nobody to ask for.
+        The accuracy on training points and on held-out points, in [0, 1]; NaN for an empty part.
 
     Raises:
         ValueError: the arguments differ in their points.
@@ -120,7 +120,7 @@ def _accuracy(distances: Tensor, voters: Tensor, labels: Tensor, k: int, *, with
     if k < 1 or not len(labels):
         return math.nan
     votes = voters[nearest(distances, k, without_self=without_self)]  # (point, k)
-    # whoever is nearer counts for more, yet all of that together for less than one vote
+    # nearer neighbours count for more, but all of these bonuses together for less than one vote
     weights = 1.0 + torch.arange(k, 0, -1, dtype=torch.float64) / (k * (k + 1))
     counts = torch.zeros(len(labels), int(voters.max()) + 1, dtype=torch.float64)  # (point, class)
     counts.scatter_add_(1, votes, weights.expand(len(labels), -1))

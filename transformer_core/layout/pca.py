@@ -1,6 +1,6 @@
-"""Projection: the flattest honest picture, one scale for all frames, and turning a picture to match another.
+"""PCA to two dimensions, one scale for all frames, and the rotation that matches one picture to another.
 
-PCA: Pearson 1901; orthogonal Procrustes: Schoenemann 1966. Read next: neighbours.py.
+PCA: Pearson 1901; orthogonal Procrustes: Schoenemann 1966.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Layouts: the same points drawn flat at every frame of a run, each frame lined up with the one before.
 
-Following points with t-SNE: Rauber et al. 2016. Read next: polishing.py.
+Following points with t-SNE: Rauber et al. 2016.
 """
 
 import math
@@ -48,10 +48,10 @@ class FrameLayout:
 class LayoutSequence:
     """Lays out frame after frame, each near to the one before.
 
-    The last frame's places are all that it remembers: a sequence taken up from them goes on with the same digits.
+    Its only state is the last frame's coordinates: a sequence resumed from them gives exactly the same numbers.
 
     Args:
-        previous: places of the last frame by method, to go on from; None to begin.
+        previous: places of the last frame by method, to resume from; None for a new sequence.
         perplexity: of t-SNE.
         hold: what it costs a point of t-SNE to move by the whole spread, in nats; see tsne.follow.
     """

@@ -1,6 +1,6 @@
 """t-SNE, exact: a picture in which neighbours stay neighbours, and which follows moving points from frame to frame.
 
-van der Maaten and Hinton 2008; start from PCA: Kobak and Berens 2019. Read next: layouts.py.
+van der Maaten and Hinton 2008; start from PCA: Kobak and Berens 2019.
 """
 
 import math
@@ -137,7 +137,7 @@ def descend(
 
     Args:
         held_to: pictures whose places points are drawn to, with the same force however far a point is (above about 1):
-            who belongs elsewhere goes there, who may as well stay stays. Rauber et al. 2016 take a spring.
+            a point that belongs elsewhere still moves there, any other stays. Rauber et al. 2016 take a spring.
         hold: what a move by 1 costs, in nats of the mean over points that the divergence is.
     """
     n = len(attraction)
@@ -174,7 +174,7 @@ def follow(attraction: Tensor, previous: Tensor, *, hold: float = HOLD) -> Tenso
     """Lay points out again that have moved a little in full, near to where they were.
 
     Each point starts at the mean place of those that attract it now, so that one whose neighbours have changed need not
-    push through the crowd; it is then drawn back to its former place as well.
+    pass through all others; it is then drawn back to its former place as well.
 
     Shapes:
         attraction: (point, point); previous, returns: (point, 2), float32, of spread 1

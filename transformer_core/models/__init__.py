@@ -1,6 +1,6 @@
-"""The systems that are built from the parts, one a file.
+"""Whole models built from the layers, one per file.
 
-Vaswani et al. 2017; Devlin et al. 2019; Radford et al. 2019. Read next: encoder.py.
+Vaswani et al. 2017; Devlin et al. 2019; Radford et al. 2019.
 """
 
 from transformer_core.models.bert import Bert, BertOutput

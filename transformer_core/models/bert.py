@@ -1,6 +1,6 @@
 """BERT: an encoder that guesses masked words and tells whether two sentences belong together.
 
-Devlin et al. 2019. Read next: gpt.py.
+Devlin et al. 2019.
 """
 
 from typing import NamedTuple

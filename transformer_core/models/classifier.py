@@ -1,6 +1,6 @@
 """A sentence's class from its [CLS] vector, or from the mean of its real tokens.
 
-Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, section 3. Read next: sentence_encoder.py.
+Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, section 3.
 """
 
 import torch

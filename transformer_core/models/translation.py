@@ -1,6 +1,6 @@
 """Encoder and decoder together: a source sentence in, scores for each next target word out.
 
-Vaswani et al. 2017, figure 1. Read next: bert.py.
+Vaswani et al. 2017, figure 1.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from transformer_core.probe import SILENT, Probe
 
 @dataclass(frozen=True, eq=False)
 class DecoderState:
-    """A translation on its way.
+    """The state of a translation between two target words.
 
     Shapes:
         memory: (batch, source_pos, d_model); memory_mask: (batch, 1, 1, source_pos), or None without padding

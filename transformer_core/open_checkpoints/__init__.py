@@ -1,6 +1,6 @@
 """Open checkpoints: what the `transformers` library published, read into the modules of this package, and back.
 
-A family is a page of names: which tensor of theirs is which of ours. Read next: settings.py.
+A family maps names: which tensor of theirs is which of ours.
 """
 
 from transformer_core.open_checkpoints.families import SUPPORTED, kind_of_folder

@@ -1,6 +1,6 @@
 """ConfigJson: another library's config.json, read entry by entry, and what in it is refused.
 
-Every refusal names the entry, what it says, and what is supported. Read next: origins.py.
+Every refusal names the entry, what it says, and what is supported.
 """
 
 import json

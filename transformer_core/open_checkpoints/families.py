@@ -1,7 +1,4 @@
-"""The families that are read, and how a folder tells which of them it holds.
-
-Read next: tensors.py.
-"""
+"""The families that are read, and how a folder tells which of them it holds."""
 
 import os
 from pathlib import Path

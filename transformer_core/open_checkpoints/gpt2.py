@@ -1,6 +1,6 @@
 """GPT-2: a pre-norm masked decoder; its linear maps are stored (in, out), and query, key and value as one.
 
-Radford et al. 2019. Read next: marian.py.
+Radford et al. 2019.
 """
 
 import re

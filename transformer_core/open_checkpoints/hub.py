@@ -1,7 +1,6 @@
 """The hub: a checkpoint by its name, fetched once into the cache that the `huggingface_hub` package keeps.
 
 HF_HOME, HF_TOKEN and HF_HUB_OFFLINE are that package's own; nothing is fetched that would have to be unpickled.
-Read next: writing.py.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Reading: a folder of theirs becomes a bundle, once everything in it is known to fit.
-
-Read next: hub.py.
-"""
+"""load_open: read a folder of the `transformers` library as a bundle, after checking that everything in it fits."""
 
 import os
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Marian: the paper's Transformer as OPUS-MT trained it; computed positions in halves, a target that begins with pad.
 
-Junczys-Dowmunt et al. 2018; Vaswani et al. 2017, figure 1. Read next: families.py.
+Junczys-Dowmunt et al. 2018; Vaswani et al. 2017, figure 1.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Trust: does a model's attention sum to 1, and how far is it from the `transformers` library on the same weights?
-
-Read next: evaluate.py.
-"""
+"""Reference check: attention sums to 1, and outputs agree with the `transformers` library's on the same weights."""
 
 import importlib.util
 import tempfile

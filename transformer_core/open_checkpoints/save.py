@@ -1,7 +1,4 @@
-"""Writing: a BERT or a GPT-2 of ours as a folder that the `transformers` library reads.
-
-Read next: trust.py.
-"""
+"""save_hf: write a BERT or a GPT-2 of ours as a folder that the `transformers` library reads."""
 
 import json
 import os

@@ -1,6 +1,6 @@
-"""Pieces: a SentencePiece model file, read with a protocol-buffer reader of our own into a pipeline of `tokenizers`.
+"""A SentencePiece model file, read with a protocol-buffer reader of our own into a pipeline of `tokenizers`.
 
-Kudo 2018, section 3.2 (the unigram model); the file format of the SentencePiece project. Read next: reading.py.
+Kudo 2018, section 3.2 (the unigram model); the file format of the SentencePiece project.
 """
 
 import struct

@@ -1,6 +1,6 @@
-"""Tensors: the weights of a checkpoint in one safetensors file or several, looked at before they are read.
+"""Tensors: the weights of a checkpoint in one safetensors file or several, checked before they are read.
 
-Nothing is unpickled, and no file outside the folder is opened, whatever the index says. Read next: vocabularies.py.
+Nothing is unpickled, and no file outside the folder is opened, whatever the index says.
 """
 
 import os

@@ -1,7 +1,6 @@
 """Vocabularies: a checkpoint's tokenizer.json, or the older files that hold the same where that is all there is.
 
 Devlin et al. 2019 (vocab.txt); Radford et al. 2019 (vocab.json and merges.txt); Kudo 2018 (source.spm).
-Read next: pieces.py.
 """
 
 import io

@@ -1,7 +1,6 @@
-"""Fetching: a model from the hub, in a thread of its own, with a bound on how long anybody waits.
+"""Downloading a model from the hub in a background thread, with a bound on the waiting time.
 
-Whether the hub answers is asked first; without it, what lies in the cache is opened, and anything else told at once.
-Read next: ../archives.py.
+First it is checked whether the hub answers; without it, a model in the cache is opened, and any other refused at once.
 """
 
 import queue
@@ -79,12 +78,12 @@ def _cached(name: str) -> Path:
         ) from None
 
 
-def open_from_hub(shelf: OpenedModels, asked: str, name: str) -> Opened:
-    """Fetch a model, unless it is in the cache, and note it on the shelf; what was fetched in vain is deleted.
+def open_from_hub(store: OpenedModels, asked: str, name: str) -> Opened:
+    """Fetch a model, unless it is in the cache, and store a note of it; files that turn out to be unusable are deleted.
 
     Raises:
         NoHubError: there is no way to the hub.
-        BundleError: there is no such model, it is not supported, or it does not fit on the shelf.
+        BundleError: there is no such model, it is not supported, or there is no room for it.
     """
     if not NAME.fullmatch(asked) or ".." in asked:
         raise BundleError(f"{asked!r:.100} must be NAME or OWNER/NAME, as the hub has it")
@@ -97,7 +96,7 @@ def open_from_hub(shelf: OpenedModels, asked: str, name: str) -> Opened:
         else:
             folder = _cached(asked)
             load(folder, device="cpu", max_bytes=MOST_BYTES)
-        return shelf.take_note(Opened(name, "hub", asked, folder, fetched=not there))
+        return store.take_note(Opened(name, "hub", asked, folder, fetched=not there))
     except BundleError:
         if not there:
             shutil.rmtree(cache, ignore_errors=True)
@@ -105,13 +104,13 @@ def open_from_hub(shelf: OpenedModels, asked: str, name: str) -> Opened:
 
 
 def forget_fetched(model: Opened) -> None:
-    """Delete from the cache what was fetched for the shelf alone."""
+    """Delete from the cache what was downloaded for this model."""
     if model.origin == "hub" and model.fetched:
         shutil.rmtree(_cache_of(model.asked), ignore_errors=True)
 
 
 class Fetching:
-    """One model at a time on its way from the hub."""
+    """Downloads from the hub, one model at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -121,11 +120,11 @@ class Fetching:
 
     @property
     def seconds(self) -> float | None:
-        """How long it has been on its way; None where nothing is."""
+        """Seconds since the download began; None where there is none."""
         return None if self._began is None else time.monotonic() - self._began
 
-    def start(self, shelf: OpenedModels, asked: str, name: str, *, taken: Collection[str] = ()) -> None:
-        """Begin to fetch a model.
+    def start(self, store: OpenedModels, asked: str, name: str, *, taken: Collection[str] = ()) -> None:
+        """Start to download a model.
 
         Args:
             asked: its name on the hub.
@@ -138,24 +137,24 @@ class Fetching:
         with self._lock:
             if self._began is not None and time.monotonic() - self._began < MOST_SECONDS:
                 raise BundleError(f"{self.asked} is on its way; one model at a time is fetched")
-            shelf.check_room(name, taken)
+            store.check_room(name, taken)
             self._began, self.asked, self.name, self.error = time.monotonic(), asked, name, None
-            threading.Thread(target=self._work, args=(self._began, shelf, asked, name), daemon=True).start()
+            threading.Thread(target=self._work, args=(self._began, store, asked, name), daemon=True).start()
 
-    def _work(self, began: float, shelf: OpenedModels, asked: str, name: str) -> None:
+    def _work(self, began: float, store: OpenedModels, asked: str, name: str) -> None:
         error = None
         try:
-            open_from_hub(shelf, asked, name)
+            open_from_hub(store, asked, name)
         except BundleError as caught:
             error = caught
-        except Exception as caught:  # of a thread that nobody waits for
+        except Exception as caught:  # nothing else would report an error of this thread
             error = BundleError(f"{asked} cannot be opened: {type(caught).__name__}")
         with self._lock:
             if self._began == began:
                 self._began, self.error = None, error
 
     def give_up_if_late(self) -> None:
-        """Stop waiting for what has taken too long; its thread may end later, unheard."""
+        """Stop waiting for what has taken too long; its thread may end later, and its result is ignored."""
         with self._lock:
             if self._began is not None and time.monotonic() - self._began > MOST_SECONDS:
                 self._began = None

@@ -36,7 +36,7 @@ ASIDE = ("__MACOSX/", "1_Pooling/")
 
 
 def unpack(file: Path | IO[bytes], folder: Path) -> tuple[str, ...]:
-    """Lay a checkpoint's files into an empty folder, out of the one folder of the zip that they lie in.
+    """Unpack the files of a checkpoint, which lie in one folder of the zip, into an empty folder.
 
     Returns:
         The names of what was left in the zip.
@@ -109,14 +109,14 @@ def name_from(text: str) -> str:
 
 @dataclass(frozen=True)
 class Opened:
-    """A model on the shelf.
+    """A model that a user opened.
 
     Args:
         origin: an entry of ORIGINS.
         asked: the zip's name, the folder's path, or the name on the hub.
         folder: where its files lie.
-        left_out: names of the zip's files that were not taken in, the first of them.
-        fetched: its files came from the hub for this shelf, and go with it.
+        left_out: names of the zip's files that were left out, the first of them.
+        fetched: its files were downloaded from the hub for this entry, and are deleted with it.
     """
 
     name: str
@@ -143,12 +143,12 @@ class OpenedModels:
         self.root = root
 
     def all(self) -> dict[str, Opened]:
-        """Return the models by name; what has no note that can be read is none."""
+        """Return the models by name, without those whose note cannot be read."""
         found = (self._read(path) for path in sorted(self.root.glob(f"*/{NOTE}")))
         return {model.name: model for model in found if model is not None}
 
     def take_zip(self, file: Path | IO[bytes], name: str, *, asked: str, taken: Collection[str] = ()) -> Opened:
-        """Take in a zip, once its model can be read.
+        """Add the model of a zip, after checking that it can be read.
 
         Args:
             name: to call it.
@@ -156,7 +156,7 @@ class OpenedModels:
             taken: names that other models have.
 
         Raises:
-            BundleError: what is wrong with the name or the zip, or the shelf is full.
+            BundleError: what is wrong with the name or the zip, or there is no room.
         """
         with self._making(name, taken) as draft:
             left = unpack(file, draft)
@@ -165,17 +165,17 @@ class OpenedModels:
         return self.all()[name]
 
     def take_note(self, model: Opened, *, taken: Collection[str] = ()) -> Opened:
-        """Note where a model lies that the caller has read from there.
+        """Add a note of where a model lies; the caller has checked that it can be read.
 
         Raises:
-            BundleError: what is wrong with the name, or the shelf is full.
+            BundleError: what is wrong with the name, or there is no room.
         """
         with self._making(model.name, taken) as draft:
             self._place(model, draft)
         return self.all()[model.name]
 
     def remove(self, name: str) -> None:
-        """Take a model off the shelf; a folder elsewhere stays as it is.
+        """Remove a model; a folder elsewhere stays as it is.
 
         Raises:
             BundleError: there is no such model, or it cannot be deleted.
@@ -186,7 +186,7 @@ class OpenedModels:
             shutil.rmtree((self.root / name).rename(self.root / f"{LEAVING}{new_id()}"))
 
     def check_room(self, name: str, taken: Collection[str] = ()) -> None:
-        """Raise BundleError unless another model of this name may come."""
+        """Raise BundleError unless another model of this name may be added."""
         there = self.all()
         if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise BundleError(
@@ -210,7 +210,7 @@ class OpenedModels:
 
     @contextmanager
     def _making(self, name: str, taken: Collection[str]) -> Iterator[Path]:
-        """Give a folder of that name to lay a model into, one at a time; it is gone afterwards unless it was placed."""
+        """Yield a temporary folder of that name, one at a time; it is deleted afterwards unless it was moved."""
         with _making, _in_words(f"{name!r:.100} cannot be opened"):
             self.check_room(name, taken)
             self.root.mkdir(parents=True, exist_ok=True)

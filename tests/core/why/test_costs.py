@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_core.analysis.why import residuals
+from transformer_core.analysis.stream import depth
+from transformer_core.analysis.stream.depth import reach_by_depth
 from transformer_core.analysis.why.cost import time_attention
 from transformer_core.analysis.why.gates import gates, own_gates
-from transformer_core.analysis.why.residuals import reach_by_depth
 from transformer_core.analysis.why.scorings import spread_of_scorings, time_scorings
 from transformer_core.bundle import Bundle
 
@@ -40,7 +40,7 @@ def test_cost_is_held_against_its_counts() -> None:
 
 
 def test_bare_stacks_lose_the_gradient_and_normalised_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residuals, "DEPTHS", (2, 24))
+    monkeypatch.setattr(depth, "DEPTHS", (2, 24))
     found = reach_by_depth(seed=0)
     pre, bare = found.norms.index("pre"), found.norms.index("none")
     assert found.without_residuals[bare, -1] < 1e-6

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tests.core.why.conftest import TEXT
+from transformer_core.analysis.timing import median_seconds
 from transformer_core.analysis.why.many_heads import cost_of_heads, divergence, heads_of_layer, one_by_one
-from transformer_core.analysis.why.timing import median_seconds
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.core.why.conftest import TEXT
-from transformer_core.analysis.attention.entropy import head_entropies
+from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.why.scaling import N_KEYS, jacobian_norm, spread_by_width, spread_of_own_heads
 from transformer_core.analysis.why.sentence import see
 from transformer_core.bundle import Bundle

@@ -1,7 +1,6 @@
-"""Tendencies: what each head tends to look at, with the score that the claim rests on.
+"""Tendencies: what each head tends to look at, with the score that supports it.
 
 After Clark et al. 2019, section 3, with one change: a head's mean weight is held against what a uniform head gives.
-Read next: ../words/tokenizing.py.
 """
 
 import unicodedata
@@ -12,9 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_core.analysis.attention.entropy import entropy, real_positions
-from transformer_core.analysis.attention.heads import stacked_weights
-from transformer_core.analysis.reading import is_causal, read
+from transformer_core.analysis.attention.heads import entropy, real_positions, stacked_weights
+from transformer_core.analysis.outcome import is_causal, read
 from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
 from transformer_core.text.special import SEP

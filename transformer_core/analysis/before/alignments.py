@@ -1,6 +1,6 @@
 """Where a decoder looks for each word, the recurrent one and the Transformer side by side.
 
-Bahdanau et al. 2015, section 5.2.1 and figure 3; Vaswani et al. 2017, section 3.2.3. Read next: reach.py.
+Bahdanau et al. 2015, section 5.2.1 and figure 3; Vaswani et al. 2017, section 3.2.3.
 """
 
 from dataclasses import dataclass

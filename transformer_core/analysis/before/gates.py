@@ -1,6 +1,6 @@
 """What the gates of a trained encoder do with a sentence, and which words are still there at its end.
 
-Cho et al. 2014, eqs. 5 to 8; Hochreiter and Schmidhuber 1997, section 4. Read next: one_vector.py.
+Cho et al. 2014, eqs. 5 to 8; Hochreiter and Schmidhuber 1997, section 4.
 """
 
 from dataclasses import dataclass

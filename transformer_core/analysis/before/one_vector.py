@@ -1,7 +1,6 @@
-"""A decoder that may not look: what it has to live from, and what a trained one writes when its looking is taken away.
+"""A decoder without attention: what its one context vector holds, and what a trained model writes without looking.
 
 Cho et al. 2014, section 2.2 (one vector for all target words); Bahdanau et al. 2015, sections 1 and 3.1.
-Read next: alignments.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +19,7 @@ WEIGHTS = "decoder.alignment.weights"
 
 @dataclass(frozen=True, eq=False)
 class OneVector:
-    """Two translations of a sentence by one model: it looks for each word anew, or has the same mixture at each.
+    """Two translations of a sentence by one model: with its attention, and with one context for all words.
 
     Args:
         source: tokens that were read, special ones included.
@@ -44,7 +43,7 @@ class OneVector:
 def one_vector(*, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS) -> OneVector:
     """Translate greedily, once as trained and once with the mean of all annotations as the context of every word.
 
-    The model was trained with attention; one that never had it would have learned to press more into its summary.
+    The model was trained with attention; one that never had it would have learned to encode more in its summary.
 
     Args:
         bundle: a seq2seq with attention.

@@ -1,7 +1,7 @@
 """How far back does a gradient reach? Through every step of a recurrent network, or straight to the word by attention.
 
 Bengio et al. 1994 and Pascanu et al. 2013 (what the steps multiply together); Vaswani et al. 2017, section 4 and
-table 1 (the length of the path). Read next: step_times.py.
+table 1 (the length of the path).
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ SEQUENCES = 4
 
 @dataclass(frozen=True, eq=False)
 class GradientReach:
-    """How much the last output still hangs on an input, by how many positions lie between.
+    """How much the last output depends on an input, by the number of positions between them.
 
     Shapes:
         distances: (distance,), from 0, the last position itself
@@ -109,7 +109,7 @@ def _reach(systems: tuple[str, ...], norms: np.ndarray) -> GradientReach:
 
 @dataclass(frozen=True, eq=False)
 class SentenceReach:
-    """How much the last state of a trained encoder hangs on each token of a sentence.
+    """How much the last state of a trained encoder depends on each token of a sentence.
 
     Shapes:
         norms: (pos,), Frobenius norm of d last state / d scaled embedding of the token, in the sentence's order

@@ -1,6 +1,6 @@
 """What does one more word cost as the sequence grows? Measured live, recurrent against attention.
 
-Vaswani et al. 2017, section 4 and table 1. Read next: ../encoder/__init__.py.
+Vaswani et al. 2017, section 4 and table 1.
 """
 
 import time
@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer_core.analysis.slopes import log_log_slope
-from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.initialization import initialize

@@ -1,7 +1,6 @@
-"""Which measure is to be believed? The words that each names first are hidden one by one, and the verdict falls.
+"""The deletion test: hide words in the order of each measure, and see how fast the winner's probability falls.
 
 Deletion: Samek et al. 2017, section 3 (most relevant first); beside random orders, since most things matter a little.
-Read next: agreement.py.
 """
 
 from collections.abc import Sequence
@@ -35,7 +34,7 @@ class Deletion:
     Shapes:
         left: (order, point), the winner's probability once that share of the words is hidden, the orders being
             MEASURES and then random, a mean over several
-        area: (order,), the mean of it along the way; the smaller, the more the measure's order is to be believed
+        area: (order,), the mean of it along the way; the smaller, the better the measure's order
         shares: (point,), from 0 to 1
 
     Args:

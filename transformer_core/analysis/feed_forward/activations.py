@@ -1,6 +1,6 @@
 """Activation functions as curves, with the pre-activations of a sentence on the same axis.
 
-GELU and its tanh approximation: Hendrycks and Gimpel 2016, section 2. Read next: bernoulli.py.
+GELU and its tanh approximation: Hendrycks and Gimpel 2016, section 2.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.reading import read, scope_of
+from transformer_core.analysis.outcome import read, scope_of
 from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
 

@@ -1,7 +1,7 @@
-"""Causality: what a changed word moves, with the causal mask and without it, and what its loss does to a trained model.
+"""Causality: what a changed word affects, with the causal mask and without it, and how a model does without its mask.
 
 Vaswani et al. 2017, section 3.2.3: the mask ensures "that the predictions for position i can depend only on the known
-outputs at positions less than i". Read next: ../reading.py.
+outputs at positions less than i".
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.gpt.kept import gpt_of, ids_on_device, labels_after
+from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
 from transformer_core.analysis.gpt.lens import stage_sites
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt

@@ -1,7 +1,7 @@
 """Logit lens: what the model would answer if it stopped after each layer.
 
 The residual stream after every layer goes through the final normalisation and the output matrix (nostalgebraist 2020,
-"interpreting GPT: the logit lens"). Read next: causality.py.
+"interpreting GPT: the logit lens").
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.gpt.kept import gpt_of, ids_on_device, labels_after
+from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture

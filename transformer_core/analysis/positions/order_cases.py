@@ -1,6 +1,6 @@
 """What a model is asked to guess, so that its guesses with and without order can be compared.
 
-Devlin et al. 2019, section 3.1 (hidden words); Radford et al. 2018, eq. 1 (next words). Read next: order_worth.py.
+Devlin et al. 2019, section 3.1 (hidden words); Radford et al. 2018, eq. 1 (next words).
 """
 
 from collections import defaultdict

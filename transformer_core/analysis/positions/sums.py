@@ -1,6 +1,6 @@
 """Token plus position: how long the two vectors are, what sqrt(d_model) changes, and why adding is concatenating, tied.
 
-Vaswani et al. 2017, sections 3.4 and 3.5. Read next: ordering.py.
+Vaswani et al. 2017, sections 3.4 and 3.5.
 """
 
 import math
@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.analysis.outcome import conclude, one_text, outcome_of
-from transformer_core.analysis.positions.parts import first_attention, input_embedding
+from transformer_core.analysis.parts import first_attention, input_embedding
 from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.probe import Edit

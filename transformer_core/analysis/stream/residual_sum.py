@@ -2,7 +2,7 @@
 
 Pre-norm: the stream is the plain sum of what was written. Post-norm (Vaswani et al. 2017, section 3.1): every norm
 rescales all that was written before it; with its measured mean and deviation held fast it is a linear map, so the sum
-still holds, each part scaled by the norms after it. Read next: depth.py.
+still holds, each part scaled by the norms after it.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.reading import read, scope_of
-from transformer_core.analysis.stream.normalizing import norm_at, start_site
+from transformer_core.analysis.outcome import read, scope_of
+from transformer_core.analysis.stream.normalization import norm_at, start_site
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Trace
 

@@ -1,6 +1,6 @@
 """What does attention cost? n^2 d for the scores and n d^2 for the maps, timed here and held against the counts.
 
-Vaswani et al. 2017, table 1. Read next: joined_positions.py.
+Vaswani et al. 2017, table 1.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.slopes import log_log_slope
-from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import dot_product_scores, masked_softmax
 from transformer_core.layers.blocks import EncoderBlock

@@ -1,6 +1,6 @@
 """Why GELU? ReLU, dropout and GELU as one thing: x times a gate, and who decides the gate.
 
-Hendrycks and Gimpel 2016, section 2. Read next: ../source.py.
+Hendrycks and Gimpel 2016, section 2.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Add positions, or concatenate them? A short training of both and of neither, on a task where order is everything.
 
 Vaswani et al. 2017, section 3.5 (adding). W [e; p] = W_e e + W_p p, so that adding is concatenating with two maps
-that are one. Read next: residuals.py.
+that are one.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Why several heads? They look at different tokens, and cost what one wide head costs.
 
-Vaswani et al. 2017, section 3.2.2. Read next: projections.py.
+Vaswani et al. 2017, section 3.2.2.
 """
 
 import math
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from transformer_core.analysis.attention.entropy import entropy
+from transformer_core.analysis.attention.heads import entropy
+from transformer_core.analysis.timing import alone_on_one_thread, median_seconds
 from transformer_core.analysis.why.sentence import see
-from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention, dot_product_scores, masked_softmax
 from transformer_core.layers.initialization import initialize

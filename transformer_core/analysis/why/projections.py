@@ -1,7 +1,7 @@
-"""Why Q, K and V? Without projections a vector meets itself, and long vectors meet nothing better.
+"""Why Q, K and V? Without projections a vector scores highest with itself, the more so the longer it is.
 
 Vaswani et al. 2017, section 3.2.2; that x . x is the greatest product among vectors of one length is the
-inequality of Cauchy and Schwarz. Read next: symmetry.py.
+inequality of Cauchy and Schwarz.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Why the dot product? Against additive attention, in time and in the spread of its scores, as heads grow wider.
 
-Vaswani et al. 2017, section 3.2.1; additive: Bahdanau et al. 2015, appendix A.1.2. Read next: cost.py.
+Vaswani et al. 2017, section 3.2.1; additive: Bahdanau et al. 2015, appendix A.1.2.
 """
 
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.slopes import log_log_slope
-from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
 from transformer_core.layers.attention import AdditiveScores, dot_product_scores
 
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)

@@ -1,7 +1,4 @@
-"""Short trainings side by side: variants of one model, the same seeds and batches, and starting weights in common.
-
-Read next: shared_values.py.
-"""
+"""Short trainings side by side: variants of one model, the same seeds and batches, and starting weights in common."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer_core.analysis.why.timing import alone_on_one_thread
+from transformer_core.analysis.timing import alone_on_one_thread
 from transformer_core.bundle import MODELS
 from transformer_core.layers.initialization import initialize
 from transformer_core.training.config import TrainConfig

@@ -1,7 +1,6 @@
 """One-hot times matrix equals a row: why a table is looked up and never multiplied.
 
-Vaswani et al. 2017, section 3.4; word vectors as the first layer's weights: Bengio et al. 2003, section 2. Read next:
-nearest_words.py.
+Vaswani et al. 2017, section 3.4; word vectors as the first layer's weights: Bengio et al. 2003, section 2.
 """
 
 import time
@@ -53,7 +52,7 @@ class LookupTimes:
     Args:
         tokens: in the text.
         lookup: seconds of looking the rows up.
-        product: seconds of multiplying the one-hot matrix, which stood ready, by the embedding matrix.
+        product: seconds of multiplying the one-hot matrix, prepared beforehand, by the embedding matrix.
         ratio: product / lookup.
     """
 

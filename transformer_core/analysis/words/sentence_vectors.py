@@ -1,7 +1,6 @@
 """A sentence as vectors: what the model looks up, what positions add, and what each layer makes of it.
 
 Vaswani et al. 2017, section 3.4; the same word, another vector in every sentence: Peters et al. 2018, section 3.
-Read next: one_hot.py.
 """
 
 from dataclasses import dataclass

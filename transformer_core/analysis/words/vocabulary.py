@@ -1,6 +1,6 @@
 """The vocabulary as vectors: any model's embedding matrix, which entries are words, and finding a typed one.
 
-Vaswani et al. 2017, section 3.4. Read next: sentence_vectors.py.
+Vaswani et al. 2017, section 3.4.
 """
 
 from dataclasses import dataclass

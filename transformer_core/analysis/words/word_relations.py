@@ -1,6 +1,6 @@
 """Relations of words: by one-hot vectors all words are equally far apart, by learned ones as near as training put them.
 
-Bengio et al. 2003, section 1.1, on why words need more than an index. Read next: vocabulary.py.
+Bengio et al. 2003, section 1.1, on why words need more than an index.
 """
 
 from dataclasses import dataclass

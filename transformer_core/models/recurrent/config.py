@@ -1,6 +1,6 @@
 """RecurrentConfig: every size and choice of a recurrent encoder-decoder, checked once when it is made.
 
-Names follow Bahdanau et al. 2015, appendix A. Read next: recording.py.
+Names follow Bahdanau et al. 2015, appendix A.
 """
 
 from dataclasses import dataclass

@@ -80,7 +80,7 @@ class Alignment(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where a decoder stands between two words: all that it knows of the source and of what it wrote.
+    """The decoder's state between two words: all that it knows of the source and of what it wrote.
 
     Shapes:
         state: n_states tensors of (batch, d_hidden)

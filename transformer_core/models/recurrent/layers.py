@@ -1,6 +1,6 @@
 """Layers: a cell carried along a sentence, in one direction or in both; padding is stepped over.
 
-Both directions: Schuster and Paliwal 1997. Read next: alignment.py.
+Both directions: Schuster and Paliwal 1997.
 """
 
 import torch
