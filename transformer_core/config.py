@@ -98,7 +98,7 @@ class ModelConfig:
         sinusoidal_halves: sines fill the first half of a position's vector and cosines the second, as Marian has them,
             instead of taking turns as in the paper.
         starts_with_pad: Translation's target begins with the padding token, which then hides nothing there (Marian).
-        output_bias: Translation's output matrix has a bias a word.
+        output_bias: Translation's output matrix has a bias per word.
         pair_head: Bert has the pooled vector and the verdict on sentence pairs; RoBERTa was trained without.
     """
 

@@ -57,7 +57,7 @@ class Usual:
     """What is usual to a model on texts like those it learned from.
 
     Args:
-        data, unit: as of Slice.
+        data, unit: as in Slice.
         measure: "nats_a_token" (how much a token surprises it) or "tokens_a_word" (into how many a word falls).
         texts: how many were measured.
         median, high: of the texts; 95 of 100 lie below high.

@@ -23,7 +23,7 @@ def _count_step(*_: object) -> None:
     _optimizer_steps += 1
 
 
-register_optimizer_step_post_hook(_count_step)  # a fused optimizer goes past the version counter
+register_optimizer_step_post_hook(_count_step)  # a fused optimizer bypasses the version counter
 
 
 def _fit(input: Tensor, weight: Tensor) -> bool:
@@ -41,7 +41,7 @@ class Linear(nn.Linear):
     """nn.Linear with the same parameters, state and results; only its speed in inference mode on a CPU differs.
 
     The packed copy is remade when the weight is replaced or changed in place (torch's version counter tells), and
-    after every step of an optimizer; writing through ``weight.data`` goes past both, so use ``torch.no_grad()`` and
+    after every step of an optimizer; writing through ``weight.data`` bypasses both, so use ``torch.no_grad()`` and
     the weight itself.
     """
 

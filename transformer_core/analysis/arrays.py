@@ -15,7 +15,7 @@ def arrays_of(result: Any) -> dict[str, np.ndarray]:
         result: a dataclass, a mapping or a trace. A tuple of dataclasses counts its parts: ``runs.0.loss``.
 
     Raises:
-        ValueError: the result is none of these.
+        ValueError: the result is not one of these.
     """
     if isinstance(result, Mapping):
         parts = dict(result.items())
@@ -49,7 +49,7 @@ def _numbered(name: str, parts: Any) -> dict[str, np.ndarray]:
 
 
 def _is_plain(parts: Any) -> bool:
-    """Tell whether a sequence is one array: numbers or words, or sequences of them of one length."""
+    """Return whether a sequence is one array: numbers or words, or sequences of them of one length."""
     if not all(isinstance(part, bool | int | float | str | np.generic | tuple | list) for part in parts):
         return False
     inner = [part for part in parts if isinstance(part, tuple | list)]

@@ -51,7 +51,7 @@ class CounterExample:
 
 @dataclass(frozen=True)
 class CounterExamples:
-    """What one changed word does to what a model concludes.
+    """What one changed word does to what a model predicts.
 
     Args:
         winner: the likeliest outcome of the text; before: its probability.
@@ -141,7 +141,7 @@ def _swaps_of_the_like(bundle: Bundle, encoding: Encoding, word: Word) -> tuple[
 
 
 def of_reviews(bundle: Bundle) -> bool:
-    """Tell whether a model tells reviews apart, so that the lists of the built-in ones fit it."""
+    """Return whether a model classifies reviews, so that the lists of the built-in ones fit it."""
     return bundle.kind == "classifier" and bundle.labels == LABELS
 
 
@@ -204,11 +204,11 @@ def counter_examples(*, bundle: Bundle, text: str, n_tokens: int) -> CounterExam
     own vocabulary. Of several texts with the same word changed, one is shown where another word turns it, too.
 
     Args:
-        bundle: of a kind that concludes something from this text.
-        n_tokens: how many tokens of the text are read at most.
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the model concludes nothing from the text.
+        ValueError: the model predicts nothing from the text.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     outcome = require_outcome(bundle, encoding)

@@ -20,7 +20,7 @@ MOST_SCORES = 1 << 24
 
 @dataclass(frozen=True)
 class Outcome:
-    """Which scores of a model's output are its conclusion from one text.
+    """Which scores of a model's output are its prediction for one text.
 
     Args:
         asks: "class": of which class the text is; "next": which token comes after it; "masked": which token stood
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def outcome_of(bundle: Bundle, encoding: Encoding) -> Outcome | None:
-    """Return what this model concludes from a text; None where it has no head for it, or a BERT finds no [MASK].
+    """Return what this model predicts from a text; None where it has no head for it, or a BERT finds no [MASK].
 
     Of a GPT it is the token after the last one that the text itself has: padding and closing tokens come after it.
     """
@@ -60,10 +60,10 @@ def outcome_of(bundle: Bundle, encoding: Encoding) -> Outcome | None:
 
 
 def require_outcome(bundle: Bundle, encoding: Encoding) -> Outcome:
-    """Return what this model concludes from a text.
+    """Return what this model predicts from a text.
 
     Raises:
-        ValueError: it concludes nothing.
+        ValueError: it predicts nothing.
     """
     found = outcome_of(bundle, encoding)
     if found is None:
@@ -97,7 +97,7 @@ def conclude(
         token_ids: (batch, pos); returns: (batch, outcome), each row summing to 1
 
     Args:
-        sites, edits: as of capture; mask: as of the model.
+        sites, edits: as in capture; mask: as of the model.
     """
     output, trace = capture(bundle.model, token_ids, mask=mask, sites=sites, edits=edits)
     return outcome.logits(output).float().softmax(-1), trace
@@ -123,7 +123,7 @@ class Prediction:
 
     Args:
         probabilities: of each possible outcome (see outcome.py), summing to 1: of the classes in the order of the
-            bundle's labels, or of the ids of the vocabulary; empty where the model concludes nothing.
+            bundle's labels, or of the ids of the vocabulary; empty where the model predicts nothing.
         trace: what the probe recorded.
     """
 
@@ -137,7 +137,7 @@ def scope_of(bundle: Bundle, rest: str) -> str:
 
 
 def is_causal(bundle: Bundle) -> bool:
-    """Tell whether a position of the stack that reads the text sees only itself and what came before."""
+    """Return whether a position of the stack that reads the text sees only itself and what came before."""
     return bundle.kind == "gpt" and bundle.config.causal
 
 
@@ -152,7 +152,7 @@ def read(
     """Run a model that reads one text over one encoding.
 
     Raises:
-        ValueError: the bundle is of a kind that does not read one text alone, or an error of capture.
+        ValueError: the bundle is of a kind that does not read one text alone, or as capture.
     """
     if bundle.kind not in KINDS:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")

@@ -77,7 +77,7 @@ class Witness(Probe):
         return child
 
     def wants(self, *leaves: str) -> bool:
-        """Ask for every step, so that each is taken in the open."""
+        """Ask for every step, so that each is computed explicitly."""
         return True
 
     def tap(self, leaf: str, tensor: Tensor) -> Tensor:

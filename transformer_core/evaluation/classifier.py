@@ -20,7 +20,7 @@ DEFAULT_BATCH_SIZE = 32
 def measure_classifier(
     bundle: Bundle, examples: Iterable[Example], *, batch_size: int = DEFAULT_BATCH_SIZE
 ) -> Measures:
-    """Measure how well a classifier tells examples apart; longer texts are cut to the model's max_len.
+    """Measure how well a classifier classifies examples; longer texts are cut to the model's max_len.
 
     Args:
         bundle: of a classifier.

@@ -72,7 +72,7 @@ def evaluate(folder: Path, *files: Path, device: str | None = None, batch_size: 
     Args:
         folder: the bundle's.
         files: as MEASURED has them for the bundle's kind.
-        device: where to compute; by default the quickest at hand.
+        device: where to compute; by default the fastest available.
         batch_size: examples at once.
 
     Returns:

@@ -1,4 +1,4 @@
-"""How well a model foresees a text: nats a token and a byte, and perplexity.
+"""How well a model predicts a text: nats per token and per byte, and perplexity.
 
 Radford et al. 2018, eq. 1 (with everything before the token in its window as context).
 """
@@ -38,10 +38,10 @@ def read_text(path: Path) -> str:
 
 @torch.inference_mode()
 def measure_text(bundle: Bundle, text: str, *, batch_size: int = 32) -> dict[str, Any]:
-    """Measure how well a GPT foresees each token of a text from those before it.
+    """Measure how well a GPT predicts each token of a text from those before it.
 
     The text is cut into windows of max_len + 1 tokens that share one token, so that every token but the first is
-    foreseen once; at the start of a window little context is there, and that counts.
+    predicted once; at the start of a window little context is there, and that counts.
 
     Args:
         bundle: of a Gpt.

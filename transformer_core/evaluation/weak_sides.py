@@ -63,10 +63,10 @@ def measure_slices(bundle: Bundle, examples: Iterable[Example], *, data: str, un
     """Count how often a classifier is right on all texts, on those of each feature, and on short ones of each.
 
     Args:
-        data, unit: as of Slice.
+        data, unit: as in Slice.
 
     Raises:
-        ValueError: the bundle is no classifier.
+        ValueError: the bundle is not a classifier.
     """
     if bundle.kind != "classifier":
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
@@ -98,7 +98,7 @@ def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str)
 
     Args:
         texts: of which the first 1,000 are read.
-        data, unit: as of Slice.
+        data, unit: as in Slice.
     """
     found = [
         strangeness(bundle=bundle, text=text, n_tokens=bundle.config.max_len).value for text in texts[:MOST_FOR_USUAL]

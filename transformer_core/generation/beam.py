@@ -31,7 +31,7 @@ def log_probs_of(logits: Tensor, places: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The hypotheses that were weighed, best first.
+    """The hypotheses that were scored, best first.
 
     Shapes:
         token_ids, parents, log_probs: (sentence, candidate): the last word, which beam it goes on from, and the sum
@@ -46,7 +46,7 @@ class Candidates:
 
         Done are those that end and are among the best `width`; the best `width` of those that do not end go on. All
         sentences have as many: a beam has one way to end, so among twice as many candidates as beams enough go on, and
-        where a vocabulary is too small for so many, all of it was weighed.
+        where a vocabulary is too small for so many, all of it was scored.
 
         Shapes:
             returns: boolean (sentence, candidate), and (sentence, beam)
@@ -65,7 +65,7 @@ class Beams:
         token_ids: (sentence, beam, pos), on the CPU, the beginning token first; log_probs: (sentence, beam)
 
     Args:
-        state: the model's, a row a beam.
+        state: the model's, a row per beam.
     """
 
     token_ids: Tensor
@@ -180,7 +180,7 @@ def beam_search(
         bos_id, eos_id: what targets begin and end with.
         most: tokens at most; model.config.max_len bounds it too.
         length_penalty: alpha; 0 compares sums of log-probabilities, which favours short hypotheses.
-        exclude: tokens that shall never be written; none is left out unasked.
+        exclude: tokens that are never written; none by default.
 
     Raises:
         ValueError: width is less than 1, or length_penalty less than 0.

@@ -30,7 +30,7 @@ class Written:
 
 
 def without(logits: Tensor, exclude: tuple[int, ...]) -> Tensor:
-    """Return logits (..., vocab) with minus infinity at the tokens that shall never be written."""
+    """Return logits (..., vocab) with minus infinity at the tokens that are never written."""
     if not exclude:
         return logits
     places = torch.tensor(exclude, device=logits.device)
@@ -93,7 +93,7 @@ def greedy(
         bos_id: what the target begins with; it is not yielded.
         eos_id: the end token; it is the last that is yielded.
         most: tokens at most; model.config.max_len bounds it too.
-        exclude: tokens that shall never be written, such as padding; none is left out unasked.
+        exclude: tokens that are never written, such as padding; none by default.
     """
     token = torch.tensor([[bos_id]], device=source_ids.device)  # (1, 1)
     with torch.inference_mode():
@@ -120,22 +120,22 @@ def sample(
     generator: torch.Generator | None = None,
     cached: bool = True,
 ) -> Iterator[Written]:
-    """Write on from a beginning, each token drawn by its chances.
+    """Continue a text, each token sampled by its probability.
 
     Shapes:
-        token_ids: (1, pos); of a longer beginning, the model reads its last max_len tokens
+        token_ids: (1, pos); of a longer text, the model reads its last max_len tokens
 
     Args:
         most: tokens to write.
         temperature, top_k, top_p: as in chances.
-        exclude: tokens that shall never be written; none is left out unasked.
+        exclude: tokens that are never written; none by default.
         generator: where the randomness comes from.
         cached: keep keys and values from step to step, as long as the text fits into max_len. Once it does not, every
             token moves one position down and the oldest is forgotten, so that nothing kept is right any more: from
-            there on each step reads the whole window anew, as without.
+            there on each step reads the whole window again, as without.
 
     Raises:
-        ValueError: the beginning is empty, or as chances.
+        ValueError: the text is empty, or as chances.
     """
 
     def draw(logits: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ def sample(
 def greedy_words(
     model: Gpt, token_ids: Tensor, *, most: int, exclude: tuple[int, ...] = (), cached: bool = True
 ) -> Iterator[Written]:
-    """Write on from a beginning, each time the likeliest token; arguments as in sample."""
+    """Continue a text, each time the likeliest token; arguments as in sample."""
     return _write(model, token_ids, lambda logits: without(logits, exclude).argmax(-1, keepdim=True), most, cached)
 
 

@@ -26,7 +26,7 @@ def translate(
     exclude: tuple[int, ...] = (),
     batch_size: int = 64,
 ) -> list[str]:
-    """Translate sentences, those of about one length together; each comes out as beam_search would have it alone.
+    """Translate sentences, those of about one length together; each comes out as beam_search would translate it alone.
 
     Args:
         bundle: of a kind that writes from a source.
@@ -34,7 +34,7 @@ def translate(
         width, length_penalty: as in beam_search; width 1 is greedy.
         most: tokens of a translation at most; by default, and in any case, max_len - 1.
         bos_id, eos_id: what a target begins and ends with; by default the tokenizer's [BOS] and [EOS].
-        exclude: tokens that shall never be written; none is left out unasked.
+        exclude: tokens that are never written; none by default.
         batch_size: sentences at once; it changes speed and memory only.
 
     Raises:

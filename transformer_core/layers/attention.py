@@ -32,7 +32,7 @@ def dot_product_scores(query: Tensor, key: Tensor, *, scale: bool = True) -> Ten
 
 
 class AdditiveScores(nn.Module):
-    """v . tanh(q + k), an MLP in place of the dot product; v is learned, one a head."""
+    """v . tanh(q + k), an MLP in place of the dot product; v is learned, one per head."""
 
     def __init__(self, n_heads: int, d_head: int) -> None:
         super().__init__()

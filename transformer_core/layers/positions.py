@@ -58,7 +58,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """One trained vector a position (Gehring et al. 2017; BERT and GPT-2)."""
+    """One trained vector per position (Gehring et al. 2017; BERT and GPT-2)."""
 
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ class BertOutput(NamedTuple):
 
 
 class MlmHead(nn.Module):
-    """norm(gelu(x W + b)) times the token embedding's matrix, plus a bias a word (Devlin et al. 2019, their code)."""
+    """norm(gelu(x W + b)) times the token embedding's matrix, plus a bias per word (Devlin et al. 2019, their code)."""
 
     def __init__(self, config: ModelConfig, encoder: Encoder) -> None:
         super().__init__()

@@ -69,7 +69,7 @@ class Decoder(nn.Module):
 
 
 class MaskedDecoder(nn.Module):
-    """Token ids to one vector a position that knows nothing of later positions; no cross-attention."""
+    """Token ids to one vector per position that knows nothing of later positions; no cross-attention."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ from transformer_core.probe import SILENT, Probe
 
 
 class Encoder(nn.Module):
-    """Token ids to one contextual vector a position."""
+    """Token ids to one contextual vector per position."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Encoder(nn.Module):
 
         Args:
             first: how many positions are wanted, counted from the start; None wants all. The rest of the last block
-                is then never computed. Not with a mask that tells queries apart, nor with ALiBi.
+                is then never computed. Not with a mask that distinguishes queries, nor with ALiBi.
 
         Raises:
             ValueError: ids outside the vocabulary, an empty batch, too many positions, a mask that does not fit.
@@ -75,7 +75,7 @@ class SentenceEncoder(nn.Module):
 
         Shapes:
             token_ids, segment_ids: (batch, pos); mask: as in Encoder
-            returns: one vector a sentence, of no particular length (batch, d_model)
+            returns: one vector per sentence, of no particular length (batch, d_model)
 
         Raises:
             ValueError: as Encoder.

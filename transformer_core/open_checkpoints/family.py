@@ -86,12 +86,12 @@ class Family:
     Args:
         prefix: what the backbone's tensors begin with in a checkpoint that has a head.
         backbone: how a backbone's tensor begins without it; one that we do not know changes what is computed.
-        kinds: our kind of each architecture of theirs; the first is meant where config.json names none.
+        kinds: our kind of each architecture of theirs; the first is used where config.json names none.
         configure: the arguments of ModelConfig, from config.json, our kind and the shapes in the file.
         origins: where each of our parameters comes from.
         word_matrix: the embedding of tokens.
         head_matrix: of scores for words, which is tied to word_matrix unless the file has another.
-        buffers: tensors that are no weights, and may be there or not.
+        buffers: tensors that are not weights, and may be there or not.
         aliases: their other names for what they tie together.
         vocabulary: the files that hold a vocabulary where there is no tokenizer.json.
     """

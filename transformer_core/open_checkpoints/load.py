@@ -24,7 +24,7 @@ OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
 
 
 def is_open_checkpoint(folder: Path) -> bool:
-    """Tell whether a folder's config.json is one of theirs; False for a bundle and for what cannot be read."""
+    """Return whether a folder's config.json is one of theirs; False for a bundle and for what cannot be read."""
     try:
         return is_open_config(read_json(folder / CONFIG))
     except (OSError, BundleError):

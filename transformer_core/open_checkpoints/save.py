@@ -51,7 +51,7 @@ def save_hf(bundle: Bundle, folder: str | os.PathLike[str]) -> None:
 
     Args:
         bundle: a bert, classifier or encoder that is BERT in all its choices, or a gpt that is GPT-2.
-        folder: made where it is not there.
+        folder: created if it is missing.
 
     Raises:
         BundleError: the model has a choice that theirs lacks, by name.

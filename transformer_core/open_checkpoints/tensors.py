@@ -85,7 +85,7 @@ class Tensors:
         return Tensors(self.where, kept)
 
     def same(self, one: str, other: str) -> bool:
-        """Tell whether two tensors are equal, number by number."""
+        """Return whether two tensors are equal, number by number."""
         return _equal(self.places[one], self.places[other])
 
 

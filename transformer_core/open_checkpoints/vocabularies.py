@@ -67,7 +67,7 @@ class _Manners:
         return value if isinstance(value, str) and value else default
 
     def takes_blank(self, token: str) -> bool:
-        """Tell whether the blank before a special token is its own, as RoBERTa's mask has it where it says so."""
+        """Return whether the blank before a special token is its own, as RoBERTa's mask has it where it says so."""
         specs = (value for value in self.values.values() if isinstance(value, dict))
         return any(spec.get("content") == token and spec.get("lstrip") is True for spec in specs)
 

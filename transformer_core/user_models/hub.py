@@ -39,7 +39,7 @@ def _address() -> tuple[str, int]:
 
 
 def hub_answers(seconds: float = SECONDS_TO_ANSWER) -> bool:
-    """Tell whether the hub can be reached, within `seconds` even where looking up its name hangs."""
+    """Return whether the hub can be reached, within `seconds` even where looking up its name hangs."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -132,7 +132,7 @@ class Fetching:
             taken: names that other models have.
 
         Raises:
-            BundleError: another one is on its way, or this one could not be taken in.
+            BundleError: another one is on its way, or this one could not be accepted.
         """
         with self._lock:
             if self._began is not None and time.monotonic() - self._began < MOST_SECONDS:

@@ -121,7 +121,7 @@ def pass_through(
     Args:
         inputs: ids (batch, pos); for a translation, those of the source and of the target.
         segment_ids: (batch, pos), for a model that has segments.
-        edits: as of capture.
+        edits: as in capture.
 
     Raises:
         ValueError: as capture.
@@ -143,7 +143,7 @@ def read_through(
 
     Args:
         target_ids: what the decoder of a model that translates reads, the start first.
-        edits: as of capture.
+        edits: as in capture.
 
     Raises:
         ValueError: the bundle translates and there is no target, or the other way round; or as capture.

@@ -184,10 +184,10 @@ def tensor_of(
     """Read a text and return one recorded tensor with its check.
 
     Args:
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         name: such as ``encoder.layer0.self_attention.query``.
         pair: a second text, for a model that reads two at once.
-        target_ids: as of read_through.
+        target_ids: as in read_through.
 
     Raises:
         ValueError: as read_through, or there is no such tensor.

@@ -74,13 +74,13 @@ def without_head(
     """Read a text with and without one head.
 
     Args:
-        bundle: of a kind that concludes something from this text.
-        n_tokens: how many tokens of the text are read at most.
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
         layer, head: from 0.
         how: see heads.without.
 
     Raises:
-        ValueError: it concludes nothing, or an error of read.
+        ValueError: it predicts nothing, or as read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     require_outcome(bundle, encoding)
@@ -92,15 +92,15 @@ def without_head(
 
 
 def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "zero") -> HeadEffects:
-    """Switch every head off in turn: one pass a layer, with a copy of the text for each of its heads.
+    """Switch every head off in turn: one pass per layer, with a copy of the text for each of its heads.
 
     Args:
-        bundle: of a kind that concludes something from this text.
-        n_tokens: how many tokens of the text are read at most.
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
         how: see heads.without.
 
     Raises:
-        ValueError: it concludes nothing, or an error of read.
+        ValueError: it predicts nothing, or as read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     outcome = require_outcome(bundle, encoding)

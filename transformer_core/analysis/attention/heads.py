@@ -106,11 +106,11 @@ def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head:
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         layer, head: the one whose steps are wanted, from 0.
 
     Raises:
-        ValueError: there is no such layer or head, or an error of read.
+        ValueError: there is no such layer or head, or as read.
     """
     if not 0 <= layer < bundle.config.n_layers:
         raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
@@ -149,13 +149,13 @@ def layer_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: i
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         layer, head: from 0.
         over: "head" for that head alone, "mean" over the layer's heads (rows still sum to 1), "max" for the greatest
             weight among them (rows may sum to more).
 
     Raises:
-        ValueError: there is no such layer or head, over is none of these, or an error of read.
+        ValueError: there is no such layer or head, over is not one of these, or as read.
     """
     weights = heads_of_text(bundle=bundle, text=text, n_tokens=n_tokens, layer=layer, head=head).weights[layer]
     if over not in ("head", "mean", "max"):
@@ -223,7 +223,7 @@ def entropy(weights: np.ndarray) -> np.ndarray:
 
 
 def real_positions(encoding: Encoding, pad_id: int | None) -> np.ndarray:
-    """Return which positions are no padding.
+    """Return which positions are not padding.
 
     Shapes:
         returns: (pos,), boolean
@@ -236,10 +236,10 @@ def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: an error of read.
+        ValueError: as read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     weights = stacked_weights(read(bundle, encoding, sites=("*.self_attention.weights",)).trace)

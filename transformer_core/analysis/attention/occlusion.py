@@ -83,7 +83,7 @@ def hidden_logits(
             first
 
     Raises:
-        ValueError: the model concludes nothing from the text, or its vocabulary has no such token.
+        ValueError: the model predicts nothing from the text, or its vocabulary has no such token.
     """
     outcome = require_outcome(bundle, encoding)
     groups = [(place,) for place in range(len(encoding))] if groups is None else list(groups)
@@ -133,8 +133,8 @@ def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitut
     """Measure how much the winner's probability falls when each token is hidden.
 
     Args:
-        bundle: of a kind that concludes something from this text.
-        n_tokens: how many tokens of the text are read at most.
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
         substitute: the token that takes its place, [MASK] or the unknown one; or "cut": it stays, but no other token
             may attend to it, which needs no token that the model never saw. The position whose output is read cannot be
             cut off from itself.
@@ -155,7 +155,7 @@ def verdict_evidence(*, bundle: Bundle, text: str, n_tokens: int, substitute: Su
     """Compare rollout and the last layer's weights with the effect of hiding each token.
 
     Args:
-        bundle, text, n_tokens, substitute: as of occlusion.
+        bundle, text, n_tokens, substitute: as in occlusion.
 
     Raises:
         ValueError: as occlusion.
@@ -200,11 +200,11 @@ def word_worth(*, bundle: Bundle, text: str, n_tokens: int) -> WordWorth:
     """Measure what hiding each word, all its tokens together, takes from the likeliest outcome.
 
     Args:
-        bundle: of a kind that concludes something from this text.
-        n_tokens: how many tokens of the text are read at most.
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the model concludes nothing from the text.
+        ValueError: the model predicts nothing from the text.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     words, substitute = words_of(encoding), substitutes(bundle)[0]

@@ -20,7 +20,7 @@ class Flow:
     Shapes:
         rollout: (query_pos, key_pos), each row summing to 1
         last: (query_pos, key_pos), the last layer's weights, mean over heads
-        verdict_rollout, verdict_last: (key_pos,), the rows that the model's conclusion is read from, see verdict_row
+        verdict_rollout, verdict_last: (key_pos,), the rows that the model's prediction is read from, see verdict_row
     """
 
     rollout: np.ndarray
@@ -44,7 +44,7 @@ def rollout(weights: np.ndarray) -> np.ndarray:
 
 
 def verdict_row(bundle: Bundle, encoding: Encoding) -> np.ndarray:
-    """Return the share that each position's last vector has in what the model concludes.
+    """Return the share that each position's last vector has in what the model predicts.
 
     It is the position that predicts a token; else [CLS], or the mean over real tokens where the model pools so.
 
@@ -65,10 +65,10 @@ def attention_flow(*, bundle: Bundle, text: str, n_tokens: int) -> Flow:
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: an error of read.
+        ValueError: as read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     weights = stacked_weights(read(bundle, encoding, sites=("*.self_attention.weights",)).trace)

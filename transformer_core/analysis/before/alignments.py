@@ -49,7 +49,7 @@ def word_alignment(
 
     Args:
         bundle: a seq2seq with attention, which has one layer and one head, or a translation.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         most: tokens that are written at most.
         target: a translation to read in place of the model's own.
 
@@ -73,7 +73,7 @@ def words_read(*, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WOR
 
     Args:
         bundle: a seq2seq or a translation.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         most: tokens that are written at most.
 
     Raises:

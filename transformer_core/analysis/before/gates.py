@@ -28,7 +28,7 @@ class SentenceGates:
     Args:
         tokens: of the sentence, special ones included.
         names: of the gates, as in SITES.
-        hidden: the state that each position hands on.
+        hidden: the state that each position passes on.
         kept: how much of the state before it a position keeps: the update gate of a GRU, the forget gate of an LSTM.
         surviving: how much of a position's candidate is in the last state: what was let in there, times all that was
             kept after it. Over all positions, surviving times candidate sums to the last hidden state of a GRU, and to
@@ -68,7 +68,7 @@ def gates_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: st
 
     Args:
         bundle: a seq2seq.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         direction: "forward", or "backward" where the encoder reads both ways.
 
     Raises:

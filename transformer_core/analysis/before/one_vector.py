@@ -27,7 +27,7 @@ class OneVector:
         looking_words, blind_words: their tokens, without the end.
         kept: words that both have in the same order, as a share of the longer of the two.
         n_summary: numbers that one vector holds, whatever the length of the sentence.
-        n_annotations: numbers that attention may choose from: one vector a token.
+        n_annotations: numbers that attention may choose from: one vector per token.
     """
 
     source: tuple[str, ...]
@@ -47,7 +47,7 @@ def one_vector(*, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WOR
 
     Args:
         bundle: a seq2seq with attention.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         most: tokens that are written at most.
 
     Raises:

@@ -91,7 +91,7 @@ def _last_output(system: str, x: Tensor, gain: float, keep_bias: float, generato
 
 
 def jacobian_norms(output: Tensor, x: Tensor) -> Tensor:
-    """Return the Frobenius norm of d output / d x_t, exactly, from one backward pass a unit of the output.
+    """Return the Frobenius norm of d output / d x_t, exactly, from one backward pass per unit of the output.
 
     Shapes:
         output: (batch, unit); x: (batch, pos, d_model); returns: (batch, pos)
@@ -131,7 +131,7 @@ def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str =
 
     Args:
         bundle: a seq2seq.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         direction: "forward", or "backward" where the encoder reads both ways.
 
     Raises:

@@ -38,7 +38,7 @@ class StepTimes:
 
     Args:
         systems: "gru", "lstm", "attention" (self-attention with four heads and its four projections).
-        step_slopes, reading_slopes: of log time against log length over the four longest, one a system.
+        step_slopes, reading_slopes: of log time against log length over the four longest, one per system.
         measured: when the measurement ended, in seconds since the beginning of 1970, UTC.
     """
 
@@ -59,10 +59,10 @@ def step_times(*, d_model: int, seed: int, measurement: int) -> StepTimes:
     Args:
         d_model: width of inputs and states, one of 32, 64, 128, 256, 512.
         seed: of inputs and weights, which are random: times do not depend on them.
-        measurement: any number; another one measures anew.
+        measurement: any number; another one measures again.
 
     Raises:
-        ValueError: d_model is none of these.
+        ValueError: d_model is not one of these.
     """
     if d_model not in WIDTHS:
         raise ValueError(f"d_model={d_model} must be one of {', '.join(map(str, WIDTHS))}")

@@ -38,7 +38,7 @@ def bert_of(bundle: Bundle) -> Bert:
     """Return the bundle's model.
 
     Raises:
-        ValueError: it is no Bert.
+        ValueError: it is not a Bert.
     """
     if not isinstance(bundle.model, Bert):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a bert")
@@ -77,7 +77,7 @@ def hide(encoding: Encoding, places: Sequence[int], tokenizer: Tokenizer) -> Enc
     """Return the encoding with [MASK] in place of some tokens; text and offsets stay, so that `surface` still works.
 
     Raises:
-        ValueError: a place is none of the text's own tokens, or the vocabulary has no [MASK].
+        ValueError: a place is not one of the text's own tokens, or the vocabulary has no [MASK].
     """
     allowed, mask_id = own_places(encoding), mask_token_id(tokenizer)
     for place in places:

@@ -1,4 +1,4 @@
-"""Sentence pairs: the verdict on whether the second follows the first, and the segment rows that tell them apart.
+"""Sentence pairs: the verdict on whether the second follows the first, and the segment rows that distinguish them.
 
 Devlin et al. 2019, section 3.1, task 2 (class 0 = it follows), and figure 2 (segments).
 """
@@ -54,7 +54,7 @@ class WordsOfPair:
         usual: the probability that the second follows, with nothing hidden.
         follows: the same with that token hidden.
         moves: follows - usual in percentage points.
-        flipped: whether the verdict is another, one a token.
+        flipped: whether the verdict is another, one per token.
     """
 
     places: np.ndarray
@@ -81,7 +81,7 @@ def follows(
     Args:
         rows: ids, all of one length.
         segments: of every row.
-        edits: as of capture, by the full names of a forward pass of Bert.
+        edits: as in capture, by the full names of a forward pass of Bert.
 
     Raises:
         ValueError: the model came without the head for pairs.

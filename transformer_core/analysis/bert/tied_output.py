@@ -1,4 +1,4 @@
-"""The tied output matrix: the row that looks a word up is the row that scores it, and one score taken apart.
+"""The tied output matrix: the row that looks a word up is the row that scores it, and one score decomposed.
 
 Press and Wolf 2017; Devlin et al. 2019, their code.
 """
@@ -66,7 +66,7 @@ class OneScore:
 def one_score(
     *, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...], place: int, word_id: int, top: int = 8
 ) -> OneScore:
-    """Take the score of one word behind one mask apart.
+    """Decompose the score of one word behind one mask.
 
     Args:
         hidden: places of tokens to hide, beside every [MASK] that the text spells out.

@@ -114,7 +114,7 @@ def calibration(
         temperature: above 0; 1 leaves the probabilities as they are.
 
     Raises:
-        ValueError: the bundle tells other classes, or a number is outside its range.
+        ValueError: the bundle has other classes, or a number is outside its range.
     """
     require_reviews(bundle, "reviews", reviews)
     if not 2 <= bins <= MOST_BINS:

@@ -62,7 +62,7 @@ class DeletionOnReviews:
         wins: (order,), in how many reviews the order had the smallest area; shares: (point,)
 
     Args:
-        names, best: as of Deletion.
+        names, best: as in Deletion.
         reviews: how many were measured.
         language: of the reviews.
     """
@@ -113,7 +113,7 @@ def deletion(
 
     Args:
         bundle: a classifier with a token to hide words behind.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         steps, baseline: of integrated gradients, see saliency.
         seed: of the random orders.
 

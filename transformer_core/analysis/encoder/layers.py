@@ -31,7 +31,7 @@ POOLINGS = get_args(Pooling)
 class LayerVerdicts:
     """What the class map says of the sentence at each depth, and how the tokens' vectors change from depth to depth.
 
-    Depth 0 is the embedding, depth l what layer l - 1 hands on.
+    Depth 0 is the embedding, depth l what layer l - 1 passes on.
 
     Shapes:
         probabilities: (pooling, depth, class), the poolings in the order of POOLINGS
@@ -63,7 +63,7 @@ def classifier_of(bundle: Bundle) -> Classifier:
     """Return the model of a bundle.
 
     Raises:
-        ValueError: it is no classifier of at least two classes.
+        ValueError: it is not a classifier of at least two classes.
     """
     if not isinstance(bundle.model, Classifier):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
@@ -121,10 +121,10 @@ def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts
 
     Args:
         bundle: a classifier.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the bundle is no classifier of at least two classes.
+        ValueError: the bundle is not a classifier of at least two classes.
     """
     classifier_of(bundle)
     token_ids = one_text(bundle, bundle.tokenizer.encode(text, max_len=n_tokens))
@@ -171,7 +171,7 @@ class ReadReviews:
 
 
 def require_reviews(bundle: Bundle, name: str, count: int) -> None:
-    """Raise ValueError unless a bundle can be held against that many labelled reviews."""
+    """Raise ValueError unless a bundle can be measured on that many labelled reviews."""
     classifier_of(bundle)
     if bundle.labels != LABELS:
         raise ValueError(f"{bundle.name} tells {', '.join(bundle.labels)}; the reviews at hand are {', '.join(LABELS)}")
@@ -187,7 +187,7 @@ def read_reviews(bundle: Bundle, *, train: int, held_out: int) -> ReadReviews:
         train, held_out: how many; one of them is 0.
 
     Raises:
-        ValueError: the bundle tells other classes, or a number is outside its range.
+        ValueError: the bundle has other classes, or a number is outside its range.
     """
     require_reviews(bundle, "train" if train else "held_out", train or held_out)
     language = best_language(bundle.tokenizer)

@@ -21,7 +21,7 @@ MOST_STEPS = 60
 class LinearProbes:
     """Accuracies on held-out reviews of the built-in corpus, by depth.
 
-    Depth 0 is the embedding, depth l what layer l - 1 hands on.
+    Depth 0 is the embedding, depth l what layer l - 1 passes on.
 
     Shapes:
         probes: (pooling, depth), of logistic regressions trained at that depth; trained: the same on what they saw
@@ -89,7 +89,7 @@ def linear_probes(*, bundle: Bundle, train: int, held_out: int) -> LinearProbes:
         train, held_out: how many reviews.
 
     Raises:
-        ValueError: the bundle tells other classes, or a number is outside its range.
+        ValueError: the bundle has other classes, or a number is outside its range.
     """
     seen, new = read_reviews(bundle, train=train, held_out=0), read_reviews(bundle, train=0, held_out=held_out)
     n_poolings, n_depths = seen.vectors.shape[:2]

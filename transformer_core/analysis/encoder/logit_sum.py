@@ -49,15 +49,15 @@ class LogitSum:
 
 
 def logit_sum(*, bundle: Bundle, text: str, n_tokens: int, target: int | None = None) -> LogitSum:
-    """Take a class's logit apart, or the margin of the verdict.
+    """Decompose a class's logit, or the margin of the verdict.
 
     Args:
         bundle: a classifier.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         target: a class, or None for the winner's logit minus the rival's.
 
     Raises:
-        ValueError: there is no such class, or the bundle is no classifier of at least two.
+        ValueError: there is no such class, or the bundle is not a classifier of at least two.
     """
     class_map = classifier_of(bundle).class_proj
     n_classes = bundle.config.n_classes

@@ -1,4 +1,4 @@
-"""Six measures of which tokens a verdict rests on, and whether they agree, on one text and over many reviews.
+"""Six measures of which tokens a verdict is based on, and whether they agree, on one text and over many reviews.
 
 Three by gradients, occlusion, rollout and the last layer's weights; that such measures differ: Jain and Wallace 2019,
 Bastings and Filippova 2020.
@@ -27,7 +27,7 @@ class Measures:
         values: (measure, pos), in the order of MEASURES: length of the gradient; gradient . embedding; integrated
             gradients; the margin lost when the token is hidden; rollout; the last layer's weights. The second to fourth
             are in logits of the margin, above 0 where the token speaks for the verdict. Not a number where a measure
-            says nothing of a token
+            gives no value for a token
         words: (pos,), which tokens are ranked: those that are not special
         rho, chance: (measure, measure), rank correlation of the sizes over words, and the share of random orders that
             are as far from 0
@@ -108,11 +108,11 @@ def pairs_of(rho: np.ndarray) -> np.ndarray:
 
 
 def measures(*, bundle: Bundle, text: str, n_tokens: int, steps: int = 32, baseline: Baseline = "mask") -> Measures:
-    """Measure in six ways what a verdict rests on, and how far any two agree.
+    """Measure in six ways what a verdict is based on, and how far any two agree.
 
     Args:
         bundle: a classifier.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         steps, baseline: of integrated gradients, see saliency.
 
     Raises:
@@ -190,7 +190,7 @@ def agreement_on_reviews(*, bundle: Bundle, count: int) -> Agreement:
         count: how many reviews, from 1 to 60.
 
     Raises:
-        ValueError: count is outside its range, or the bundle is no classifier.
+        ValueError: count is outside its range, or the bundle is not a classifier.
     """
     if not 1 <= count <= MOST_REVIEWS:
         raise ValueError(f"count={count} must be from 1 to {MOST_REVIEWS}")

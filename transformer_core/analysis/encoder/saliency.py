@@ -1,4 +1,4 @@
-"""Gradients: how strongly the verdict answers to each token's embedding, at the sentence and on the way to it.
+"""Gradients: how strongly the verdict answers to each token's embedding, at the sentence and on the path to it.
 
 Simonyan et al. 2014 (gradient norm); gradient times input: Shrikumar et al. 2017, section 3.2; integrated gradients:
 Sundararajan et al. 2017, eqs. 1 and 3.
@@ -110,13 +110,13 @@ def saliency(
 
     Args:
         bundle: a classifier.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         steps: of the integral, from 1 to 256; each costs a pass there and back.
         baseline: see Saliency.
         between: the two classes whose margin is meant, in place of the likeliest ones.
 
     Raises:
-        ValueError: steps is outside its range, there is no such baseline, or the bundle is no classifier.
+        ValueError: steps is outside its range, there is no such baseline, or the bundle is not a classifier.
     """
     table = classifier_of(bundle).encoder.embedding.token
     if not 1 <= steps <= MOST_STEPS:

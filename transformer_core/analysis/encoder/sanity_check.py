@@ -1,7 +1,7 @@
 """A sanity check: do the measures change when the trained weights are shuffled, part by part from the top?
 
 Adebayo et al. 2018, section 3.1 (cascading randomisation). One change: each weight matrix is shuffled, entry by entry,
-not drawn anew, so that its entries stay as large as training made them.
+not drawn again, so that its entries stay as large as training made them.
 """
 
 import copy
@@ -84,12 +84,12 @@ def sanity_check(*, bundle: Bundle, text: str, n_tokens: int, shuffles: int, see
 
     Args:
         bundle: a classifier; it is not changed.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         shuffles: how many times, each with a seed of its own; from 1 to 8.
         seed: of the first.
 
     Raises:
-        ValueError: shuffles is outside its range, or the bundle is no classifier.
+        ValueError: shuffles is outside its range, or the bundle is not a classifier.
     """
     if not 1 <= shuffles <= MOST_SHUFFLES:
         raise ValueError(f"shuffles={shuffles} must be from 1 to {MOST_SHUFFLES}")

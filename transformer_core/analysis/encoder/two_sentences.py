@@ -1,4 +1,4 @@
-"""Two sentences side by side: from which layer on the model tells them apart, and how a changed word spreads."""
+"""Two sentences side by side: from which layer on the model distinguishes them, and how a changed word spreads."""
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -23,7 +23,7 @@ SHARE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SentencePair:
-    """Two sentences through one model. Depth 0 is the embedding, depth l what layer l - 1 hands on.
+    """Two sentences through one model. Depth 0 is the embedding, depth l what layer l - 1 passes on.
 
     Shapes:
         margins: (sentence, depth), logit of the first sentence's class minus its rival's, by the class map at that
@@ -34,8 +34,8 @@ class SentencePair:
         pairs: (pair, 2), positions in the first and in the second sentence
 
     Args:
-        changed: one a pair, whether its two tokens differ.
-        labels: one a pair, "word" or "word → other".
+        changed: one per pair, whether its two tokens differ.
+        labels: one per pair, "word" or "word → other".
         winner, rival: the likeliest class of the first sentence, and its likeliest other one.
         told_apart: the first depth from which on the margins differ by at least half of their last difference, in the
             same direction.
@@ -81,7 +81,7 @@ def sentence_pair(*, bundle: Bundle, text: str, other: str, n_tokens: int) -> Se
         n_tokens: how many tokens of each are read at most.
 
     Raises:
-        ValueError: the bundle is no classifier of at least two classes.
+        ValueError: the bundle is not a classifier of at least two classes.
     """
     classifier_of(bundle)
     place = POOLINGS.index("cls" if bundle.config.pooling == "cls" else "mean")

@@ -79,7 +79,7 @@ def own_activations(*, bundle: Bundle, text: str, n_tokens: int, layer: int, tok
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: at most so many tokens are read.
+        n_tokens: most tokens of the text to read.
         layer: whose feed-forward layer, from 0.
         token: the one that is counted by itself, from 0.
 

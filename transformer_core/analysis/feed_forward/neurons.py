@@ -45,7 +45,7 @@ def neurons(*, bundle: Bundle, text: str, n_tokens: int, layer: int, top: int) -
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: at most so many tokens are read.
+        n_tokens: most tokens of the text to read.
         layer: from 0.
         top: how many neurons, at most d_ff.
 
@@ -107,7 +107,7 @@ def without_neuron(*, bundle: Bundle, text: str, n_tokens: int, layer: int, neur
     """Set one neuron of a layer to zero, and each of the others in turn, and return how far the verdict moves.
 
     Raises:
-        ValueError: there is no such layer or neuron, or the model concludes nothing from the text.
+        ValueError: there is no such layer or neuron, or the model predicts nothing from the text.
     """
     require_index("layer", layer, bundle.config.n_layers)
     require_index("neuron", neuron, bundle.config.d_ff)
@@ -268,7 +268,7 @@ class _Sample:
     language: str
     encodings: tuple[Encoding, ...]
     places: tuple[tuple[int, int], ...]  # of each token: sentence, position
-    before: tuple[Tensor, ...]  # one a layer, (token, neuron)
+    before: tuple[Tensor, ...]  # one per layer, (token, neuron)
     inside: tuple[Tensor, ...]
 
 

@@ -88,10 +88,10 @@ def other_activation(name: str, layers: str = "*") -> Mapping[str, Edit]:
 
 
 def swapped_activation(*, bundle: Bundle, text: str, n_tokens: int) -> Swapped:
-    """Return what a model concludes from a text with each activation, in all layers and in each layer alone.
+    """Return what a model predicts from a text with each activation, in all layers and in each layer alone.
 
     Raises:
-        ValueError: it concludes nothing.
+        ValueError: it predicts nothing.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     require_outcome(bundle, encoding)
@@ -119,7 +119,7 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
     """Judge held-out reviews of the built-in corpus with each activation.
 
     Raises:
-        ValueError: sentences is outside its range, or the bundle is no classifier.
+        ValueError: sentences is outside its range, or the bundle is not a classifier.
     """
     if bundle.kind != "classifier":
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")

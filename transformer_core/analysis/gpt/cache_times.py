@@ -52,11 +52,11 @@ def cache_times(*, bundle: Bundle, text: str, n_tokens: int, measurement: int) -
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         measurement: names this measurement; another number asks for another one.
 
     Raises:
-        ValueError: the bundle is no GPT.
+        ValueError: the bundle is not a GPT.
     """
     model, ids = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens).ids
     lengths = lengths_for(bundle)

@@ -22,7 +22,7 @@ from transformer_core.text import Encoding
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """Two readings of a text, one with other tokens from a place on, held against each other.
+    """Two readings of a text, one with other tokens from a place on, compared with each other.
 
     Shapes:
         replaced: (pos,), whether the token is another
@@ -59,9 +59,9 @@ class Unmasked:
         masked, unmasked: (pos,), the surprisal of each token in bits; not a number for the first
 
     Args:
-        labels: one a token.
+        labels: one per token.
         likeliest_masked, likeliest_unmasked: what was most expected at each place; empty for the first.
-        mean_masked, mean_unmasked: bits a token; 0 where there is only one.
+        mean_masked, mean_unmasked: bits per token; 0 where there is only one.
         right_masked, right_unmasked: at how many places the token that came was the likeliest.
     """
 
@@ -95,12 +95,12 @@ def changed_word(*, bundle: Bundle, text: str, n_tokens: int, place: int, words:
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         place: of the first token to write over, from 0.
         words: what to write; of more than fits, the end is left out.
 
     Raises:
-        ValueError: place is out of range, words is empty, or the bundle is no GPT.
+        ValueError: place is out of range, words is empty, or the bundle is not a GPT.
     """
     model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
     if not 0 <= place < len(encoding):
@@ -148,10 +148,10 @@ def without_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Unmasked:
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the bundle is no GPT.
+        ValueError: the bundle is not a GPT.
     """
     model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
     ids = ids_on_device(model, encoding.ids)

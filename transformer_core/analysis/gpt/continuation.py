@@ -1,4 +1,4 @@
-"""Continuation: a GPT writes on, one token a step; a user may replace any token, and greedy decoding may repeat itself.
+"""Continuation: a GPT writes one token per step; a user may replace any of them, and greedy decoding may repeat itself.
 
 Every stretch of writing, from the prompt or from a user's token on, draws with a generator of its own, seeded by
 the seed and the step at which it begins: a step's token depends on the seed and on the tokens before it alone. Greedy
@@ -145,10 +145,10 @@ class Continuation:
 
 @lru_cache(maxsize=16)
 def continuation(bundle: Bundle, text: str, n_tokens: int, rules: Rules) -> Continuation:
-    """Return how a model writes on from a text; the last few are kept, so that more steps cost only these.
+    """Return a model's continuation of a text; the last few are kept, so that more steps cost only these.
 
     Raises:
-        ValueError: the bundle is no GPT, or the rules are out of range.
+        ValueError: the bundle is not a GPT, or the rules are out of range.
     """
     vocab = gpt_of(bundle).config.vocab_size
     if rules.how not in get_args(How):
@@ -161,13 +161,13 @@ def continuation(bundle: Bundle, text: str, n_tokens: int, rules: Rules) -> Cont
 
 @dataclass(frozen=True, eq=False)
 class WrittenOn:
-    """A text and how a model went on from it.
+    """A text and a model's continuation of it.
 
     Shapes:
         bits: (step,), how surprising each token is to the model itself, before any rule
 
     Args:
-        steps: one a token.
+        steps: one per token.
         written: what they come to as text.
         ended: whether the model's end token came.
     """
@@ -191,11 +191,11 @@ def written_on(
     choices: tuple[tuple[int, int], ...],
     steps: int,
 ) -> WrittenOn:
-    """Let a model write on from a text.
+    """Let a model continue a text.
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         how, temperature, top_k, top_p, seed, choices: see Rules.
         steps: tokens to write.
 
@@ -255,7 +255,7 @@ def greedy_circle(*, bundle: Bundle, text: str, n_tokens: int, steps: int) -> Ci
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         steps: tokens to write.
 
     Raises:

@@ -25,7 +25,7 @@ class Kept:
         logits: (pos, vocab); row i scores the token after token i
 
     Args:
-        ids, labels: one a token.
+        ids, labels: one per token.
     """
 
     ids: tuple[int, ...]
@@ -37,7 +37,7 @@ def gpt_of(bundle: Bundle) -> Gpt:
     """Return a bundle's model.
 
     Raises:
-        ValueError: it is no GPT.
+        ValueError: it is not a GPT.
     """
     if not isinstance(bundle.model, Gpt):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a gpt")
@@ -55,10 +55,10 @@ def kept_logits(bundle: Bundle, text: str, n_tokens: int) -> Kept:
     """Read a text, or return what is kept of it: of the last four that were asked for.
 
     Args:
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the bundle is no GPT, or the text has no token.
+        ValueError: the bundle is not a GPT, or the text has no token.
     """
     model = gpt_of(bundle)
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)

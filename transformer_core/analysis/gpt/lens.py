@@ -66,12 +66,12 @@ def logit_lens(*, bundle: Bundle, text: str, n_tokens: int, first: int, count: i
 
     Args:
         bundle: a GPT; of a post-norm model the stream is normalised as it is, so only the output matrix is applied.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         first: the first place shown: how many tokens have been read there.
         count: how many places to show; fewer where the text ends before.
 
     Raises:
-        ValueError: first or count is out of range, or the bundle is no GPT.
+        ValueError: first or count is out of range, or the bundle is not a GPT.
     """
     model = gpt_of(bundle)
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)

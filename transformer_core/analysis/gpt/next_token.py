@@ -19,17 +19,17 @@ MOST_SHOWN = 50
 
 @dataclass(frozen=True, eq=False)
 class Surprisals:
-    """How well each token of a text was foreseen from those before it.
+    """How well each token of a text was predicted from those before it.
 
     Shapes:
-        bits, probability: (pos,), not a number for the first token, which nothing stands before
+        bits, probability: (pos,), not a number for the first token, which has nothing before it
         rank: (pos,), 1 where it was the likeliest; 0 for the first
         entropy: (pos + 1,), of the expectation before each token and, last, of that after the text; in bits
 
     Args:
-        labels: one a token.
+        labels: one per token.
         likeliest: the token most expected at each place and after the text; empty for the first.
-        mean_bits: over the tokens that could be foreseen; 0 where there is none.
+        mean_bits: over the tokens that could be predicted; 0 where there is none.
         foreseen: how many of these were the likeliest.
     """
 
@@ -78,7 +78,7 @@ def surprisals(*, bundle: Bundle, text: str, n_tokens: int) -> Surprisals:
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: as kept_logits.
@@ -108,7 +108,7 @@ def expected(*, bundle: Bundle, text: str, n_tokens: int, place: int, top: int) 
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         place: how many tokens have been read; their number asks what comes after the text.
         top: how many of the likeliest tokens to name.
 
@@ -212,9 +212,9 @@ def redrawn(
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         place: how many tokens have been read.
-        temperature, top_k, top_p: as of generation.drawing.chances.
+        temperature, top_k, top_p: as in generation.sampling.chances.
         top: how many tokens to name.
 
     Raises:
@@ -257,7 +257,7 @@ def drawn(
     """Draw many tokens for one place and count them.
 
     Args:
-        seed: of the draws; all else as of redrawn.
+        seed: of the draws; all else as in redrawn.
         draws: how many.
 
     Raises:

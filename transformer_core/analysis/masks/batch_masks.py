@@ -110,7 +110,7 @@ class Polarity:
         ours: with a mask where True = may attend.
         theirs: torch's module with the opposite mask, as it expects.
         mistaken: torch's module handed our mask as it is.
-        real: False for padding, whose outputs nobody reads.
+        real: False for padding, whose outputs no one reads.
         difference, mistaken_difference: the greatest over all real positions, of theirs and of mistaken from ours.
         undefined: real positions at which `mistaken` is not a number.
     """
@@ -166,7 +166,7 @@ def _embedding_name(bundle: Bundle) -> str:
 
 
 def _is_plain(config: ModelConfig) -> bool:
-    """Tell whether torch's module can compute what this model's attention does."""
+    """Return whether torch's module can compute what this model's attention does."""
     whole = config.projections and not (config.share_query_key or config.share_key_value)
     usual = config.scoring == "dot_product" and config.scale_scores and config.positions not in ("rotary", "alibi")
     return whole and usual and config.n_heads * (config.d_head or 0) == config.d_model

@@ -32,14 +32,14 @@ class MaskedHead:
         mask, weights_before: (query_pos, key_pos); reach: (pos,)
 
     Args:
-        labels: one a token.
+        labels: one per token.
         mask: boolean, True = may attend.
         steps: of the head, under the mask.
         weights_before: the head's, under the model's own mask.
         before, after: the probability of each outcome (see outcome.py) under the model's own mask and under this one;
-            empty where the model concludes nothing.
+            empty where the model predicts nothing.
         wholly_masked: queries that may attend to nothing.
-        reach: which tokens the position that the conclusion is read from can still hear of, through all layers and
+        reach: which tokens the position that the prediction is read from can still hear of, through all layers and
             residual connections.
     """
 
@@ -119,13 +119,13 @@ def read_under(
     sites: tuple[str, ...] = (),
     edits: Mapping[str, Edit] | None = None,
 ) -> tuple[tuple[float, ...], Trace]:
-    """Return what a model concludes and the trace under a mask: in all layers, in one alone, or its own (None).
+    """Return what a model predicts and the trace under a mask: in all layers, in one alone, or its own (None).
 
     Shapes:
         mask: (query_pos, key_pos), boolean
 
     Raises:
-        ValueError: the bundle is of a kind that does not read one text alone, or an error of capture.
+        ValueError: the bundle is of a kind that does not read one text alone, or as capture.
     """
     if bundle.kind not in KINDS:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
@@ -173,7 +173,7 @@ def masked_head(
 
 
 def _reach(bundle: Bundle, encoding: Encoding, mask: Tensor, layer: int | None) -> Tensor:
-    """Tell of each token whether the vector behind the conclusion depends on it by any path.  # (pos,)"""
+    """Tell of each token whether the vector behind the prediction depends on it by any path.  # (pos,)"""
     config, size, outcome = bundle.config, len(encoding), outcome_of(bundle, encoding)
     plain = own_mask(bundle, encoding).float()
     stays = torch.eye(size) if config.residual else torch.zeros(size, size)
@@ -229,7 +229,7 @@ def masked_row(
     row: int,
     everywhere: bool,
 ) -> MaskedRow:
-    """Compute a row's weights under each convention; arguments as of masked_head.
+    """Compute a row's weights under each convention; arguments as in masked_head.
 
     Raises:
         ValueError: as masked_head, or the row may attend to something.

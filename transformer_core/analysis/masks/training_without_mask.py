@@ -44,7 +44,7 @@ class Learner:
         loss: (step,); held_out, held_out_masked: (measure,)
 
     Args:
-        loss: of each step's batch, in nats a token.
+        loss: of each step's batch, in nats per token.
         held_out: loss on text never trained on, the model reading as it was trained to.
         held_out_masked: the same with the causal mask put on, which is how a model must write.
         written: what it writes after the prompt, one token at a time.
@@ -63,9 +63,9 @@ class Cheating:
     Args:
         honest, cheater: with and without the causal mask; all else is the same.
         measured_at: the steps after which the held-out text was read.
-        prompt: what both write on from; it is held out.
+        prompt: what both continue; it is held out.
         truth: how the text really goes on.
-        guessing: nats a token of guessing all of the vocabulary alike.
+        guessing: nats per token of guessing all of the vocabulary alike.
         parameters: weights in each model.
     """
 

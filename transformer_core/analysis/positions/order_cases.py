@@ -60,7 +60,7 @@ def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]
     """Return the language and held-out reviews of the built-in corpus, grouped by length.
 
     Raises:
-        ValueError: the bundle is no classifier of negative and positive, no gpt and no bert; count is less than 1.
+        ValueError: the bundle is not a classifier of negative and positive, a gpt or a bert; count is less than 1.
     """
     _check_kind(bundle)
     if bundle.kind == "classifier" and bundle.labels != LABELS:
@@ -87,7 +87,7 @@ def _group(bundle: Bundle, special: tuple[bool, ...], members: list[tuple[Encodi
         return _next_tokens(bundle, ids, special)
     own = torch.tensor([not is_special for is_special in special])
     draws = torch.rand(ids.shape, generator=torch.Generator().manual_seed(len(special))).masked_fill(~own, 2.0)
-    hidden = (draws < HIDDEN) | (draws == draws.amin(-1, keepdim=True)) & own  # at least one a text
+    hidden = (draws < HIDDEN) | (draws == draws.amin(-1, keepdim=True)) & own  # at least one per text
     return _hidden_tokens(bundle, ids, hidden, special)
 
 

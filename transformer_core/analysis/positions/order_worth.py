@@ -31,7 +31,7 @@ def turned_back(x: Tensor) -> Tensor:
 
 
 def shuffled_order(special: Sequence[bool], seed: int) -> Tensor:
-    """Draw which place's position each token shall get; special tokens keep their own.
+    """Draw which place's position each token gets; special tokens keep their own.
 
     Shapes:
         returns: (pos,), a permutation
@@ -91,7 +91,7 @@ class OrderWorth:
         nats: mean cross entropy of a guess.
         moved: mean total variation distance, in [0, 1], between the guesses with order and those without; not a
             number where shuffled tokens ask for other guesses, as of a GPT.
-        guesses: how many guesses each figure rests on.
+        guesses: how many guesses each figure is based on.
         texts: how many texts.
         language: of the reviews; "" where a text was given.
         ways_differ: greatest difference of a probability between shuffling positions and shuffling tokens by one
@@ -140,7 +140,7 @@ def what_order_is_worth_here(*, bundle: Bundle, text: str, n_tokens: int, seeds:
     Args:
         bundle: of a classifier, a gpt or a bert.
         text: what is read.
-        n_tokens: how many tokens of it at most.
+        n_tokens: most tokens of it to read.
         seeds: how many shuffles, numbered from 0.
 
     Raises:
@@ -190,7 +190,7 @@ def _measured(bundle: Bundle, cases: list[Cases], seeds: int, language: str) -> 
 
 
 def _right(way: Guesses, case: Cases) -> tuple[float, float]:
-    """Return how many turned and how many plain reviews are told rightly; none where the text is a typed one."""
+    """Return how many turned and how many plain reviews are classified correctly; none for a typed text."""
     if case.plain is None:
         return 0.0, 0.0
     right = way[0].argmax(-1) == way[1]  # (text,)

@@ -41,7 +41,7 @@ class SchemeScores:
         deviation: greatest difference between two entries of `terms` with the same j - i.
         query, key: of the word in this head, without position.
         token: the word's label.
-        slope: m_h, ALiBi's penalty a place.
+        slope: m_h, ALiBi's penalty per place.
         learned_from: name of the model whose learned table is shown; "" for an untrained one.
     """
 
@@ -84,7 +84,7 @@ def score_schemes(
 
     Args:
         bundle: any model but a translation.
-        text, n_tokens: what is read, and how many tokens of it at most.
+        text, n_tokens: what is read, and the most tokens of it to read.
         place: of the token in the text.
         head: of the first layer; it also sets ALiBi's slope.
         length: how many places.

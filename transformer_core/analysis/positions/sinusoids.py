@@ -37,7 +37,7 @@ class ShiftRotation:
         before, turned, after: (2,), sine and cosine; rotation: (2, 2)
 
     Args:
-        frequency: radians a position.
+        frequency: radians per position.
         angle: shift times frequency, in radians.
         rotation: what turns any position's pair by the shift: it does not depend on the position.
         before, after: the table's own entries at pos and at pos + shift.
@@ -196,7 +196,7 @@ def compare_exponents(*, length: int, d_model: int, shift: int = 1) -> Exponents
     Args:
         length: positions, at least shift + 2.
         d_model: even.
-        shift: positions between the two places that a fixed matrix shall connect, at least 1.
+        shift: positions between the two places that a fixed matrix is to connect, at least 1.
 
     Raises:
         ValueError: a number outside these bounds.

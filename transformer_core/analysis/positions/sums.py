@@ -26,7 +26,7 @@ class Sums:
     Shapes:
         token_norms, position_norms: (pos,)
         cosine_token, cosine_position: (2, pos), of the sum to either summand; row 0 unscaled, row 1 scaled
-        probabilities: (2, outcome), see outcome.py, what the model concludes with the embeddings unscaled, and scaled
+        probabilities: (2, outcome), see outcome.py, what the model predicts with the embeddings unscaled, and scaled
 
     Args:
         factor: sqrt(d_model).
@@ -34,7 +34,7 @@ class Sums:
         added_in_model: whether this model adds position vectors; else the paper's stand in for them.
         token_norms: of the rows of the embedding matrix, before the factor.
         vocabulary_norm: mean norm over the whole matrix, before the factor.
-        probabilities: None where the model concludes nothing from the text.
+        probabilities: None where the model predicts nothing from the text.
     """
 
     factor: float
@@ -95,7 +95,7 @@ def token_and_position(*, bundle: Bundle, text: str, n_tokens: int) -> Sums:
     Args:
         bundle: any model.
         text: what is read.
-        n_tokens: how many tokens of it at most.
+        n_tokens: most tokens of it to read.
 
     Raises:
         ValueError: an odd d_model where the model adds no positions.
@@ -143,7 +143,7 @@ def adding_is_concatenating(*, bundle: Bundle, text: str, n_tokens: int, place: 
     Args:
         bundle: any model with projections.
         text: what is read.
-        n_tokens: how many tokens of it at most.
+        n_tokens: most tokens of it to read.
         place: of the token.
 
     Raises:

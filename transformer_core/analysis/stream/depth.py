@@ -42,11 +42,11 @@ class DepthProfile:
         norm: "pre", "post", or "none", where every norm is left out.
         residual: whether the stack has residual connections.
         input_gradients: Euclidean norm of the loss's gradient with respect to what each layer reads, the last entry
-            with respect to what the last layer hands on.
+            with respect to what the last layer passes on.
         parameter_gradients: the same with respect to each layer's parameters.
-        activations: root mean square of what each layer reads, the last entry of what the last layer hands on.
+        activations: root mean square of what each layer reads, the last entry of what the last layer passes on.
         apart: mean of 1 - cosine between the vectors at different positions of one sequence, in [0, 2]; at 0 the
-            positions can no longer be told apart (Dong et al. 2021, section 2).
+            positions can no longer be distinguished (Dong et al. 2021, section 2).
         loss: in nats.
         first_over_last: gradient at the first layer's input over that at the last layer's; 0 or infinite where floats
             reach no further.
@@ -70,7 +70,7 @@ class GradientsByDepth:
 
 
 def gradients_by_depth(*, n_layers: int, d_model: int, seed: int) -> GradientsByDepth:
-    """Send one gradient down six untrained stacks of the same size, start values and input.
+    """Backpropagate one gradient through six untrained stacks of the same size, start values and input.
 
     The input is 4 sequences of 12 vectors from N(0, 1); the loss is the cross entropy of guessing 4 random classes
     from each sequence's first vector through a random linear map. None of it is trained; all of it is seeded. It is
@@ -177,7 +177,7 @@ class Reach:
 
 
 def reach_by_depth(*, seed: int) -> Reach:
-    """Send a gradient down stacks of 2 to 32 layers of width 16, with residual connections and without.
+    """Backpropagate a gradient through stacks of 2 to 32 layers of width 16, with residual connections and without.
 
     Args:
         seed: of weights, input and classes; nothing is trained.
@@ -205,7 +205,7 @@ class DeepTraining:
         with_residuals, without_residuals: (step); shorter where the loss stopped being a number
 
     Args:
-        guessing: nats a letter of guessing blindly, log of the number of letters.
+        guessing: nats per letter of guessing blindly, log of the number of letters.
         right_with, right_without: share of letters right after training, on fresh sequences, in [0, 1].
         parameters: of one model.
     """
@@ -261,7 +261,9 @@ def _model(n_layers: int, norm_order: NormOrder, residual: bool, seed: int) -> G
 
 
 def _letters(seed: int, step: int) -> Tensor:
-    return torch.randint(LETTERS, (LETTER_BATCH, LENGTH), generator=torch.Generator().manual_seed(1_000_003 * seed + step))
+    return torch.randint(
+        LETTERS, (LETTER_BATCH, LENGTH), generator=torch.Generator().manual_seed(1_000_003 * seed + step)
+    )
 
 
 def _backwards(model: Gpt, letters: Tensor) -> Tensor:

@@ -73,7 +73,7 @@ def normed_vector(
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: at most so many tokens are read.
+        n_tokens: most tokens of the text to read.
         layer: from 0; without meaning for the final norm.
         sublayer: whose norm: "self_attention", "feed_forward", or "final", the pre-norm stack's last one.
         token: from 0.
@@ -148,7 +148,7 @@ def start_site(bundle: Bundle) -> str:
 
 @dataclass(frozen=True, eq=False)
 class OtherNorm:
-    """What a model concludes with the other variant of the normalisation in every place, the weights untouched.
+    """What a model predicts with the other variant of the normalisation in every place, the weights untouched.
 
     Shapes:
         before, after: (outcome), see outcome.py
@@ -169,7 +169,7 @@ def other_norm(*, bundle: Bundle, text: str, n_tokens: int) -> OtherNorm:
     """Read a text once more with the other variant of the normalisation.
 
     Raises:
-        ValueError: the model concludes nothing from the text.
+        ValueError: the model predicts nothing from the text.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     require_outcome(bundle, encoding)

@@ -70,11 +70,11 @@ class StreamGrowth:
 
 
 def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> StreamSum:
-    """Take one token's final stream apart into what each part wrote.
+    """Decompose one token's final stream into what each part wrote.
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: at most so many tokens are read.
+        n_tokens: most tokens of the text to read.
         token: from 0.
 
     Raises:

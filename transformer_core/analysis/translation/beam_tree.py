@@ -38,17 +38,17 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class BeamTree:
-    """All that a beam search weighed, node by node; score is log_prob / penalty.
+    """All that a beam search scored, node by node; score is log_prob / penalty.
 
     Shapes:
         depths, parents, ranks, log_probs, steps, scores: (node,)
 
     Args:
         depths: words from the start, 1 for first words; parents: the node it goes on from, -1 for the start.
-        ranks: place among what its depth weighed, 0 the likeliest.
+        ranks: place among what its depth scored, 0 the likeliest.
         words: what each node adds; texts: all of it from the start.
         log_probs: of the whole, in nats; steps: of the node's own word given those before.
-        fates: what became of it; on_best: it lies on the way to the best translation.
+        fates: what became of it; on_best: it lies on the path to the best translation.
         ranking: what the search ends with.
         n_weighed: continuations scored in all, a whole vocabulary for each hypothesis alive.
     """
@@ -76,11 +76,11 @@ class BeamTree:
 def beam_tree(
     *, bundle: Bundle, text: str, n_tokens: int, width: int, length_penalty: float, most: int = 64
 ) -> BeamTree:
-    """Search for a translation and keep all that was weighed on the way.
+    """Search for a translation and keep all that was scored on the way.
 
     Args:
         bundle: a translation.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         width: hypotheses that go on side by side.
         length_penalty: alpha; 0 compares sums of log-probabilities.
         most: words at most.
@@ -94,7 +94,7 @@ def beam_tree(
 
 
 def steps_of(reader: Reader, *, width: int, length_penalty: float, most: int) -> Iterator[BeamStep]:
-    """Search for a translation of what was read; arguments as of beam_tree."""
+    """Search for a translation of what was read; arguments as in beam_tree."""
     return beam_search(
         reader.model,
         reader.source_ids,
@@ -109,7 +109,7 @@ def steps_of(reader: Reader, *, width: int, length_penalty: float, most: int) ->
 def tree_of(
     bundle: Bundle, source: tuple[str, ...], steps: Sequence[BeamStep], eos_id: int, length_penalty: float
 ) -> BeamTree:
-    """Return a search's steps as one tree; arguments as of beam_tree and beam_search."""
+    """Return a search's steps as one tree; arguments as in beam_tree and beam_search."""
     tokenizer = bundle.tokenizer
     nodes = [(depth, rank, one) for depth, step in enumerate(steps, 1) for rank, one in enumerate(step.considered)]
     place = {one.token_ids: index for index, (_, _, one) in enumerate(nodes)}
@@ -179,7 +179,7 @@ class Widths:
 def best_by_width(
     *, bundle: Bundle, text: str, n_tokens: int, widest: int, length_penalty: float, most: int = 64
 ) -> Widths:
-    """Search with every width from 1 to `widest`; arguments as of beam_tree.
+    """Search with every width from 1 to `widest`; arguments as in beam_tree.
 
     Raises:
         ValueError: as beam_tree.

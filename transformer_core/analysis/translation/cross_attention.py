@@ -26,12 +26,12 @@ def cross_head(
 
     Args:
         bundle: a translation.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         target_ids: what the decoder reads, the start first.
         layer, head: from 0.
 
     Raises:
-        ValueError: there is no such layer or head, or an error of reader_of.
+        ValueError: there is no such layer or head, or as reader_of.
     """
     if not 0 <= layer < bundle.config.n_layers:
         raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
@@ -117,7 +117,7 @@ def without_source(*, bundle: Bundle, text: str, n_tokens: int, target_ids: tupl
         step: which of the written words, from 0.
 
     Raises:
-        ValueError: there is no such step, or an error of reader_of.
+        ValueError: there is no such step, or as reader_of.
     """
     if not 0 <= step < len(target_ids) - 1:
         raise ValueError(f"step={step} must be from 0 to {len(target_ids) - 2}")

@@ -39,7 +39,7 @@ def reader_of(bundle: Bundle, text: str, n_tokens: int) -> Reader:
     """Encode a source for a model that translates.
 
     Args:
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: the bundle does not translate, its tokenizer has no token for the start or the end, or an error of
@@ -100,7 +100,7 @@ def written_greedily(*, bundle: Bundle, text: str, n_tokens: int, top: int = 8, 
 
     Args:
         bundle: a translation.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         top: how many of the likeliest words are named at each step.
         draft: as in greedy_from_draft; it changes how long this takes, and what is written in rounding alone.
 

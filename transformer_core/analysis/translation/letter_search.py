@@ -44,7 +44,7 @@ class Letters:
     Args:
         sources: held out from training; answers: what the rule makes of them.
         steps: of training.
-        loss: nats a letter, the mean over the last tenth of the steps.
+        loss: nats per letter, the mean over the last tenth of the steps.
     """
 
     model: Translation
@@ -161,7 +161,7 @@ def letter_search(*, rule: Rule, source: str, epochs: int, seed: int, length_pen
     """Train a tiny translator of letters, and search for the best target of one source in every way.
 
     Args:
-        rule, epochs, seed: as of trained_letters.
+        rule, epochs, seed: as in trained_letters.
         source: 2 to 5 letters out of a, b and c.
         length_penalty: alpha.
         top: how many of all targets are named.
@@ -215,7 +215,7 @@ class Survey:
 
 
 def letter_survey(*, rule: Rule, epochs: int, seed: int, length_penalty: float) -> Survey:
-    """Search in every way for each held-out source; arguments as of letter_search.
+    """Search in every way for each held-out source; arguments as in letter_search.
 
     Raises:
         ValueError: as letter_search.

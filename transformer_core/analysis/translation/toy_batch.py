@@ -96,7 +96,7 @@ def toy_source(source: Source, seed: int) -> Tensor:
             token earlier than the one before; "all_padding" draws, and leaves nothing but padding in the last one.
 
     Raises:
-        ValueError: source is none of these.
+        ValueError: source is not one of these.
     """
     require_choice("source", source, get_args(Source))
     drawn = torch.randint(1, CONFIG.vocab_size, (SENTENCES, LENGTH), generator=torch.Generator().manual_seed(seed))

@@ -1,4 +1,4 @@
-"""What does attention cost? n^2 d for the scores and n d^2 for the maps, timed here and held against the counts.
+"""What does attention cost? n^2 d for the scores and n d^2 for the maps, timed here and compared with the counts.
 
 Vaswani et al. 2017, table 1.
 """
@@ -75,7 +75,7 @@ def time_attention(*, along: str, other: int, seed: int, measurement: int) -> Co
         along: "length" or "width": what grows.
         other: the size that stays: d_model, or n; 1 to 1,024.
         seed: of vectors and weights, which are random: times do not depend on them.
-        measurement: any number; another one measures anew.
+        measurement: any number; another one measures again.
 
     Raises:
         ValueError: along or other is outside what it may be.

@@ -104,7 +104,7 @@ def own_gates(*, bundle: Bundle, text: str, n_tokens: int) -> OwnGates:
     """Measure in every layer of a model where no gradient would pass.
 
     Raises:
-        ValueError: the bundle is no classifier.
+        ValueError: the bundle is not a classifier.
     """
     shares = []
     for layer in range(bundle.config.n_layers):

@@ -87,7 +87,7 @@ class HeadCost:
 
     Args:
         multiplications: of the matrix products, counted by torch as they ran.
-        exponentials: of the softmax, one a head and pair of tokens.
+        exponentials: of the softmax, one per head and pair of tokens.
         seconds: median time of one forward pass on one thread.
         difference: greatest difference between the reshaped computation and the same heads computed one by one.
     """
@@ -125,7 +125,7 @@ def cost_of_heads(*, d_model: int, n_tokens: int, seed: int, measurement: int) -
 
     Args:
         seed: of the weights and of the input, which are random: what is measured does not depend on them.
-        measurement: any number; another one measures the times anew.
+        measurement: any number; another one measures the times again.
     """
     x = torch.randn(1, n_tokens, d_model, generator=torch.Generator().manual_seed(seed))
     rows = []

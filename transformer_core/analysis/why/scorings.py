@@ -51,7 +51,7 @@ def time_scorings(*, n_tokens: int, seed: int, measurement: int) -> ScoringTimes
 
     Args:
         n_tokens: queries, and keys.
-        measurement: any number; another one measures anew.
+        measurement: any number; another one measures again.
     """
     times = []
     with alone_on_one_thread():

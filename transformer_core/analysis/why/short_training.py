@@ -47,7 +47,7 @@ class Trial:
     chance: float
 
     def of(self, variant: str, measured: np.ndarray) -> np.ndarray:
-        """Return the part of a measure, one a run, that belongs to a variant."""
+        """Return the part of a measure, one per run, that belongs to a variant."""
         return measured[np.array(self.variants) == variant]
 
     def gap(self, variant: str, reference: str) -> float:

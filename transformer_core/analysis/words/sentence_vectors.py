@@ -77,7 +77,7 @@ def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage =
     Args:
         bundle: any model that reads text.
         text: the sentence.
-        n_tokens: at most so many tokens are read, special tokens included.
+        n_tokens: most tokens of the text to read, special tokens included.
         stage: the rows as looked up; these scaled, with positions and segments added; or after the last layer.
 
     Raises:
@@ -114,7 +114,7 @@ def same_word(*, bundle: Bundle, text: str, n_tokens: int) -> SameWord:
     Args:
         bundle: any model that reads text.
         text: where no word comes twice in it, it is read twice.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: the model cannot read the text twice, or it has no word.

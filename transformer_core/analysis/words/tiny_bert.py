@@ -33,7 +33,7 @@ KINDS = ("praise", "blame", "thing", "other")
 class Corpus:
     """The built-in reviews of one language, cut into words.
 
-    Chinese is cut into characters: its words are not told apart by blanks.
+    Chinese is cut into characters: its words are not distinguished by blanks.
 
     Args:
         language: "en" or "zh".
@@ -104,7 +104,7 @@ class Trained:
 
 
 def is_trained(language: Language, dimension: int) -> bool:
-    """Tell whether this process has trained these vectors already."""
+    """Return whether this process has trained these vectors already."""
     return (language, dimension) in _trained
 
 

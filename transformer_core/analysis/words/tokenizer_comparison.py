@@ -1,4 +1,4 @@
-"""Tokenizing: one sentence cut by every tokenizer at hand, with what each keeps, hides and loses.
+"""Tokenizing: one sentence cut by every available tokenizer, with what each keeps, hides and loses.
 
 Sennrich et al. 2016 (BPE), Schuster and Nakajima 2012 (WordPiece).
 """
@@ -26,8 +26,8 @@ class Cut:
         name: "model" for the model's own tokenizer, else the kind.
         kind: one of KINDS.
         vocab_size: entries of the vocabulary.
-        labels: readable, one a token; an unknown token has the characters that it hides.
-        ids: one a token.
+        labels: readable, one per token; an unknown token has the characters that it hides.
+        ids: one per token.
         starts, ends: of the characters that a token stands for; both 0 for a token that the template adds.
         special, unknown: whether a token is so.
         shared: whether a token holds a part of a character.
@@ -60,10 +60,10 @@ class Cuts:
     """One sentence by several tokenizers.
 
     Args:
-        cuts: one a tokenizer.
+        cuts: one per tokenizer.
         n_characters: of the sentence, in code points.
         n_bytes: of its UTF-8.
-        pairs: n_tokens squared, one a tokenizer: the scores that one head of attention computes.
+        pairs: n_tokens squared, one per tokenizer: the scores that one head of attention computes.
     """
 
     text: str
@@ -155,7 +155,7 @@ def _shared(encoding: Encoding) -> tuple[bool, ...]:
 
 
 def _losses(encoding: Encoding, decoded: str) -> tuple[str, ...]:
-    """Name what decoding did not give back; special tokens that the text spells are not held against it."""
+    """Name what decoding did not give back; special tokens that the text spells do not count."""
     gone = [
         place
         for place in range(len(encoding))

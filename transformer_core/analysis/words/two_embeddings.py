@@ -67,7 +67,7 @@ def positive_pmi(counts: Tensor) -> Tensor:
 
 
 def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Take a symmetric matrix apart, the greatest singular value first.
+    """Factorise a symmetric matrix, the greatest singular value first.
 
     For a symmetric matrix the singular values are the sizes of the eigenvalues, which are found in half the time.
 
@@ -82,7 +82,7 @@ def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def truncated(vectors: Tensor, values: Tensor, dimension: int) -> Tensor:
-    """Keep the first axes only: U S^0.5, a vector of `dimension` numbers a word.
+    """Keep the first axes only: U S^0.5, a vector of `dimension` numbers per word.
 
     Shapes:
         vectors: (word, axis); values: (axis,); returns: (word, dimension)

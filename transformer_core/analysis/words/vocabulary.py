@@ -29,7 +29,7 @@ class Found:
 
 
 def reading_part(model: nn.Module) -> Encoder | MaskedDecoder:
-    """Return the part of a model that reads the text: token ids in, one vector a position out.
+    """Return the part of a model that reads the text: token ids in, one vector per position out.
 
     Raises:
         ValueError: the model is of no kind that reads text so.
@@ -107,7 +107,7 @@ def special_ids(tokenizer: Tokenizer) -> frozenset[int]:
 
 
 def is_fragment(tokenizer: Tokenizer, id_: int) -> bool:
-    """Tell whether an entry is less than a word as people write it: the rest of a word, one letter, or part of one."""
+    """Return whether an entry is less than a written word: the rest of a word, one letter, or part of one."""
     label, spelled = tokenizer.label_of(id_), tokenizer.decode([id_], skip_special=False)
     if tokenizer.kind in ("word", "character"):
         return not spelled.strip()

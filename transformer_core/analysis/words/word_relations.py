@@ -61,7 +61,7 @@ def word_relations(*, bundle: Bundle, text: str, n_tokens: int) -> WordRelations
     """Compare the one-hot vectors of a sentence's tokens with their rows of the model's embedding.
 
     Args:
-        n_tokens: how many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: as of the tokenizer.

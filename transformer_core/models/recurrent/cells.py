@@ -14,11 +14,11 @@ from transformer_core.probe import SILENT, Probe
 class StepRecorder:
     """Hand each step's tensors to a probe, and record them side by side when the loop is done.
 
-    An edit is called once a position, with a tensor that has one position, since what comes later rests on it.
+    An edit is called once per position, with a tensor that has one position, since later positions depend on it.
 
     Args:
         probe: in the scope of the loop.
-        axis: where the axis of positions shall stand.
+        axis: where the axis of positions goes.
     """
 
     def __init__(self, probe: Probe, axis: int = 1) -> None:
