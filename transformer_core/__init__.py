@@ -1,6 +1,7 @@
 """Vitrine's Transformers: written out from scratch in torch, every tensor observable through the probe.
 
 The public names in reading order.
+Read next: transformer_core/config.py
 """
 
 # ruff: noqa: I001, RUF022  the order is the reading order

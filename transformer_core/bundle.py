@@ -1,6 +1,7 @@
 """Bundles: a trained model as a folder of config.json, model.safetensors, tokenizer.json and card.md.
 
 Nothing is ever unpickled or executed.
+Read next: transformer_core/checkpoints.py
 """
 
 import dataclasses

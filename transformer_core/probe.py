@@ -1,6 +1,7 @@
 """The probe: records the tensors of a forward pass, and lets a caller edit them.
 
 One mechanism for heatmaps, ablation, painted masks and patching; no hooks, no state on the model.
+Read next: transformer_core/layers/dropout.py
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,7 @@
 """SITES: the one table of every observable tensor: axes, formula with its source, meaning, colour scale.
 
 Captions, axis labels and colour scales come from here, so that a page and the model cannot disagree.
+Read next: transformer_core/trace.py
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The trace: the tensors that one forward pass recorded, by their full names."""
+"""The trace: the tensors that one forward pass recorded, by their full names.
+
+Read next: transformer_core/probe.py
+"""
 
 import fnmatch
 import re

@@ -6,7 +6,7 @@ import pickle
 import pytest
 import torch
 
-from tests.core.bundle_tools import FILES, change_weights, refused, rewrite, seal
+from tests.core.tools.bundles import FILES, change_weights, refused, rewrite, seal
 from transformer_core.bundle_files import CARD, CONFIG, TOKENIZER, WEIGHTS
 from transformer_core.checkpoints import load
 from transformer_core.text import Tokenizer

@@ -5,8 +5,8 @@ import os
 import pytest
 import torch
 
-from tests.core.bundle_tools import FILES
-from tests.core.helpers import exactly, first_of, inputs, made, padded_ids
+from tests.core.tools.bundles import FILES
+from tests.core.tools.helpers import exactly, first_of, inputs, made, padded_ids
 from transformer_core.bundle import MODELS, Bundle, save
 from transformer_core.bundle_files import CARD, WEIGHTS, BundleError
 from transformer_core.checkpoints import load

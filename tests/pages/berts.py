@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from tests.core.helpers import lively
+from tests.core.tools.helpers import lively
 from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert

@@ -10,8 +10,8 @@ from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.numbers import significant
-from tests.core.before.conftest import SENTENCE
-from tests.core.helpers import made
+from tests.core.analysis.before.conftest import SENTENCE
+from tests.core.tools.helpers import made
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.before import step_times as timing

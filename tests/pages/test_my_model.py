@@ -15,7 +15,7 @@ from pages.ui.my_model_open import fetching
 from pages.ui.my_model_show import KINDS_OF_PAGE
 from pages.ui.my_model_trust import _checks, forget_checks
 from pages.ui.navigation import ICONS
-from tests.core.open_tools import packed, written
+from tests.core.tools.open_checkpoints import packed, written
 from tests.e2e.paths import ROOT
 from tests.pages.running import asks, told
 from tests.pages.scripts import repeats

@@ -13,7 +13,7 @@ from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.positions_order import FEWEST_TEXTS, texts_for
-from tests.core.helpers import made
+from tests.core.tools.helpers import made
 from tests.pages.running import asks, told
 from tests.pages.scripts import repeats
 from tests.pages.test_positions import TEXT, page

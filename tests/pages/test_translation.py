@@ -10,7 +10,7 @@ from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.numbers import significant
-from tests.core.translation_tools import SOURCE, letters_bundle
+from tests.core.tools.translation import SOURCE, letters_bundle
 from tests.pages.running import asks, run, show_all, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width

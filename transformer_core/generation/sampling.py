@@ -2,6 +2,7 @@
 
 Greedy decoding: Sutskever et al. 2014, section 3.2; temperature: Ackley et al. 1985; top-k: Fan et al. 2018; top-p:
 Holtzman et al. 2020.
+Read next: transformer_core/bundle.py
 """
 
 from collections.abc import Callable, Iterator

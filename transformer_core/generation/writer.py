@@ -2,6 +2,7 @@
 
 A state is a value: `advance` and `reorder` return another one and leave theirs as it was, so that a search may go on
 from any state that it holds.
+Read next: transformer_core/generation/sampling.py
 """
 
 from typing import Any, Protocol

@@ -1,6 +1,7 @@
 """Multi-head attention, self or cross: two scoring functions, the masked softmax, and the module, every step tapped.
 
 Vaswani et al. 2017, section 3.2; additive scores: Bahdanau et al. 2015, appendix A.1.2.
+Read next: transformer_core/layers/blocks.py
 """
 
 import math

@@ -1,6 +1,7 @@
 """Encoder and decoder blocks, pre- or post-norm, and the stack of them.
 
 Vaswani et al. 2017, section 3.1 (post-norm); Xiong et al. 2020 (pre-norm).
+Read next: transformer_core/layers/initialization.py
 """
 
 from collections.abc import Callable

@@ -2,6 +2,7 @@
 
 Keys and values of a position never change once later positions are hidden (Shazeer 2019, section 2.4, calls this
 incremental decoding); those of the encoder's memory never change at all.
+Read next: transformer_core/layers/attention.py
 """
 
 from collections.abc import Callable

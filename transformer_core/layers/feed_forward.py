@@ -1,6 +1,7 @@
 """The position-wise feed-forward layer and its activations.
 
 Vaswani et al. 2017, eq. 2; GELU: Hendrycks and Gimpel 2016.
+Read next: transformer_core/layers/masks.py
 """
 
 import torch.nn.functional as F

@@ -2,6 +2,7 @@
 
 Glorot and Bengio 2010, eq. 16. With embeddings from N(0, 1), torch's own default, training on real reviews loses
 several points (DECISIONS.md).
+Read next: transformer_core/models/output.py
 """
 
 import torch

@@ -1,6 +1,7 @@
 """Layer normalisation: as torch has it, and the variant that tutorials often print.
 
 Ba et al. 2016, eq. 4.
+Read next: transformer_core/layers/embeddings.py
 """
 
 import torch

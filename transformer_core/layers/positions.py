@@ -1,6 +1,7 @@
 """Position encodings: sinusoidal, learned, rotary and ALiBi, and the variant that is often printed by mistake.
 
 Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary); Press et al. 2022 (ALiBi).
+Read next: transformer_core/layers/normalization.py
 """
 
 import math

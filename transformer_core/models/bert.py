@@ -1,6 +1,7 @@
 """BERT: an encoder that guesses masked words and tells whether two sentences belong together.
 
 Devlin et al. 2019.
+Read next: transformer_core/models/gpt.py
 """
 
 from typing import NamedTuple

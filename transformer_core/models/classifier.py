@@ -1,6 +1,7 @@
 """A sentence's class from its [CLS] vector, or from the mean of its real tokens.
 
 Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, section 3.
+Read next: transformer_core/models/translation.py
 """
 
 import torch

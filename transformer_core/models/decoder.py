@@ -1,6 +1,7 @@
 """Decoders: a position sees only itself and what came before; with cross-attention, or without.
 
 Vaswani et al. 2017, section 3.1; without cross-attention: Radford et al. 2018.
+Read next: transformer_core/models/classifier.py
 """
 
 from torch import Tensor, nn

@@ -1,6 +1,7 @@
 """The encoder, in which every position sees every other, and the sentence encoder that pools it into one vector.
 
 Vaswani et al. 2017, section 3.1; sentence vectors: Reimers and Gurevych 2019, section 3.
+Read next: transformer_core/models/decoder.py
 """
 
 from torch import Tensor, nn

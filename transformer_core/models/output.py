@@ -2,6 +2,7 @@
 
 Tied output matrix: Vaswani et al. 2017, section 3.4; Press and Wolf 2017. [CLS]: Devlin et al. 2019, section 4.1;
 mean pooling: Reimers and Gurevych 2019, section 3.
+Read next: transformer_core/models/encoder.py
 """
 
 from torch import Tensor, nn

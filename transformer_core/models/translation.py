@@ -1,6 +1,7 @@
 """Encoder and decoder together: a source sentence in, scores for each next target word out.
 
 Vaswani et al. 2017, figure 1.
+Read next: transformer_core/models/bert.py
 """
 
 from dataclasses import dataclass
