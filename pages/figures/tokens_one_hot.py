@@ -1,6 +1,6 @@
 """One-hot vectors beside learned ones, as two matrices that share their cell.
 
-Arrays come from transformer_core.analysis.words.word_relations. Read next: matrix.py.
+Arrays come from transformer_core.analysis.words.one_hot. Read next: matrix.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from pages.ui.encoder import class_name, measure_names
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, t
-from transformer_core.analysis.encoder.deletion import (
+from transformer_core.analysis.encoder.faithfulness import (
     FEWEST_WORDS,
     Deletion,
     DeletionOnReviews,

@@ -17,7 +17,7 @@ from pages.ui.verdict import class_word
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints.config_json import ConfigJson
-from transformer_core.open_checkpoints.families import architecture_of, family_of
+from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.user_models.hub import forget_fetched
 
 SIZES = (

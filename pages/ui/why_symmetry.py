@@ -11,7 +11,7 @@ from pages.ui.asking import ask
 from pages.ui.numbers import significant
 from pages.ui.url import slide
 from pages.ui.why import SEED, Desk, Finding, Question, head_of, layer_of
-from transformer_core.analysis.why.shared_projections import Tied, tied_query_key
+from transformer_core.analysis.why.projections import Tied, tied_query_key
 
 NONE_LEFT = 0.01
 

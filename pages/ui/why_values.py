@@ -10,7 +10,7 @@ from pages.ui.asking import ask
 from pages.ui.language import language
 from pages.ui.why import Desk, Finding, Question, percent
 from pages.ui.why_trials import clearly, trial, trial_numbers
-from transformer_core.analysis.why.shared_projections import parameters_saved, train_shared_values
+from transformer_core.analysis.why.projections import parameters_saved, train_shared_values
 
 
 def _experiment(desk: Desk) -> Finding:

@@ -15,9 +15,8 @@ from tests.core.tools.helpers import made
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.before import step_times as timing
-from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
+from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
 from transformer_core.analysis.before.gates import gates_of_sentence
-from transformer_core.analysis.before.one_vector import one_vector
 from transformer_core.analysis.before.reach import gradient_reach, sentence_reach
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Translation

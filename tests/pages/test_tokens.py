@@ -11,8 +11,8 @@ from pages.ui.tokens_split import SAMPLES, SIZES
 from tests.pages.running import asks, note, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.words.bpe_merges import merge_step
+from transformer_core.analysis.words.one_hot import likeness, word_relations
 from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
-from transformer_core.analysis.words.word_relations import likeness, word_relations
 
 TEXT = "The film was not good, but I loved the ending."
 AWKWARD = {

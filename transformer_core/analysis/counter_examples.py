@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import MOST_SCORES, Outcome, outcome_of, require_outcome
+from transformer_core.analysis.parts import input_embedding
 from transformer_core.analysis.positions.order_cases import LABELS, LANGUAGES
-from transformer_core.analysis.words.vocabulary import embedding_matrix, input_embedding, unit_rows
+from transformer_core.analysis.words.vocabulary import embedding_matrix, unit_rows
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, make_batch

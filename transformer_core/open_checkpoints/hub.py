@@ -10,8 +10,7 @@ from pathlib import Path
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.open_checkpoints.config_json import ConfigJson
-from transformer_core.open_checkpoints.families import architecture_of, family_of
-from transformer_core.open_checkpoints.load import POOLING, load_open
+from transformer_core.open_checkpoints.load import POOLING, architecture_of, family_of, load_open
 
 HUB = "hf:"
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")

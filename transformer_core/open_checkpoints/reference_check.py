@@ -13,7 +13,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.models import Bert, Translation
 from transformer_core.open_checkpoints.config_json import ConfigJson
-from transformer_core.open_checkpoints.families import architecture_of, family_of
+from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.open_checkpoints.save import save_hf
 from transformer_core.probe import Probe
 from transformer_core.trace import Trace

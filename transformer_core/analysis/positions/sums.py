@@ -81,7 +81,7 @@ class Concatenated:
 def _vectors(bundle: Bundle, text: str, n_tokens: int) -> tuple[tuple[str, ...], Tensor, Tensor]:
     """Return labels, rows of the embedding matrix and position vectors, both (pos, d_model)."""
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    part = input_embedding(bundle)
+    part = input_embedding(bundle.model)
     token = part.token.weight.detach()[list(encoding.ids)].float().cpu()
     if part.position is None:
         return encoding.labels, token, sinusoidal_table(len(encoding), bundle.config.d_model)
@@ -107,10 +107,10 @@ def token_and_position(*, bundle: Bundle, text: str, n_tokens: int) -> Sums:
     return Sums(
         factor=factor,
         scaled_in_model=bundle.config.scale_embeddings,
-        added_in_model=input_embedding(bundle).position is not None,
+        added_in_model=input_embedding(bundle.model).position is not None,
         token_norms=token.norm(dim=-1).numpy(),
         position_norms=position.norm(dim=-1).numpy(),
-        vocabulary_norm=float(input_embedding(bundle).token.weight.float().norm(dim=-1).mean()),
+        vocabulary_norm=float(input_embedding(bundle.model).token.weight.float().norm(dim=-1).mean()),
         cosine_token=F.cosine_similarity(total, both, dim=-1).numpy(),
         cosine_position=F.cosine_similarity(total, position.expand_as(total), dim=-1).numpy(),
         probabilities=_verdicts(bundle, text, n_tokens, factor),

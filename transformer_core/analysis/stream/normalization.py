@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import read, require_outcome, scope_of
-from transformer_core.analysis.parts import first_part
+from transformer_core.analysis.parts import reading_part
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.layers.blocks import EncoderBlock
@@ -121,7 +121,7 @@ def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[LayerNorm | Unbi
         ValueError: there is no such layer or sublayer, or no final norm since the model is post-norm.
     """
     require_choice("sublayer", sublayer, SUBLAYERS)
-    config, stack = bundle.config, first_part(bundle).stack
+    config, stack = bundle.config, reading_part(bundle.model).stack
     require_index("layer", layer, config.n_layers)
     if sublayer == "final":
         if stack.final_norm is None:

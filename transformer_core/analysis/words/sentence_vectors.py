@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.words.vocabulary import reading_part, unit_rows
+from transformer_core.analysis.parts import reading_part
+from transformer_core.analysis.words.vocabulary import unit_rows
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import capture

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from transformer_core.layers.embeddings import InputEmbedding
-from transformer_core.models import Bert, Classifier, Encoder, Gpt, MaskedDecoder, SentenceEncoder, Translation
+from transformer_core.analysis.parts import input_embedding
 from transformer_core.text import Tokenizer
 from transformer_core.text.lexicon import CONTINUATION
 
@@ -26,24 +25,6 @@ class Found:
     ids: tuple[int, ...]
     labels: tuple[str, ...]
     known: bool
-
-
-def reading_part(model: nn.Module) -> Encoder | MaskedDecoder:
-    """Return the part of a model that reads the text: token ids in, one vector per position out.
-
-    Raises:
-        ValueError: the model is of no kind that reads text so.
-    """
-    if isinstance(model, Classifier | Bert | SentenceEncoder | Translation):
-        return model.encoder
-    if isinstance(model, Gpt):
-        return model.decoder
-    raise ValueError(f"model={type(model).__name__} must be a Classifier, a Bert, a Gpt or a Translation")
-
-
-def input_embedding(model: nn.Module) -> InputEmbedding:
-    """Return the embedding layer of the part that reads the text; ValueError as reading_part."""
-    return reading_part(model).embedding
 
 
 def embedding_matrix(model: nn.Module) -> Tensor:

@@ -5,8 +5,7 @@ import torch
 
 from tests.core.analysis.before.conftest import SENTENCE
 from tests.core.tools.helpers import exactly
-from transformer_core.analysis.before.alignments import compared
-from transformer_core.analysis.before.one_vector import one_vector
+from transformer_core.analysis.before.alignments import compared, one_vector
 from transformer_core.probe import capture
 
 

@@ -8,9 +8,9 @@ import torch
 
 from tests.core.tools.attention import small_bundle
 from tests.core.tools.helpers import made
+from transformer_core.analysis.encoder.faithfulness import cascade, sanity_check, stages_of
 from transformer_core.analysis.encoder.measures import MEASURES, margin_lost, measures, pairs_of, rank_matrix
 from transformer_core.analysis.encoder.saliency import gradients, margins, saliency
-from transformer_core.analysis.encoder.sanity_check import cascade, sanity_check, stages_of
 from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt

@@ -129,7 +129,7 @@ def test_adding_is_concatenating_with_tied_weights(kind: type, word_tokenizer: T
     np.testing.assert_allclose(found.tied, found.added, atol=1e-5)
     assert found.difference < 1e-5 < found.free_share
     assert found.confused[0] < 1e-5 < found.confused[1]
-    query_proj, positions = first_attention(bundle).query_proj, input_embedding(bundle).position
+    query_proj, positions = first_attention(bundle).query_proj, input_embedding(bundle.model).position
     assert query_proj is not None
     assert positions is not None
     weight = query_proj.weight

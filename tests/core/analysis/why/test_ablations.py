@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from tests.core.analysis.why.conftest import TEXT
-from transformer_core.analysis.why.projections import without_projections
+from transformer_core.analysis.why.projections import asymmetry, tied_query_key, without_projections
 from transformer_core.analysis.why.sentence import see
-from transformer_core.analysis.why.shared_projections import asymmetry, tied_query_key
 from transformer_core.bundle import Bundle
 
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.e2e.acting import BUNDLE
-from transformer_core.analysis.words.word_relations import likeness, word_relations
+from transformer_core.analysis.words.one_hot import likeness, word_relations
 
 TEXT = "The film was good, but the ending of the film was bad."
 
