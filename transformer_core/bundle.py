@@ -105,7 +105,7 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         draft = Path(scratch)
         save_file(tensors, draft / WEIGHTS)
-        (draft / WEIGHTS).chmod(0o644)  # safetensors lets the owner alone read it
+        (draft / WEIGHTS).chmod(0o644)  # safetensors makes it readable for its owner only
         bundle.tokenizer.save(draft / TOKENIZER)
         (draft / CARD).write_text(bundle.card, encoding="utf-8")
         config = {

@@ -14,7 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 PACKING = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 _multiply = torch.ops.mkldnn._linear_pointwise.default if PACKING else None
 _PACK_FOR_ROWS = 128
-_LARGE = 200_000  # entries of a weight that a single row alone is quicker through when packed
+_LARGE = 200_000  # from this many entries on, packing is faster for a single row too
 _optimizer_steps = 0
 
 

@@ -63,7 +63,7 @@ def _line(path: str, number: int) -> SourceLine:
     return SourceLine(Path(path).relative_to(ROOT).as_posix(), number, code)
 
 
-class Witness(Probe):
+class LineProbe(Probe):
     """A probe that keeps no tensor, only the line that handed it over."""
 
     def __init__(self) -> None:
@@ -98,6 +98,6 @@ def lines_of(model: nn.Module) -> dict[str, SourceLine]:
     """Return the line that computes each tensor that a model shows, by its full name; the model reads one token."""
     device = next(model.parameters()).device
     token = torch.zeros(1, 1, dtype=torch.int64, device=device)
-    witness = Witness()
+    witness = LineProbe()
     model(*([token, token] if isinstance(model, Translation | Seq2Seq) else [token]), probe=witness)
     return witness.lines

@@ -26,7 +26,7 @@ from transformer_core.training.data import Example, read_labelled
 SHORT = 12  # words, at most
 MOST_OF_SENTENCE = 40  # words and signs; more are a review
 UNKNOWN = 0.1  # of a text's own tokens, at least
-FEWEST = 30  # texts that a share is told of
+FEWEST = 30  # texts, for a share to be reported
 MOST_FOR_USUAL = 1_000
 ENCODED_AT_ONCE, READ_AT_ONCE = 512, 32
 SIGNS = {

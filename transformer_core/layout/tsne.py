@@ -99,7 +99,7 @@ def _gaussians(gaps: Tensor, wanted: float) -> tuple[Tensor, Tensor]:
 
 
 class _Slope:
-    """The gradient of the divergence of picture from data (van der Maaten and Hinton 2008, eq. 5), without garbage.
+    """The gradient of the divergence of picture from data (van der Maaten and Hinton 2008, eq. 5), with reused buffers.
 
     Shapes:
         attraction: (point, point)
@@ -158,7 +158,7 @@ def descend(
 
 
 def fresh(attraction: Tensor, x: Tensor) -> Tensor:
-    """Lay points out for the first time, from a tiny picture by PCA; equal vectors all lie at 0.
+    """Lay points out from scratch, starting from a tiny PCA picture; equal vectors all lie at 0.
 
     Shapes:
         attraction: (point, point); x: (point, d); returns: (point, 2), float32, of spread 1

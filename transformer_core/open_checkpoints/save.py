@@ -16,7 +16,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.open_checkpoints.bert import BERT
 from transformer_core.open_checkpoints.family import Family, Origins
 from transformer_core.open_checkpoints.gpt2 import GPT2
-from transformer_core.open_checkpoints.vocabularies import MANNERS, vocabulary_file
+from transformer_core.open_checkpoints.vocabularies import TOKENIZER_CONFIG, vocabulary_file
 
 ALWAYS: dict[str, Any] = {
     "positions": "learned",
@@ -68,9 +68,9 @@ def save_hf(bundle: Bundle, folder: str | os.PathLike[str]) -> None:
         save_file(tensors, draft / WEIGHTS, metadata={"format": "pt"})
         (draft / WEIGHTS).chmod(0o644)
         bundle.tokenizer.save(draft / TOKENIZER)
-        (draft / MANNERS).write_text(vocabulary_file(bundle.tokenizer), encoding="utf-8")
+        (draft / TOKENIZER_CONFIG).write_text(vocabulary_file(bundle.tokenizer), encoding="utf-8")
         (draft / CONFIG).write_text(json.dumps(_settings(bundle), indent=2) + "\n", encoding="utf-8")
-        for name in (WEIGHTS, TOKENIZER, MANNERS, CONFIG):
+        for name in (WEIGHTS, TOKENIZER, TOKENIZER_CONFIG, CONFIG):
             os.replace(draft / name, folder / name)
 
 
@@ -90,7 +90,7 @@ def _check(bundle: Bundle, family: Family) -> None:
 
 
 def _assembled(bundle: Bundle, origins: Origins) -> dict[str, Tensor]:
-    """Return their tensors, each put together again of the parts that are ours, and under its other name too."""
+    """Return their tensors, each reassembled from our parts, and under its other name too."""
     parts: dict[str, list[Tensor]] = {}
     for name, parameter in bundle.model.named_parameters():
         origin = origins[name]

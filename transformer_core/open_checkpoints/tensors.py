@@ -75,7 +75,7 @@ class Tensors:
         return tensor.float()
 
     def without_doubles(self, aliases: Mapping[str, str]) -> "Tensors":
-        """Give a tensor that goes by another name its own; where both are there, leave out the other if it is equal."""
+        """Rename tensors stored under an alias; where both names are there, drop the alias if it is equal."""
         kept = dict(self.places)
         for alias, name in aliases.items():
             if alias in kept and name not in kept:

@@ -28,7 +28,7 @@ class NoHubError(BundleError):
 
 
 def _address() -> tuple[str, int]:
-    """Return what a connection to the hub begins with: its own machine, or the proxy before it."""
+    """Return host and port to connect to: the hub's own, or those of the proxy."""
     from huggingface_hub import constants
 
     own = urlsplit(constants.ENDPOINT)

@@ -75,7 +75,7 @@ def _lay_out(archive: zipfile.ZipFile, found: dict[str, zipfile.ZipInfo], folder
 
 
 def _top(found: dict[str, zipfile.ZipInfo]) -> str:
-    """Return what the names of a checkpoint's files begin with: the folder in the zip, or nothing."""
+    """Return the prefix of a checkpoint's files in the zip: a folder, or nothing."""
     tops = [name.removesuffix(CONFIG) for name in found if name == CONFIG or name.endswith(f"/{CONFIG}")]
     tops = [top for top in tops if not any(aside in top for aside in ASIDE)]
     if not tops:
@@ -101,7 +101,7 @@ def default_root() -> Path:
 
 
 def name_from(text: str) -> str:
-    """Make a name of what a file, a folder or a checkpoint is called."""
+    """Derive a model's name from that of a file, a folder or a checkpoint."""
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", text).strip().rstrip("/\\"))[-1]
     kept = re.sub(r"[^\w.-]+", "-", last.removesuffix(".zip"))
     return kept[:LONGEST_NAME].strip(".-_") or "model"

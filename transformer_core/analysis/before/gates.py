@@ -1,4 +1,4 @@
-"""What the gates of a trained encoder do with a sentence, and which words are still there at its end.
+"""What the gates of a trained encoder do with a sentence, and how much of each word is left at its end.
 
 Cho et al. 2014, eqs. 5 to 8; Hochreiter and Schmidhuber 1997, section 4.
 """

@@ -1,4 +1,4 @@
-"""Layer by layer: what the masked-word head would say if the encoder ended sooner.
+"""Layer by layer: what the masked-word head would say if the encoder ended earlier.
 
 The head is asked for vectors that it was never trained on, as in nostalgebraist 2020 (the logit lens); a pre-norm
 model's vectors go through its last normalisation first, since the head never saw any others.

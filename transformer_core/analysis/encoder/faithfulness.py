@@ -23,7 +23,7 @@ from transformer_core.probe import capture
 from transformer_core.text import Encoding
 from transformer_core.training.corpora.reviews import reviews
 
-SIGNED = ("product", "integrated", "occlusion")  # they tell what speaks for the verdict from what speaks against it
+SIGNED = ("product", "integrated", "occlusion")  # their sign says whether a token speaks for the verdict
 RANDOM = 8
 POINTS = 11
 FEWEST_WORDS = 2
@@ -34,7 +34,7 @@ AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class Deletion:
-    """How fast a verdict falls when the words that a measure names first are hidden.
+    """How fast the winner's probability falls when the words that a measure ranks first are hidden.
 
     Shapes:
         left: (order, point), the winner's probability once that share of the words is hidden, the orders being
@@ -114,7 +114,7 @@ def _left(bundle: Bundle, encoding: Encoding, orders: Sequence[Sequence[int]], w
 def deletion(
     *, bundle: Bundle, text: str, n_tokens: int, steps: int = 32, baseline: Baseline = "mask", seed: int = 0
 ) -> Deletion:
-    """Hide a text's words in the order of each measure and at random, and follow the verdict down.
+    """Hide a text's words in the order of each measure and at random, and record the winner's probability after each.
 
     Args:
         bundle: a classifier with a token to hide words behind.

@@ -212,7 +212,7 @@ class ExcitingTokens:
 
 
 def corpus_neurons(*, bundle: Bundle, sentences: int) -> CorpusNeurons:
-    """Read the first sentences of the built-in corpus and return which neurons wake.
+    """Read the first sentences of the built-in corpus and return which neurons are ever active.
 
     Args:
         bundle: of a kind that reads one text.

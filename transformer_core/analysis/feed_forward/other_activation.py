@@ -45,7 +45,7 @@ class Swapped:
 
 @dataclass(frozen=True, eq=False)
 class SwappedOnCorpus:
-    """How the verdicts on the built-in reviews fare with another activation.
+    """How the verdicts on the built-in reviews change with another activation.
 
     Shapes:
         flips, mean_move, accuracy: (activation)

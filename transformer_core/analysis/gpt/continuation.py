@@ -168,7 +168,7 @@ class WrittenOn:
 
     Args:
         steps: one per token.
-        written: what they come to as text.
+        written: their text.
         ended: whether the model's end token came.
     """
 

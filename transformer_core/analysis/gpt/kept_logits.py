@@ -1,4 +1,4 @@
-"""Kept logits: a text is read once, and every question about its next words is answered from what was kept.
+"""Kept logits: a text is read once, and its logits are cached for all questions about its next words.
 
 Temperature, top-k and top-p act on logits alone, so that changing them needs no new forward pass.
 """

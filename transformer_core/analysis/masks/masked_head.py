@@ -39,7 +39,7 @@ class MaskedHead:
         before, after: the probability of each outcome (see outcome.py) under the model's own mask and under this one;
             empty where the model predicts nothing.
         wholly_masked: queries that may attend to nothing.
-        reach: which tokens the position that the prediction is read from can still hear of, through all layers and
+        reach: which tokens can influence the position that the prediction is read from, through all layers and
             residual connections.
     """
 

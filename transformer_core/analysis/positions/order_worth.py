@@ -90,7 +90,7 @@ class OrderWorth:
         accuracy: share of right guesses, in [0, 1]: classes, next tokens or hidden tokens.
         nats: mean cross entropy of a guess.
         moved: mean total variation distance, in [0, 1], between the guesses with order and those without; not a
-            number where shuffled tokens ask for other guesses, as of a GPT.
+            number where shuffled tokens ask for other guesses, as in a GPT.
         guesses: how many guesses each figure is based on.
         texts: how many texts.
         language: of the reviews; "" where a text was given.

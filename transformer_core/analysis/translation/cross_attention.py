@@ -91,8 +91,8 @@ class Hidden:
         weights, probabilities, change: (source_pos,)
 
     Args:
-        probability: of the word with everything in sight.
-        weights: the mean over all heads, in sight.
+        probability: of the word with nothing hidden.
+        weights: the mean over all heads, with nothing hidden.
         change: probabilities minus probability.
     """
 

@@ -56,7 +56,7 @@ class Letters:
 
 
 def trained_letters(rule: Rule, *, epochs: int, seed: int) -> Letters:
-    """Train, or remember what was trained: the same arguments give the same model.
+    """Train, or return the cached model: the same arguments give the same model.
 
     Args:
         rule: copy, reverse or sort.

@@ -32,7 +32,7 @@ class Cost:
 
     Args:
         attention: softmax(q k^T / sqrt(d)) v of one head, written out, in seconds; medians on one thread.
-        fused: the same by torch's scaled_dot_product_attention, which never lays the n x n weights down.
+        fused: the same by torch's scaled_dot_product_attention, which never stores the n x n weights.
         layer: an encoder layer: projections, attention, feed-forward of 4 d, two normalisations.
         attention_count, layer_count: multiplications of the matrix products, from the formulas.
         attention_slope, fused_slope, layer_slope: of log time against log size, over the four largest sizes.

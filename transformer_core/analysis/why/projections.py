@@ -65,7 +65,7 @@ def without_projections(
     """Let a sentence's vectors attend by softmax(x x^T / sqrt(d_model)).
 
     Args:
-        layer: whose trained weights are laid beside it.
+        layer: whose trained weights are shown beside it.
         vectors: "tokens" (embeddings alone), "embedded" (with positions), "read" (as the layer reads them).
         reach: what the vectors are multiplied by; 1 leaves them as the model has them.
 

@@ -25,7 +25,7 @@ class ScoringTimes:
     Args:
         dot_product_slope, additive_slope: of log time against log d_k.
         ratio: additive over dot product at the widest head.
-        floats: numbers that additive attention must lay down at the widest head before it sums them.
+        floats: numbers that additive attention must store at the widest head before it sums them.
     """
 
     widths: np.ndarray

@@ -1,4 +1,4 @@
-"""Nearest words and analogies: what lies beside a word in the space of embeddings, and what a - b + c arrives at.
+"""Nearest words and analogies: what lies beside a word in the space of embeddings, and what a - b + c is nearest to.
 
 Analogies: Mikolov et al. 2013, section 4, where the three given words may not be the answer; that they mostly would be
 is shown by Rogers et al. 2017. The common direction: Mu and Viswanath 2018.

@@ -86,7 +86,7 @@ _one_at_a_time = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What a tiny training left.
+    """The result of a tiny training.
 
     Shapes:
         vectors: (vocab, dimension)
@@ -109,7 +109,7 @@ def is_trained(language: Language, dimension: int) -> bool:
 
 
 def trained_vectors(language: Language, dimension: int) -> Trained:
-    """Train, or remember what was trained: the same language and dimension give the same vectors.
+    """Train, or return the cached result: the same language and dimension give the same vectors.
 
     Raises:
         ValueError: the dimension is none of DIMENSIONS, or there is no such language.

@@ -130,7 +130,7 @@ def vocabulary_map(
 
 @functools.lru_cache(maxsize=8)
 def _verdicts(bundle: Bundle, ids: tuple[int, ...]) -> Tensor:
-    """Remember what all methods share."""
+    """Cache the verdicts, which all methods share."""
     return lone_verdicts(bundle, ids)
 
 

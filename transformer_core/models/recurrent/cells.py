@@ -18,7 +18,7 @@ class StepRecorder:
 
     Args:
         probe: in the scope of the loop.
-        axis: where the axis of positions goes.
+        axis: which axis of the recorded tensors is that of positions.
     """
 
     def __init__(self, probe: Probe, axis: int = 1) -> None:
@@ -43,12 +43,12 @@ State = tuple[Tensor, ...]
 
 
 def widened(x: Tensor) -> Tensor:
-    """Return x in float32 at least: what runs on from step to step stays exact where matrix products are in 16 bits."""
+    """Return x in float32 at least: values carried from step to step stay exact where products are in 16 bits."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 class Cell(nn.Module):
-    """What the three have in common: one map of the input, one of the hidden state, as many rows as they have parts.
+    """The base of all cells: one map of the input and one of the hidden state, with a block of rows for each part.
 
     The input's part is computed for all positions at once; only the hidden state's has to wait for the step before.
 

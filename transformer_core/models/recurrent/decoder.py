@@ -43,8 +43,8 @@ class Alignment(nn.Module):
     additive     v . tanh(W s + U h_j), the paper's
     dot_product  (W s) . (U h_j) / sqrt(d_hidden)
 
-    Departure: the dot product of Luong et al. 2015 asks with the decoder's new state; here both scorings ask with the
-    state before, so that they differ in the score alone.
+    Departure: the dot product of Luong et al. 2015 has the decoder's new state as query; here both scorings have
+    the state before, so that they differ in the score alone.
     """
 
     def __init__(self, config: RecurrentConfig) -> None:
@@ -103,7 +103,7 @@ class Place:
 class RecurrentDecoder(nn.Module):
     """A cell that reads the word before and a context, and a readout of state, context and word.
 
-    context  c_i = the alignment's mixture, asked for by the state before; without attention, the summary
+    context  c_i = the alignment's mixture, queried by the state before; without attention, the summary
     hidden   s_i = cell(E y_(i-1) and c_i, s_(i-1)),  s_0 = tanh(W summary + b)
     readout  t_i = tanh(W [s_i; c_i; E y_(i-1)] + b)
 

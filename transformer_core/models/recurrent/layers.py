@@ -1,4 +1,4 @@
-"""Layers: a cell carried along a sentence, in one direction or in both; padding is stepped over.
+"""Recurrent layers: a cell applied along a sentence, in one direction or in both; padding is skipped.
 
 Both directions: Schuster and Paliwal 1997.
 """
@@ -20,7 +20,7 @@ from transformer_core.probe import SILENT, Probe
 
 
 class Recurrent(nn.Module):
-    """One cell, the same at every position, each time given the state that it left at the position before."""
+    """One cell, the same at every position, each time with the state of the position before."""
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Lstm(Recurrent):
 
 
 class Bidirectional(nn.Module):
-    """Two layers that share nothing: one reads forward, one backward, and what they say stands side by side."""
+    """Two layers that share nothing: one reads forward, one backward, and their outputs are concatenated."""
 
     def __init__(self, unit: str, d_input: int, d_hidden: int) -> None:
         super().__init__()
