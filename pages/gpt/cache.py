@@ -9,8 +9,8 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.number_format import significant
-from transformer_core.analysis.gpt.caching import CacheTimes, cache_times, lengths_for
-from transformer_core.analysis.gpt.repeating import greedy_circle
+from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
+from transformer_core.analysis.gpt.continuation import greedy_circle
 
 CIRCLE_STEPS = 100
 MEASUREMENT = "gpt_measurement"

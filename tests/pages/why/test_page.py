@@ -14,10 +14,8 @@ from pages.ui.number_format import percent
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.why.gates import gates
-from transformer_core.analysis.why.projections import without_projections
+from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
 from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads
-from transformer_core.analysis.why.shared_values import parameters_saved
-from transformer_core.analysis.why.symmetry import tied_query_key
 
 TEXT = "The film was not good, but I loved the ending."
 NAMES = (

@@ -1,6 +1,6 @@
 """A sentence as the attention of each layer sees it: what is read, queries, keys, scores and weights.
 
-Vaswani et al. 2017, section 3.2. Read next: scaling.py.
+Vaswani et al. 2017, section 3.2.
 """
 
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.outcome import read
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
+from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import additive_mask
-from transformer_core.layers.scoring import masked_softmax
 from transformer_core.probe import Trace
 
 
@@ -72,7 +72,7 @@ class Sight:
 
 
 def see(bundle: Bundle, text: str, n_tokens: int) -> Sight:
-    """Let a classifier read a text, and return what its attention saw.
+    """Run a classifier over a text and return what its attention computed.
 
     Args:
         n_tokens: most tokens that are read.
