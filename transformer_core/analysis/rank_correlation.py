@@ -16,7 +16,7 @@ class RankCorrelation:
     """How far two measures agree on an order.
 
     Args:
-        rho: from -1 (reversed) over 0 to 1 (the same order); not a number where it cannot be told.
+        rho: from -1 (reversed) over 0 to 1 (the same order); not a number where it is undefined.
         chance: the share of random orders with a rho at least as far from 0, from 2,000 seeded shuffles.
         count: how many things were ranked.
     """

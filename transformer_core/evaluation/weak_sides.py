@@ -78,8 +78,8 @@ def measure_slices(bundle: Bundle, examples: Iterable[Example], *, data: str, un
         order = sorted(range(len(chunk)), key=lambda place: len(encodings[place]))
         for first in range(0, len(chunk), READ_AT_ONCE):
             places = order[first : first + READ_AT_ONCE]
-            told = class_logits(bundle, [encodings[place] for place in places]).argmax(-1).tolist()
-            for place, winner in zip(places, told, strict=True):
+            predicted = class_logits(bundle, [encodings[place] for place in places]).argmax(-1).tolist()
+            for place, winner in zip(places, predicted, strict=True):
                 for key in _sorts(features_of(encodings[place])):
                     texts[key] += 1
                     right[key] += winner == chunk[place].label

@@ -70,8 +70,8 @@ def cache_times(*, bundle: Bundle, text: str, n_tokens: int, measurement: int) -
             _, state = model.advance(batch[:, : length - 1], empty)
             plain.append(median_seconds(lambda whole=whole: model.advance(whole, empty)))
             cached.append(median_seconds(lambda last=last, state=state: model.advance(last, state)))
-            anew, kept = model.advance(whole, empty)[0], model.advance(last, state)[0]
-            apart = max(apart, float((anew - kept).abs().max()))
+            uncached, kept = model.advance(whole, empty)[0], model.advance(last, state)[0]
+            apart = max(apart, float((uncached - kept).abs().max()))
             pairs = (layer.self_attention for layer in model.advance(last, state)[1].layers)
             size.append(sum(part.nbytes for pair in pairs for part in (pair.key, pair.value) if part is not None))
     return CacheTimes(

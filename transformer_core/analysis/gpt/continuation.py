@@ -219,12 +219,12 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Circle:
+class GreedyLoop:
     """A greedy continuation and the loop that it ends in.
 
     Args:
         written: the continuation.
-        period: how many tokens the circle has; 0 where the text does not end in one.
+        period: how many tokens the loop has; 0 where the text does not end in one.
         since: the step from which on it only repeats; -1 where it does not.
         again: the labels of one round.
     """
@@ -250,7 +250,7 @@ def period_of(ids: Sequence[int], *, rounds: int = ROUNDS) -> tuple[int, int]:
     return 0, -1
 
 
-def greedy_circle(*, bundle: Bundle, text: str, n_tokens: int, steps: int) -> Circle:
+def greedy_loop(*, bundle: Bundle, text: str, n_tokens: int, steps: int) -> GreedyLoop:
     """Continue greedily and look for a loop at the end.
 
     Args:
@@ -265,4 +265,4 @@ def greedy_circle(*, bundle: Bundle, text: str, n_tokens: int, steps: int) -> Ci
     written = written_on(bundle=bundle, text=text, n_tokens=n_tokens, steps=steps, **greedily)
     period, since = period_of([step.token_id for step in written.steps])
     again = tuple(step.label for step in written.steps[since : since + period]) if period else ()
-    return Circle(written, period, since, again)
+    return GreedyLoop(written, period, since, again)

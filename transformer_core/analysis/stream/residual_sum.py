@@ -1,8 +1,8 @@
 """The residual stream as a sum: what every part wrote into it, for any order of the norms.
 
 Pre-norm: the stream is the plain sum of what was written. Post-norm (Vaswani et al. 2017, section 3.1): every norm
-rescales all that was written before it; with its measured mean and deviation as constants it is linear, so the sum
-still holds, each part scaled by the norms after it.
+rescales all that was written before it; with its measured mean and deviation as constants it is a linear map, so the
+sum still holds, each part scaled by the norms after it.
 """
 
 from dataclasses import dataclass

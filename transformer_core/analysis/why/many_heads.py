@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_core.analysis.attention.heads import entropy
 from transformer_core.analysis.timing import alone_on_one_thread, median_seconds
-from transformer_core.analysis.why.sentence import see
+from transformer_core.analysis.why.sentence_attention import sentence_attention
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention, dot_product_scores, masked_softmax
 from transformer_core.layers.initialization import initialize
@@ -56,9 +56,9 @@ def heads_of_layer(*, bundle: Bundle, text: str, n_tokens: int, layer: int) -> O
     """Compare the heads of one layer of a model on a text.
 
     Raises:
-        ValueError: there is no such layer, or as see.
+        ValueError: there is no such layer, or as sentence_attention.
     """
-    sight = see(bundle, text, n_tokens)
+    sight = sentence_attention(bundle, text, n_tokens)
     seen = sight.layer(layer)
     n_heads = len(seen.weights)
     joined_query, joined_key = (part.transpose(0, 1).flatten(1) for part in (seen.query, seen.key))

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_core.analysis.why.sentence import LayerSight, see
+from transformer_core.analysis.why.sentence_attention import LayerAttention, sentence_attention
 from transformer_core.analysis.why.short_training import Trial, train_on_reviews
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import require_choice
@@ -70,10 +70,10 @@ def without_projections(
         reach: what the vectors are multiplied by; 1 leaves them as the model has them.
 
     Raises:
-        ValueError: unknown vectors, there is no such layer, or as see.
+        ValueError: unknown vectors, there is no such layer, or as sentence_attention.
     """
     require_choice("vectors", vectors, get_args(Vectors))
-    sight = see(bundle, text, n_tokens)
+    sight = sentence_attention(bundle, text, n_tokens)
     seen = sight.layer(layer)
     x = {"tokens": sight.tokens, "embedded": sight.embedded, "read": seen.x}[vectors]
     real = seen.allowed.any(0)
@@ -143,7 +143,7 @@ def asymmetry(matrix: Tensor) -> Tensor:
     return residue / torch.linalg.matrix_norm(matrix).clamp(min=1e-30)
 
 
-def _scores(layer: LayerSight, share: float) -> Tensor:
+def _scores(layer: LayerAttention, share: float) -> Tensor:
     key = torch.lerp(layer.key, layer.query, share)
     return dot_product_scores(layer.query, key) + layer.bias  # (head, query_pos, key_pos)
 
@@ -158,9 +158,9 @@ def tied_query_key(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head
         seed: of the random vectors that say what chance would give.
 
     Raises:
-        ValueError: there is no such layer or head, or as see.
+        ValueError: there is no such layer or head, or as sentence_attention.
     """
-    sight = see(bundle, text, n_tokens)
+    sight = sentence_attention(bundle, text, n_tokens)
     seen = sight.layer(layer)
     if not 0 <= head < len(seen.query):
         raise ValueError(f"head={head} must be from 0 to {len(seen.query) - 1}")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import entropy
 from transformer_core.analysis.timing import log_log_slope
-from transformer_core.analysis.why.sentence import see
+from transformer_core.analysis.why.sentence_attention import sentence_attention
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import dot_product_scores
 
@@ -109,10 +109,10 @@ def spread_of_own_heads(*, bundle: Bundle, text: str, n_tokens: int) -> OwnSprea
     """Measure the spread of q . k in every head of a model.
 
     Raises:
-        ValueError: as see.
+        ValueError: as sentence_attention.
     """
     rows = []
-    for number, layer in enumerate(see(bundle, text, n_tokens).layers):
+    for number, layer in enumerate(sentence_attention(bundle, text, n_tokens).layers):
         products = dot_product_scores(layer.query, layer.key, scale=False)  # (head, query_pos, key_pos)
         divided = products / math.sqrt(layer.d_head)
         without = entropy(layer.weights_of(products + layer.bias).numpy()).mean(-1)

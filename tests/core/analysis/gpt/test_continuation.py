@@ -7,7 +7,7 @@ import pytest
 
 from tests.core.analysis.gpt.test_predictions import ASKED, BUNDLE, FREE, TOKENIZER
 from transformer_core.analysis.gpt.cache_times import cache_times
-from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_circle, period_of, written_on
+from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, period_of, written_on
 
 
 def test_greedy_writing_takes_the_likeliest_and_any_number_of_steps_agrees() -> None:
@@ -62,7 +62,7 @@ def test_a_circle_is_its_shortest_period(ids: list[int], found: tuple[int, int])
 
 
 def test_a_circle_is_named_by_one_round() -> None:
-    found = greedy_circle(**ASKED, steps=60)
+    found = greedy_loop(**ASKED, steps=60)
     assert len(found.again) == found.period
     assert (found.since >= 0) == (found.period > 0)
 

@@ -6,7 +6,7 @@ import torch
 
 from tests.core.analysis.why.conftest import TEXT
 from transformer_core.analysis.why.projections import asymmetry, tied_query_key, without_projections
-from transformer_core.analysis.why.sentence import see
+from transformer_core.analysis.why.sentence_attention import sentence_attention
 from transformer_core.bundle import Bundle
 
 
@@ -38,7 +38,7 @@ def test_asymmetry_runs_from_symmetric_to_opposite() -> None:
 def test_tied_queries_and_keys_have_symmetric_scores(bundle: Bundle) -> None:
     asked = {"bundle": bundle, "text": TEXT, "n_tokens": 12, "layer": 1, "head": 0, "seed": 0}
     own, tied = tied_query_key(**asked, share=0.0), tied_query_key(**asked, share=1.0)
-    np.testing.assert_allclose(own.scores, see(bundle, TEXT, 12).layers[1].scores[0].numpy(), atol=1e-5)
+    np.testing.assert_allclose(own.scores, sentence_attention(bundle, TEXT, 12).layers[1].scores[0].numpy(), atol=1e-5)
     assert own.asymmetry == pytest.approx(own.scores_asymmetry[0]) == pytest.approx(own.own[1, 0])
     assert tied.tied.max() < 1e-5
     np.testing.assert_allclose(tied.residue, 0.0, atol=1e-5)

@@ -7,7 +7,7 @@ import torch
 from tests.core.analysis.why.conftest import TEXT
 from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.why.scaling import N_KEYS, jacobian_norm, spread_by_width, spread_of_own_heads
-from transformer_core.analysis.why.sentence import see
+from transformer_core.analysis.why.sentence_attention import sentence_attention
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 
@@ -46,7 +46,7 @@ def test_own_heads_agree_with_the_model(bundle: Bundle) -> None:
 
 
 def test_padding_is_left_out(bundle: Bundle) -> None:
-    sight = see(bundle, "a box [PAD]", 12)
+    sight = sentence_attention(bundle, "a box [PAD]", 12)
     hidden = [label == "[PAD]" for label in sight.labels]
     assert sight.layers[0].allowed.logical_not().any(0).tolist() == hidden
     scores = sight.layers[1].scores
@@ -55,6 +55,6 @@ def test_padding_is_left_out(bundle: Bundle) -> None:
 
 def test_models_that_cannot_answer_are_named(bundle: Bundle) -> None:
     with pytest.raises(ValueError, match="must be a classifier"):
-        see(Bundle("other", Gpt(bundle.config), bundle.tokenizer), TEXT, 12)
+        sentence_attention(Bundle("other", Gpt(bundle.config), bundle.tokenizer), TEXT, 12)
     with pytest.raises(ValueError, match=r"layer=7 must be from 0 to 1"):
-        see(bundle, TEXT, 12).layer(7)
+        sentence_attention(bundle, TEXT, 12).layer(7)

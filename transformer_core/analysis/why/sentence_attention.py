@@ -17,7 +17,7 @@ from transformer_core.probe import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class LayerSight:
+class LayerAttention:
     """What one layer's attention computed for a sentence.
 
     Shapes:
@@ -48,7 +48,7 @@ class LayerSight:
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class SentenceAttention:
     """A sentence and its layers.
 
     Shapes:
@@ -58,9 +58,9 @@ class Sight:
     labels: tuple[str, ...]
     tokens: Tensor
     embedded: Tensor
-    layers: tuple[LayerSight, ...]
+    layers: tuple[LayerAttention, ...]
 
-    def layer(self, number: int) -> LayerSight:
+    def layer(self, number: int) -> LayerAttention:
         """Return one layer.
 
         Raises:
@@ -71,7 +71,7 @@ class Sight:
         return self.layers[number]
 
 
-def see(bundle: Bundle, text: str, n_tokens: int) -> Sight:
+def sentence_attention(bundle: Bundle, text: str, n_tokens: int) -> SentenceAttention:
     """Run a classifier over a text and return what its attention computed.
 
     Args:
@@ -90,7 +90,7 @@ def see(bundle: Bundle, text: str, n_tokens: int) -> Sight:
     trace = read(bundle, encoding, sites=sites).trace
     embedded = trace["encoder.embedding.residual"][0].float().cpu()
     name = "scaled_embedding" if config.scale_embeddings else "token_embedding"
-    return Sight(
+    return SentenceAttention(
         encoding.labels,
         trace[f"encoder.embedding.{name}"][0].float().cpu(),
         embedded,
@@ -98,7 +98,7 @@ def see(bundle: Bundle, text: str, n_tokens: int) -> Sight:
     )
 
 
-def _layer(trace: Trace, number: int, config: ModelConfig) -> LayerSight:
+def _layer(trace: Trace, number: int, config: ModelConfig) -> LayerAttention:
     scope = f"encoder.layer{number}.self_attention"
 
     def tensor(leaf: str) -> Tensor:
@@ -107,7 +107,7 @@ def _layer(trace: Trace, number: int, config: ModelConfig) -> LayerSight:
     turned = "rotated_" if config.positions == "rotary" else ""
     scores = tensor("scores")
     bias = trace[f"{scope}.position_bias"].float().cpu() if config.positions == "alibi" else torch.zeros_like(scores)
-    return LayerSight(
+    return LayerAttention(
         trace[_read_by_attention(number, config)][0].float().cpu(),
         tensor(f"{turned}query"),
         tensor(f"{turned}key"),
