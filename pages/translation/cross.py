@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from pages.attention.shared import matrix_words, on_panel
+from pages.attention.chosen_head import matrix_words, on_panel
 from pages.figures.heads import STEP_NAMES, heads_grid, one_head
 from pages.translation.figures.attention import hiding_chart, mean_matrix
 from pages.translation.shared import choose_weights, over_word, show_sentences, shown_word, translated, weights_over

@@ -1,4 +1,4 @@
-"""What the parts of the attention page share: the chosen head, the words of its figures, its large matrix."""
+"""The chosen head: its controls, the clicks that choose it, its weights, and its steps as a large matrix."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
 
 def choose_head(view: View) -> tuple[int, int]:
-    """Show the controls of layer and head; a click on a board sets them as well."""
+    """Show the controls of layer and head and return both; a click on a figure sets them too."""
     layers, heads = st.columns([1, 2])
     with layers:
         layer = choose_layer(t("attention.layer"), view)
@@ -24,40 +24,39 @@ def choose_head(view: View) -> tuple[int, int]:
 
 
 def on_head(layer: int, head: int) -> None:
-    """Take over a head that was clicked; only in a callback."""
+    """Choose the head that was clicked; call it in a callback only."""
     set_choice("layer", str(layer))
     set_choice("head", str(head))
 
 
 def on_panel(panel: str) -> None:
-    """Take over a click on the grid of heads."""
+    """Choose the head whose panel was clicked in the grid of heads."""
     on_head(*layer_and_head(panel))
 
 
 def on_board(cell: tuple[int, int] | None) -> None:
-    """Take over a click on a board of layers and heads."""
+    """Choose the head whose cell was clicked on a board of layers and heads."""
     if cell is not None:
         on_head(*cell)
 
 
 def on_cell(cell: tuple[int, int] | None) -> None:
-    """Keep the pinned cell of the large matrix in the URL."""
+    """Keep the pinned cell of the large matrix in the URL, or none."""
     remember("cell", None if cell is None else f"{cell[0]}.{cell[1]}")
 
 
 def read_heads(view: View, layer: int, head: int) -> Answer[Heads]:
-    """Read the text once: every head's weights, and one head's steps."""
-    text, n_tokens = view.encoding.text, len(view.encoding)
-    return ask(heads_of_text, bundle=view.bundle, text=text, n_tokens=n_tokens, layer=layer, head=head)
+    """Return the weights of every head, and every step of the chosen one, from one forward pass."""
+    return ask(heads_of_text, **view.asked, layer=layer, head=head)
 
 
 def board_words() -> dict[str, str]:
-    """Return what a matrix whose sides are no tokens says in the language chosen."""
+    """Return the words of a matrix whose axes are layers and heads, in the chosen language."""
     return strings("matrix") | strings("attention_board")
 
 
 def matrix_words() -> Words:
-    """Return the words of the attention figures in the language chosen."""
+    """Return the words of the attention figures in the chosen language."""
     return Words(
         ui=strings("matrix"),
         query=t("axis.query"),
@@ -71,7 +70,7 @@ def matrix_words() -> Words:
 
 
 def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> MatrixFigure:
-    """Return one step of the chosen head as a large matrix, with the arithmetic of every cell."""
+    """Draw one step of the chosen head as a large matrix, with the arithmetic of every cell."""
     labels, text = view.encoding.labels, view.encoding.text
     return one_head(
         vars(heads.steps),
