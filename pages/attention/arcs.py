@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import streamlit as st
 
-from pages.attention.chosen_head import choose_head
-from pages.attention.figures import ArcsFigure, Direction, component_assets, to_html
+from pages.attention.chosen_head import choose_layer_and_head
+from pages.attention.figures import ArcsFigure, Direction, to_html
 from pages.figures.exports import to_csv, to_npz
 from pages.ui.asking import Answer, ask
 from pages.ui.caption import caption_of
@@ -18,7 +18,6 @@ from pages.ui.url import choose, current, keep
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
 
-_ASSETS = component_assets()
 OVERS = ("head", "mean", "max")
 
 
@@ -36,9 +35,8 @@ def show_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, on_token: Ca
         if isinstance(token, int) and 0 <= token < len(figure.labels):
             on_token(token)
 
-    registered("arcs", *_ASSETS)(
-        key=key, data=figure.to_bytes(caption=caption_of(answer.arguments)), on_token_change=on_token_change
-    )
+    data = figure.to_bytes(caption=caption_of(answer.arguments))
+    registered("arcs")(key=key, data=data, on_token_change=on_token_change)
 
 
 def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str) -> None:
@@ -76,7 +74,7 @@ def glued(encoding: Encoding) -> tuple[bool, ...]:
 
 def show_arcs_part(view: View) -> None:
     """Show the controls, the text with its arcs, and what the weights of a row or column sum to."""
-    layer, head = choose_head(view)
+    layer, head = choose_layer_and_head(view)
     direction_place, over_place = st.columns([1, 2])
     with over_place:
         overs = {name: t(f"attention.over_{name}") for name in OVERS}
