@@ -52,7 +52,7 @@ def test_every_token_is_a_row() -> None:
     assert row == dict(zip(COLUMNS, ("BPE", 0, "a", 3, 0, 1, "a", "41"), strict=True))
 
 
-def test_the_page_of_its_own_holds_the_tokens_and_no_markup_of_theirs() -> None:
+def test_the_html_file_holds_the_tokens_and_none_of_their_markup() -> None:
     page = to_html(chips(HOSTILE), title="Tokens")
     found = re.search(r'data-payload="([^"]+)"', page)
     assert found
@@ -99,7 +99,7 @@ def test_the_joined_pair_stands_out_and_equal_labels_stay_apart() -> None:
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_both_kinds_of_vectors_stand_beside_each_other_on_one_scale(measure: str) -> None:
+def test_one_hot_and_learned_panels_share_axes_and_scale(measure: str) -> None:
     words = Words(
         dict.fromkeys(MATRIX_WORDS, ""),
         "one-hot",
