@@ -23,6 +23,11 @@ def choose_token(label: str, view: View, *, name: str) -> tuple[int, str]:
     return chosen, called[chosen]
 
 
+def shown_word(label: str) -> str:
+    """Return a token's label without the mark of the blank before it."""
+    return label.removeprefix("␣") or label
+
+
 def some_places(change: np.ndarray) -> list[int]:
     """Return up to four places to choose from, in the order of the text; the one that changes most is among them.
 

@@ -23,18 +23,11 @@ from pages.embeddings.figures.vectors import (
     word_bars,
 )
 from pages.figures.charts import rows_of
-from pages.ui.language import words as all_words
+from tests.pages.running import strings
 
 RNG = np.random.default_rng(0)
 LABELS = ("it's", 'a "b"', "\\n")
-
-
-def some(prefix: str) -> dict[str, str]:
-    """Return the English words whose keys begin with a prefix, by the rest of the key."""
-    return {key.removeprefix(f"{prefix}."): word for key, word in all_words("en").items() if key.startswith(prefix)}
-
-
-WORDS, UI = some("embeddings"), some("matrix")
+WORDS, UI = strings("embeddings"), strings("matrix")
 
 
 def test_matrices_hold_their_values_and_printed_bounds() -> None:
