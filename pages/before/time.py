@@ -43,7 +43,7 @@ def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
         options = {name: t(f"before.grows_{name}") for name in ("recurrent", "alike", "attention")}
         found = answer.value
         ends = {"low": f"{found.lengths[-4]:,}", "longest": f"{found.lengths[-1]:,}"}
-        cover = ask_first(section("before", "try_time").format(**ends), options, name="before_time", about=width)
+        cover = ask_first(section("before", "try_time").format(**ends), options, name="before_time", about=str(width))
         gru, attention = found.systems.index("gru"), found.systems.index("attention")
         steeper = found.reading_slopes[attention] - found.reading_slopes[gru]
         outcome = "alike" if abs(steeper) < ALIKE else "attention" if steeper > 0 else "recurrent"

@@ -8,7 +8,7 @@ from pages.encoder.figures import stage_lines
 from pages.feed_forward.figures.activations import curves_chart, difference_chart
 from pages.figures.charts import Filled, rows_of, to_svg
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
-from pages.positions.figures.waves import similarity_chart
+from pages.positions.figures.sinusoids import similarity_chart
 from pages.tokens.figures import cost_chart
 from pages.ui.language import words
 
