@@ -1,4 +1,4 @@
-"""One frame for every question of the Why? page: the claim, a prediction, controls, a picture, and the measurement."""
+"""The frame of every question: the claim, a prediction, controls, a picture, and the measurement."""
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.charts import Chart
+from pages.figures.forms import Filled
 from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, say
@@ -28,12 +29,12 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Finding:
-    """What an experiment found.
+    """The result of an experiment.
 
     Args:
-        outcome: the option of the prediction that came true; None where nothing was measured yet.
-        numbers: what the sentence `why.NAME.measured` holds, already written out.
-        part: of the question, where its parts have a sentence each: `why.NAME.measured_PART`.
+        outcome: the option of the prediction that is right; None before the measurement.
+        numbers: values of the sentence `why.NAME.measured`, already formatted.
+        part: of the question, where each part has its own sentence: `why.NAME.measured_PART`.
     """
 
     outcome: str | None
@@ -43,13 +44,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Desk:
-    """Where an experiment stands on the page.
+    """The places of an experiment on the page.
 
     Args:
-        name: the question's, in keys and in the URL.
+        name: of the question, in keys and in the URL.
         view: the text and the model.
-        controls, picture: places for what a person sets, and for what they see.
-        open: a person has answered, or asked to be shown.
+        controls, picture: places for the controls and for the figures.
+        open: the prediction was made, or skipped.
     """
 
     name: str
@@ -59,10 +60,10 @@ class Desk:
     open: bool
 
     def word(self, key: str, **values: object) -> str:
-        """Return one of the question's own words."""
+        """Return a text of the question."""
         return t(f"why.{self.name}.{key}", **values)
 
-    def chart(self, chart: Chart, answer: Answer[Any], what: str) -> None:
+    def chart(self, chart: Chart | Filled, answer: Answer[Any], what: str) -> None:
         """Show a chart under its heading, with its files."""
         say(f"**{self.word(what)}**")
         show_chart(chart, answer, key=f"why_{self.name}_{what}", stem=f"why_{self.name}_{what}", label=self.word(what))
@@ -88,10 +89,10 @@ class Question:
     """One question of the page.
 
     Args:
-        name: its own, in the URL and in the keys of its words.
+        name: in the URL and in the keys of its texts.
         options: of the prediction.
-        experiment: shows its controls and its picture at the desk and returns what it found.
-        covers: the picture tells the answer at a glance, so that it is covered until then.
+        experiment: shows its controls and its picture and returns the result.
+        covers: the picture is covered until the prediction is made, because it shows the answer.
     """
 
     name: str
@@ -101,7 +102,7 @@ class Question:
 
 
 def show_question(question: Question, view: View) -> None:
-    """Show a question: what is said, what a person expects, what they can change, and what was measured."""
+    """Show a question: the claim, the prediction, the controls and picture, and what was measured."""
     name = question.name
     words, picture = st.columns([2, 3], gap="large")
     with words:
@@ -126,18 +127,18 @@ def show_question(question: Question, view: View) -> None:
 
 
 def layer_of(view: View) -> int:
-    """Let a person choose a layer, the same one on every page."""
+    """Show the choice of a layer, which is the same on every page."""
     return choose_layer(t("why.layer"), view)
 
 
 def head_of(view: View) -> int:
-    """Let a person choose a head, the same one on every page."""
+    """Show the choice of a head, which is the same on every page."""
     heads = {str(number): str(number) for number in range(view.bundle.config.n_heads)}
     return int(choose(t("why.head"), heads, name="head", default="0"))
 
 
 def measure_again(name: str) -> int:
-    """Offer to measure times anew, and return which measurement it is."""
+    """Show a button that measures times again, and return the number of the measurement."""
     key = f"why_{name}_measurement"
     st.session_state.setdefault(key, 0)
 

@@ -8,17 +8,14 @@ from pages.ui.header import View, header
 from pages.ui.language import t
 from pages.ui.model_page import model_page, title
 from pages.ui.url import choose
-from pages.why.cost import COST
 from pages.why.frame import show_question
 from pages.why.gates import GATES
 from pages.why.heads import HEADS
-from pages.why.positions import POSITIONS
-from pages.why.projections import PROJECTIONS
+from pages.why.query_key import PROJECTIONS, SYMMETRY
 from pages.why.residuals import RESIDUALS
 from pages.why.scaling import SCALING
-from pages.why.scorings import SCORINGS
-from pages.why.symmetry import SYMMETRY
-from pages.why.values import VALUES
+from pages.why.times import COST, SCORINGS
+from pages.why.trials import POSITIONS, VALUES
 
 QUESTIONS = (HEADS, SCALING, PROJECTIONS, SYMMETRY, VALUES, SCORINGS, COST, POSITIONS, RESIDUALS, GATES)
 

@@ -1,4 +1,4 @@
-"""What without Q, K and V? The typed sentence's own vectors, multiplied with themselves."""
+"""What without Q, K and V, and why not Q = K? The sentence's own vectors, and a head whose keys become its queries."""
 
 import streamlit as st
 
@@ -6,24 +6,27 @@ from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import ask
 from pages.ui.boxes import say_number
+from pages.ui.numbers import significant
 from pages.ui.url import choose, slide
 from pages.why.figures import Square
-from pages.why.frame import Desk, Finding, Question, layer_of, percent
+from pages.why.frame import SEED, Desk, Finding, Question, head_of, layer_of, percent
 from transformer_core.analysis.why.projections import Unprojected, without_projections
+from transformer_core.analysis.why.symmetry import Tied, tied_query_key
 
-AS_THEY_ARE = 1.0
+AS_THEY_ARE = 1.0  # times the vectors' own length
+NONE_LEFT = 0.01
 
 
 def _at_own_length(found: Unprojected) -> float:
     return float(found.shares[abs(found.reaches - AS_THEY_ARE).argmin()])
 
 
-def _outcome(found: Unprojected) -> str:
+def _outcome_of_projections(found: Unprojected) -> str:
     share = _at_own_length(found)
     return "even" if share < 2 * found.even and share < 0.5 else "half" if share < 0.5 else "self"
 
 
-def _experiment(desk: Desk) -> Finding:
+def _without_projections(desk: Desk) -> Finding:
     with desk.controls:
         kinds = {name: desk.word(name) for name in ("tokens", "embedded", "read")}
         vectors = choose(desk.word("vectors"), kinds, name="why_projections_vectors", default="tokens")
@@ -72,7 +75,59 @@ def _experiment(desk: Desk) -> Finding:
         "layer": str(layer),
         "highest": percent(float(found.trained_shares.max())),
     }
-    return Finding(_outcome(found), numbers)
+    return Finding(_outcome_of_projections(found), numbers)
 
 
-PROJECTIONS = Question("projections", ("even", "half", "self"), _experiment)
+PROJECTIONS = Question("projections", ("even", "half", "self"), _without_projections)
+
+
+def _outcome_of_symmetry(found: Tied) -> str:
+    scores, weights = found.scores_asymmetry[-1] < NONE_LEFT, found.weights_asymmetry[-1] < NONE_LEFT
+    return "both" if scores and weights else "scores" if scores else "neither"
+
+
+def _tied(desk: Desk) -> Finding:
+    with desk.controls:
+        share = float(slide(desk.word("share"), 0.0, 1.0, name="why_symmetry_share", default=0.0, step=0.05))
+        layer, head = layer_of(desk.view), head_of(desk.view)
+    answer = ask(tied_query_key, **desk.view.asked, layer=layer, head=head, share=share, seed=SEED)
+    found = answer.value
+    with desk.picture:
+        three = [
+            Square("scores", desk.word("scores_title"), found.scores, kind="signed"),
+            Square("residue", desk.word("residue"), found.residue, kind="signed", role="key"),
+            Square("weights", desk.word("weights"), found.weights),
+        ]
+        version = f"{share}|{layer}.{head}|{desk.view.encoding.text}"
+        desk.matrices(three, answer, "matrices", version=version, same_scale=True)
+        series = {
+            desk.word("of_scores"): found.scores_asymmetry,
+            desk.word("of_weights"): found.weights_asymmetry,
+            desk.word("chance"): found.chance + 0 * found.shares,
+        }
+        chart = curves(
+            found.shares,
+            series,
+            across=Side(desk.word("share_axis")),
+            up=Side(desk.word("asymmetry"), domain=(0.0, 1.0)),
+            at=share,
+            hues=(HUES["key"], HUES["weights"], GREY),
+            guides={desk.word("chance"): 1.0},
+            points=False,
+            height=270,
+        )
+        desk.chart(chart, answer, "curve")
+    numbers = {
+        "layer": str(layer),
+        "head": str(head),
+        "own": f"{found.scores_asymmetry[0]:.2f}",
+        "low": f"{found.own.min():.2f}",
+        "high": f"{found.own.max():.2f}",
+        "chance": f"{found.chance:.2f}",
+        "tied": significant(float(found.tied.max())),
+        "of_weights": f"{found.weights_asymmetry[-1]:.2f}",
+    }
+    return Finding(_outcome_of_symmetry(found), numbers)
+
+
+SYMMETRY = Question("symmetry", ("both", "scores", "neither"), _tied)
