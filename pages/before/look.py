@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.before.figures import Looks, looks_figure, word_bars
 from pages.before.recurrent import has_attention, word_options
-from pages.translation.translated import choose_weights, over_word, weights_over
+from pages.translation.translated import choose_weights, choose_written_word, over_word, weights_over
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
@@ -109,13 +109,6 @@ def _aligned(view: View, text: str) -> Answer[WordAlignment]:
     return ask_once(word_alignment, bundle=view.bundle, text=text, n_tokens=MOST_TOKENS)
 
 
-def _choose_word(found: WordAlignment) -> int:
-    names = {str(place): f"{place} · {shown_word(label)}" for place, label in enumerate(found.target)}
-    longest = str(max(range(len(found.target)), key=lambda place: len(found.target[place])))
-    order = {longest: names[longest]} | names
-    return int(choose_from_list(t("before.target"), order, name="before_word") or longest)
-
-
 def _word_experiment(view: View) -> None:
     box = lazy_box(t("before.try_look"), icon=":material/science:", key="before_look_open")
     if box is None:
@@ -128,7 +121,7 @@ def _word_experiment(view: View) -> None:
         text = answer.arguments["text"]
         found = answer.value
         st.markdown(f"{t('before.translation')} **{plain(found.translation) or '…'}**")
-        step = _choose_word(found)
+        step = choose_written_word(t("before.target"), found.target, name="before_word")
         row = found.weights[0, step]
         options = word_options(found.source, row)
         word = plain(shown_word(found.target[step]))

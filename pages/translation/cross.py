@@ -9,7 +9,14 @@ from pages.attention.shared import matrix_words, on_panel
 from pages.figures.heads import STEP_NAMES, heads_grid, one_head
 from pages.translation.figures.charts import hiding_chart
 from pages.translation.figures.matrices import mean_matrix
-from pages.translation.translated import choose_weights, over_word, show_sentences, translated, weights_over
+from pages.translation.translated import (
+    choose_weights,
+    choose_written_word,
+    over_word,
+    show_sentences,
+    translated,
+    weights_over,
+)
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -19,7 +26,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.token_choice import shown_word, some_places
-from pages.ui.url import choose, choose_from_list, set_choice, write
+from pages.ui.url import choose, set_choice, write
 from transformer_core.analysis.translation.aligning import Agreement, agreement, cross_head, without_source
 from transformer_core.analysis.translation.writing import Written
 
@@ -68,14 +75,6 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
     export_matrix(figure, answer, key="translation_mean")
 
 
-def _choose_word(written: Written) -> int:
-    """Show the list of written words, the longest first, and return the place of the one chosen."""
-    names = {str(place): f"{place} · {shown_word(label)}" for place, label in enumerate(written.words)}
-    longest = max(range(len(written.words)), key=lambda place: len(written.words[place]))
-    order = {str(longest): names[str(longest)]} | names
-    return int(choose_from_list(t("translation.word"), order, name="translation_word") or longest)
-
-
 def _with_words(view: View, text: str) -> View:
     """Return the view of a text that has words the model knows.
 
@@ -103,7 +102,7 @@ def _looked(written: Written, step: int, found: Agreement) -> str:
 def _hide_each(view: View) -> None:
     written = translated(view).value
     st.markdown(f"{t('translation.probe_written')} **{plain(written.text) or '∅'}**")
-    step = _choose_word(written)
+    step = choose_written_word(t("translation.word"), written.words, name="translation_word")
     word = plain(shown_word(written.words[step]))
     found = agreement(written.cross_weights, step, view.encoding.special)
     change = np.where(view.encoding.special, np.nan, found.mean)

@@ -1,5 +1,6 @@
 """The greedy translation that the parts share, shown word by word, and the choice of whose weights to show."""
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -9,7 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.token_choice import choose_layer, shown_word
-from pages.ui.url import choose, current, forget, slide
+from pages.ui.url import choose, choose_from_list, current, forget, slide
 from transformer_core.analysis.translation.writing import Written, written_greedily
 
 OVERS = ("all", "layer", "head")
@@ -46,6 +47,17 @@ def slide_to_default(label: str, low: int, high: int, *, name: str, default: int
         forget(name)
     st.session_state[before] = default
     return int(slide(label, low, high, name=name, default=default))
+
+
+def choose_written_word(label: str, words: Sequence[str], *, name: str) -> int:
+    """Show the list of written words, the longest first, and return the place of the one chosen.
+
+    Args:
+        name: the choice's name in the URL.
+    """
+    names = {str(place): f"{place} · {shown_word(word)}" for place, word in enumerate(words)}
+    longest = str(max(range(len(words)), key=lambda place: len(words[place])))
+    return int(choose_from_list(label, {longest: names[longest]} | names, name=name) or longest)
 
 
 def choose_weights(view: View) -> tuple[str, int, int]:
