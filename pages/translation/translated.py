@@ -1,5 +1,6 @@
-"""What the parts of the translation page share: the translation itself, one of its steps, and whose weights to show."""
+"""The greedy translation that the parts share, shown word by word, and the choice of whose weights to show."""
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -9,7 +10,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.pickers import choose_head, choose_layer, shown_word
-from pages.ui.url import choose, current, forget, slide
+from pages.ui.url import choose, choose_from_list, current, forget, slide
 from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
 
 OVERS = ("all", "layer", "head")
@@ -28,15 +29,15 @@ STYLE = """<style>
 
 
 def translated(view: View) -> Answer[Written]:
-    """Translate the text greedily, once for everybody who asks; the translation before is a draft of this one."""
+    """Translate the text greedily; the previous translation is a draft, which saves the steps that stay the same."""
     last = f"translation of {view.bundle.name}"
     answer = ask_once(written_greedily, {"draft": st.session_state.get(last, ())}, **view.asked)
     st.session_state[last] = answer.value.token_ids[1:]
     return answer
 
 
-def slide_anew(label: str, low: int, high: int, *, name: str, default: int) -> int:
-    """Show a slider; where it stood at the default of another sentence, it goes to the one of this.
+def slide_to_default(label: str, low: int, high: int, *, name: str, default: int) -> int:
+    """Show a slider; one that was left at the default of the previous sentence moves to the default of this one.
 
     Args:
         low, high, name, default: as of slide.
@@ -48,17 +49,19 @@ def slide_anew(label: str, low: int, high: int, *, name: str, default: int) -> i
     return int(slide(label, low, high, name=name, default=default))
 
 
-def choose_step(written: Written) -> int:
-    """Show the scrubber and return the step, from 0; it begins where the model was least sure."""
-    count = len(written.words)
-    if count == 1:
-        return 0
-    unsure = int(written.probabilities.argmin())
-    return slide_anew(t("translation.step"), 0, count - 1, name="translation_step", default=unsure)
+def choose_written_word(label: str, words: Sequence[str], *, name: str) -> int:
+    """Show the list of written words, the longest first, and return the place of the one chosen.
+
+    Args:
+        name: the choice's name in the URL.
+    """
+    names = {str(place): f"{place} · {shown_word(word)}" for place, word in enumerate(words)}
+    longest = str(max(range(len(words)), key=lambda place: len(words[place])))
+    return int(choose_from_list(label, {longest: names[longest]} | names, name=name) or longest)
 
 
 def choose_weights(view: View) -> tuple[str, int, int]:
-    """Show whose weights to take and, of one head, which; return that, the layer and the head."""
+    """Show the choice of weights: all heads, a layer or one head; return it with the layer and the head."""
     overs = {name: t(f"translation.over_{name}") for name in OVERS}
     over = choose(t("translation.over"), overs, name="translation_over", default="all")
     layer = head = 0
@@ -84,12 +87,12 @@ def weights_over(weights: np.ndarray, over: str, layer: int, head: int) -> np.nd
 
 
 def over_word(over: str, layer: int, head: int) -> str:
-    """Say whose weights they are."""
+    """Return in words whose weights they are."""
     return t(f"translation.of_{over}", layer=layer, head=head)
 
 
 def show_sentences(written: Written, step: int | None = None) -> None:
-    """Show both sentences word by word, each target word with its probability; after `step`, words are yet to come."""
+    """Show both sentences word by word, each target word with its probability; words after `step` are pale."""
     rows = []
     source = "".join(f'<span class="tr-word tr-source">{escape(shown_word(label))}</span>' for label in written.source)
     rows.append(f'<div class="tr-line"><span class="tr-side">{escape(t("translation.source"))}</span>{source}</div>')

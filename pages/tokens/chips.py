@@ -1,4 +1,4 @@
-"""What the parts of the tokens page share: the chips, their files, and the text that all tokenizers cut."""
+"""Tokens as chips: the component, its files, and the table of all its tokens."""
 
 from typing import Any
 
@@ -13,20 +13,15 @@ from pages.ui.exports import Files, caption_of, code_files, offer_files
 from pages.ui.language import language, strings, t
 
 
-def name_of(kind: str) -> str:
-    """Return what people call a tokenizer."""
-    return t(f"tokens.kind_{kind}")
-
-
 def show_chips(text: str, lines: tuple[Line, ...], answer: Answer[Any], *, name: str) -> Chips:
-    """Show lines of tokens, drawn from an answer, and return the figure; `name` is unique on the page."""
+    """Show lines of tokens and return the figure; `name` is unique on the page, and `answer` is what they come from."""
     chips = Chips(text, lines, strings("chips"), name, f"{name}|{text}|{[len(line.ids) for line in lines]}")
     registered("chips")(key=f"chips {name}", data=chips.data(caption=caption_of(answer.arguments)))
     return chips
 
 
 def offer_chips(chips: Chips, answer: Answer[Any]) -> None:
-    """Offer the files of a figure and all its tokens as a table."""
+    """Offer the files of a figure, and show all its tokens as a table when asked."""
     columns = {column: t(f"tokens.column_{column}") for column in COLUMNS}
     caption, title, chosen = caption_of(answer.arguments), t("tokens.heading"), language()
     files: Files = {

@@ -1,10 +1,6 @@
-"""Positions as figures: the sinusoidal matrix, its waves, its rows and how alike they are.
+"""The sinusoidal matrix as figures: its values, columns and rows, similarity over distance, and both exponents.
 
-Arrays come from transformer_core.analysis.positions.sinusoids.
-
-The two exponents as figures: both matrices on one scale, their wavelengths, and how alike far positions become.
-
-Token plus position as figures: lengths and cosines a token, and one projection of the sum, row by row.
+Arrays come from transformer_core.analysis.positions: sinusoids and exponents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +14,12 @@ from pages.figures.forms import kept
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
+VARIANTS = ("paper", "doubled")
+HUES_OF_VARIANTS = [HUES["positions"], HUES["query"]]
 
 
 def lines_legend(columns: int = 0, orient: Literal["top", "bottom"] = "top") -> alt.Legend:
-    """Return a legend that shows strokes, so that hue and dash both tell the curves apart."""
+    """Return a legend that shows strokes, so that curves differ in hue and in dash."""
     return alt.Legend(
         orient=orient, columns=columns, labelLimit=320, symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=260
     )
@@ -35,7 +33,7 @@ def numbered(name: str, count: int, *, key: str = "") -> Axis:
 def position_figure(
     table: np.ndarray, tokens: Sequence[str], words: Words, ui: Words, *, cell: tuple[int, int] | None, version: str
 ) -> MatrixFigure:
-    """Draw the matrix of positions, the first ones with the tokens that stand there.
+    """Draw the matrix of positions; the first rows have the tokens at these positions as labels.
 
     Args:
         table: (pos, d_model), in [-1, 1].
@@ -99,7 +97,7 @@ def waves_chart(
 
 @kept
 def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> alt.Chart:
-    """Draw how alike the first row and the row k further on are, over k.
+    """Draw the similarity of the first row and the row k further on, over k.
 
     Args:
         values: (distance,).
@@ -120,7 +118,7 @@ def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> alt.C
 
 @kept
 def vector_chart(row: np.ndarray, words: Words, *, pair: int) -> Chart:
-    """Draw one position's vector, sines and cosines told apart, with the picked pair marked.
+    """Draw one position's vector, sines and cosines in two hues, with the picked pair marked.
 
     Args:
         row: (d_model,).
@@ -148,10 +146,6 @@ def vector_chart(row: np.ndarray, words: Words, *, pair: int) -> Chart:
     marked = records(dimension=[2 * pair, 2 * pair + 1])
     rules = alt.Chart(marked).mark_rule(color=HUES["residual"], strokeDash=[3, 3]).encode(x="dimension:Q")
     return alt.layer(rules, points).properties(width="container", height=330)
-
-
-VARIANTS = ("paper", "doubled")
-HUES_OF_VARIANTS = [HUES["positions"], HUES["query"]]
 
 
 def exponents_figure(tables: np.ndarray, words: Words, ui: Words, *, version: str) -> MatrixFigure:
@@ -235,75 +229,4 @@ def alike_chart(cosines: np.ndarray, words: Words) -> alt.Chart:
             "x": alt.X("x:Q", title=words["axis_distance"], scale=alt.Scale(nice=False)),
             "y": alt.Y("value:Q", title=words["similarity_cosine"], scale=alt.Scale(zero=False)),
         },
-    )
-
-
-def _by_token(
-    series: Mapping[str, np.ndarray], hues: Sequence[str], labels: Sequence[str], words: Words, *, y: str
-) -> alt.Chart:
-    """Draw one mark a token and series, shapes and hues told apart; axis labels number equal tokens."""
-    places = [f"{place} {label}" for place, label in enumerate(labels)]
-    names = list(series)
-    data = records(
-        token=places * len(names),
-        value=np.concatenate(list(series.values())).round(6),
-        series=np.repeat(names, len(places)),
-    )
-    return (
-        alt.Chart(data)
-        .mark_line(point=alt.OverlayMarkDef(size=40, filled=True), strokeWidth=1.5)
-        .encode(
-            x=alt.X("token:N", sort=places, title=words["axis_token"], axis=alt.Axis(labelAngle=-50, labelLimit=90)),
-            y=alt.Y("value:Q", title=y),
-            color=alt.Color(
-                "series:N",
-                scale=alt.Scale(domain=names, range=list(hues)),
-                title=None,
-                legend=lines_legend(2),
-            ),
-            strokeDash=alt.StrokeDash("series:N", sort=names, title=None),
-            tooltip=["token:N", "series:N", "value:Q"],
-        )
-        .properties(width="container", height=400)
-    )
-
-
-def norms_chart(
-    token: np.ndarray, factor: float, position: np.ndarray, labels: Sequence[str], words: Words
-) -> alt.Chart:
-    """Draw the length of each token's vector before and after the factor beside that of its position, all (pos,)."""
-    series = {
-        words["norm_token"]: token,
-        words["norm_scaled"].format(factor=f"{factor:.2f}"): token * factor,
-        words["norm_position"]: position,
-    }
-    hues = (HUES["residual"], HUES["value"], HUES["positions"])
-    return _by_token(series, hues, labels, words, y=words["axis_norm"])
-
-
-def cosines_chart(token: np.ndarray, position: np.ndarray, labels: Sequence[str], words: Words) -> alt.Chart:
-    """Draw the cosine of the sum to each summand, both (2, pos): unscaled, scaled."""
-    series = {
-        words["cosine_token_off"]: token[0],
-        words["cosine_position_off"]: position[0],
-        words["cosine_token_on"]: token[1],
-        words["cosine_position_on"]: position[1],
-    }
-    hues = (HUES["residual"], HUES["positions"], HUES["value"], HUES["key"])
-    return _by_token(series, hues, labels, words, y=words["axis_cosine"])
-
-
-def concatenated_figure(rows: Mapping[str, np.ndarray], words: Words, ui: Words, *, version: str) -> MatrixFigure:
-    """Draw named vectors, each (d_query,), one below the other on one scale."""
-    values = np.stack(list(rows.values()))
-    return MatrixFigure(
-        (Panel("rows", words["concatenated_title"], values, Scale.of("signed", values)),),
-        Axis(words["axis_vector"], tuple(rows)),
-        numbered(words["axis_output"], values.shape[1]),
-        ui,
-        role="query",
-        detail="exact",
-        quantity=words["quantity_output"],
-        filename="positions_concatenated",
-        version=version,
     )

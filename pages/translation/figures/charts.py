@@ -1,8 +1,6 @@
-"""A translation as charts: lines between two sentences, and the likeliest words of a step.
+"""A translation as charts: lines between two sentences, likely words, hidden source words, and a given target.
 
 Arrays come from transformer_core.analysis.translation.
-
-The toy batch as matrices: its ids, and mask beside weights for the three attentions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,22 +10,23 @@ import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
 from pages.figures.forms import Filled, form, in_order, named
-from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 LINE = 26
 LEAST_DRAWN = 0.05
 NUMBERS = "#9560da"  # the weights' hue where it is small text: as legible on dark as on light
 MOST_LETTERS = 18
+MOST_UPRIGHT = 40
+MOST_NUMBERED = 24
 
 
 def clipped(label: str) -> str:
-    """Return a label short enough for a picture, without the mark of the blank before it."""
+    """Return a label short enough for a chart, without the mark of the blank before it."""
     label = label.removeprefix("␣") or label
     return label if len(label) <= MOST_LETTERS else f"{label[: MOST_LETTERS - 1]}…"
 
 
 def shown_chance(chance: float, *, digits: int) -> str:
-    """Return a probability as a percentage that rounding makes neither 0 nor 100, unless it is."""
+    """Return a probability as a percentage, with < or > where rounding would give 0 or 100."""
     least = 10.0 ** -(2 + digits)
     if 0 < chance < least / 2:
         return f"<{least:.{digits}%}"
@@ -50,7 +49,7 @@ def lines_chart(
     *,
     step: int,
 ) -> Filled:
-    """Draw the source, the words written so far, and a line from each of these to where it looks.
+    """Draw the source, the words written so far, and lines from each of these to the source words it looks at.
 
     Shapes:
         weights: (step, source_pos), from 0 to 1
@@ -58,7 +57,7 @@ def lines_chart(
     Args:
         source, words: labels; of the words only those up to `step` are drawn.
         said: source, target, weight: titles.
-        step: whose lines stand out; point at another word and its own do.
+        step: the step whose lines stand out, unless another word is pointed at.
     """
     rows, written = weights[: step + 1], words[: step + 1]
     left, right = _heights(len(source)), _heights(len(words))[: step + 1]
@@ -96,7 +95,7 @@ def lines_chart(
         x=[1.02] * len(written),
     )
     most = max(len(source), len(words))
-    height = LINE * _rounded_up(most, max(1, most // 8)) + 8  # one word more shall not begin the chart anew
+    height = LINE * _rounded_up(most, max(1, most // 8)) + 8  # one more word seldom changes it
     return Filled(_lines(tuple(said.items())), {"lines": lines, "sources": sources, "targets": targets}, height=height)
 
 
@@ -144,7 +143,7 @@ def likeliest_bars(
         probabilities: (rank,), falling
 
     Args:
-        said: word, probability, and marks of the one that was written and of the others: written, passed.
+        said: word, probability, and the legend: written, passed.
         written: the rank of the word that was written.
     """
     names = [f"{rank + 1} · {clipped(label)}" for rank, label in enumerate(labels)]
@@ -186,89 +185,90 @@ def _likeliest(titles: tuple[tuple[str, str], ...]) -> Chart:
     return alt.layer(bars, numbers)
 
 
-ATTENTIONS = ("encoder_self", "decoder_self", "cross")
-PARTS = ("mask", "weights", "filled")
-
-
-def toy_ids(
-    source: np.ndarray, target: np.ndarray, said: Mapping[str, str], ui: Mapping[str, str], *, version: str
-) -> MatrixFigure:
-    """Draw both batches of ids.
+def hiding_chart(weights: np.ndarray, change: np.ndarray, source: Sequence[str], said: Mapping[str, str]) -> Chart:
+    """Draw each source word at its attention weight and at the change that hiding it makes.
 
     Shapes:
-        source, target: (batch, pos)
+        weights, change: (source_pos,), shares
 
     Args:
-        said: batch, pos, source, target, id.
+        said: source, weight, points.
     """
-    high = float(max(source.max(), target.max(), 1))
-    sides = zip(("batch", "pos"), source.shape, strict=True)
-    down, across = (Axis(said[name], tuple(map(str, range(size)))) for name, size in sides)
-    panels = (
-        Panel("source", said["source"], source.astype(float), Scale("count", 0.0, high), role="key"),
-        Panel("target", said["target"], target.astype(float), Scale("count", 0.0, high), role="query"),
+    data = records(
+        source=[clipped(label) for label in source],
+        place=list(range(len(source))),
+        weight=weights,
+        points=100 * change,
+        zero=[0.0] * len(source),
     )
-    return MatrixFigure(
-        panels,
-        down,
-        across,
-        ui,
-        detail="exact",
-        columns=1,
-        quantity=said["id"],
-        filename="toy_ids",
-        layout="single",
-        version=version,
-    )
+    high = max(float(weights.max()), 0.05) * 1.15
+    x = alt.X("weight:Q", title=said["weight"], scale=alt.Scale(domain=[0, high]), axis=alt.Axis(format=".2f"))
+    y = alt.Y("points:Q", title=said["points"], scale=alt.Scale(padding=24), axis=alt.Axis(minExtent=46))
+    tooltip = [
+        alt.Tooltip("source:N", title=said["source"]),
+        alt.Tooltip("weight:Q", title=said["weight"], format=".4f"),
+        alt.Tooltip("points:Q", title=said["points"], format="+.2f"),
+    ]
+    base = alt.Chart(data).encode(x=x, tooltip=tooltip)
+    stems = base.mark_rule(color=HUES["residual"], opacity=0.5).encode(y=alt.Y("zero:Q"), y2="points:Q")
+    dots = base.mark_circle(size=90, color=HUES["key"], opacity=0.9).encode(y=y)
+    names = base.mark_text(align="left", dx=8, dy=-7, fontSize=13, color=HUES["key"]).encode(y=y, text="source:N")
+    return alt.layer(stems, dots, names).properties(width="container", height=300)
 
 
-def toy_attentions(
-    arrays: Mapping[str, np.ndarray],
-    source_ids: np.ndarray,
-    target_ids: np.ndarray,
+def forced_bars(
+    words: Sequence[str],
+    probabilities: np.ndarray,
+    ranks: np.ndarray,
+    favourites: Sequence[str],
+    favourite_probabilities: np.ndarray,
     said: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    filled: bool,
-    version: str,
-    note: str,
-) -> MatrixFigure:
-    """Draw for each of the three attentions its mask and its weights.
+) -> Chart:
+    """Draw each given word's probability, and the model's favourite above it where that is another word.
 
     Shapes:
-        arrays: ATTENTION.PART: (query_pos, key_pos); source_ids, target_ids: (pos,), of the sentence
+        probabilities, ranks, favourite_probabilities: (step,)
 
     Args:
-        said: query, key, weight, mask, weights, filled, and the three attentions.
-        filled: show as well what hidden scores of -1e9 would give.
+        said: titles (word, probability, rank, favourite) and the legend of both kinds of bar (first, other).
     """
-    source, target = (
-        tuple(f"{place}: {id_}" for place, id_ in enumerate(row.tolist())) for row in (source_ids, target_ids)
+    names = [f"{place} {clipped(word)}" for place, word in enumerate(words)]
+    first = ranks == 1
+    data = records(
+        word=names,
+        probability=probabilities,
+        rank=ranks,
+        favourite=[clipped(word) for word in favourites],
+        top=favourite_probabilities,
+        line=np.where(first, np.nan, favourite_probabilities),
+        number=[shown_chance(chance, digits=0) if len(names) <= MOST_NUMBERED else "" for chance in probabilities],
+        kind=[said["first"] if one else said["other"] for one in first],
+        over=["" if one else clipped(word) for one, word in zip(first, favourites, strict=True)],
     )
-    sides = {"encoder_self": (source, source), "decoder_self": (target, target), "cross": (target, source)}
-    parts = PARTS if filled else PARTS[:2]
-    panels = tuple(
-        Panel(
-            f"{name}.{part}",
-            f"{said[name]} · {said[part]}",
-            arrays[f"{name}.{part}"].astype(float),
-            Scale("mask" if part == "mask" else "probability", 0.0, 1.0),
-            rows=Axis(said["query"], sides[name][0], key=f"{name} rows"),
-            cols=Axis(said["key"], sides[name][1], key=f"{name} cols"),
-        )
-        for name in ATTENTIONS
-        for part in parts
+    axis = alt.Axis(
+        labelAngle=-40, labelLimit=110, labelOverlap=len(names) > MOST_UPRIGHT, ticks=False, labelFontSize=13
     )
-    return MatrixFigure(
-        panels,
-        Axis(said["query"], target),
-        Axis(said["key"], source),
-        ui,
-        columns=len(parts),
-        detail="exact",
-        layout="single",
-        quantity=said["weight"],
-        note=note,
-        filename="toy_attentions",
-        version=version,
+    tooltip = [
+        alt.Tooltip("word:N", title=said["word"]),
+        alt.Tooltip("probability:Q", title=said["probability"], format=".4%"),
+        alt.Tooltip("rank:Q", title=said["rank"]),
+        alt.Tooltip("favourite:N", title=said["favourite"]),
+        alt.Tooltip("top:Q", title=f"{said['favourite']} · {said['probability']}", format=".2%"),
+    ]
+    base = alt.Chart(data).encode(x=alt.X("word:N", sort=names, title=None, axis=axis), tooltip=tooltip)
+    y = alt.Y("probability:Q", title=said["probability"], scale=alt.Scale(domain=[0, 1.16]))
+    y = y.axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], minExtent=46)
+    colour = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(
+            domain=[said["first"], said["other"], said["favourite"]],
+            range=[HUES["query"], HUES["positions"], HUES["residual"]],
+        ),
+        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=0),
     )
+    bars = base.mark_bar(cornerRadiusEnd=3).encode(y=y, color=colour)
+    numbers = base.mark_text(dy=-8, fontSize=11).encode(y=y, color=colour, text="number:N")
+    ticks = base.mark_tick(thickness=3).encode(y=alt.Y("line:Q"), color=alt.datum(said["favourite"]))
+    names_over = base.mark_text(dy=-9, fontSize=12, color=HUES["residual"]).encode(y=alt.Y("line:Q"), text="over:N")
+    return alt.layer(bars, numbers, ticks, names_over).properties(width="container", height=300)

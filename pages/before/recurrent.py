@@ -1,4 +1,4 @@
-"""What the parts of the page on recurrent models share: directions, the places of words, whether there are gates."""
+"""What the recurrent model of the page has (directions, gates, attention), and words to choose from."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ def choose_direction(view: View, *, name: str) -> str:
 
 
 def has_gates(view: View) -> bool:
-    """Tell whether the model's encoder has gates; where not, say so."""
+    """Return whether the model's encoder has gates; show a message where it has none."""
     gated = recurrent_config(view).unit != "tanh"
     if not gated:
         st.info(t("before.no_gates", name=plain(view.bundle.name)), icon=":material/info:")
@@ -44,11 +44,11 @@ def has_gates(view: View) -> bool:
 
 
 def has_attention(view: View) -> bool:
-    """Tell whether the model's decoder looks at the source; where not, say so."""
-    looks = recurrent_config(view).attention is not None
-    if not looks:
+    """Return whether the model's decoder has attention; show a message where it has none."""
+    attends = recurrent_config(view).attention is not None
+    if not attends:
         st.info(t("before.no_attention", name=plain(view.bundle.name)), icon=":material/info:")
-    return looks
+    return attends
 
 
 def word_options(tokens: Sequence[str], values: np.ndarray) -> dict[str, str]:
