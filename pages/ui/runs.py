@@ -13,8 +13,8 @@ from transformer_core.training.runs.folder import default_root
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.records import Status
 from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import DataSpec
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import DataSpec
 
 LIVE = ("queued", "starting", "running", "paused")
 

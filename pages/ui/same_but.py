@@ -18,8 +18,8 @@ from pages.ui.url import current, keep
 from transformer_core.config import Positions
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, settings
-from transformer_core.training.runs.spec import Origin, RunSpec
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import Origin, RunSpec
 
 GUESSES = ("better", "same", "worse")
 NONE = "none"  # who foretells nothing is shown what came of it

@@ -19,7 +19,7 @@ from pages.ui.train_settings import ALL, SECTIONS, read_settings, show_settings
 from pages.ui.train_start import show_start
 from pages.ui.url import current, forget
 from transformer_core.training.runs.settings import called, change, obstacles, settings
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 SUMMARY = ("n_layers", "d_model", "n_heads", "optimizer", "learning_rate", "epochs", "examples")
 

@@ -12,8 +12,8 @@ from pages.ui.runs import follow, in_words, launcher, learned_words, shelf
 from pages.ui.train_exports import run_zip
 from pages.ui.train_panel import attempt, state_words
 from transformer_core.training.runs.shelf import MOST_BYTES, MOST_RUNS
-from transformer_core.training.runs.spec import LONGEST_NAME
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import LONGEST_NAME
 
 WIDTHS = (2.6, 1.5, 1.6, 1.1, 1.1, 0.5)
 MOST_SHOWN = 30

@@ -14,7 +14,7 @@ from pages.ui.train_data import Learned
 from pages.ui.train_estimate import estimate
 from pages.ui.url import forget
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 
 def _show_estimate(spec: RunSpec, learned: Learned) -> None:

@@ -17,8 +17,8 @@ from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.presets import IMDB, QUICK
 from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import RunSpec
 
 ENDED = ("finished", "failed", "stopped", "interrupted")
 MOST_SECONDS = 60.0

@@ -21,8 +21,8 @@ from transformer_core.training.runs.beginning import begin
 from transformer_core.training.runs.records import Layout
 from transformer_core.training.runs.sitting import Sitting
 from transformer_core.training.runs.slots import MOST_RUNS
-from transformer_core.training.runs.spec import DataSpec, RunSpec
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.task import Points, Task
 
 TEXTS = [f"{a} {b} {c}" for a in ("a", "the", "no") for b in ("good", "bad", "fine") for c in ("film", "play", "song")]

@@ -13,8 +13,8 @@ from transformer_core.training.config import TrainConfig
 from transformer_core.training.runs.drawing import draw_layouts
 from transformer_core.training.runs.shelf import Shelf
 from transformer_core.training.runs.sitting import Sitting
-from transformer_core.training.runs.spec import DataSpec, RunSpec
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.make import make_task
 
 SOURCES = ("reviews", "reverse", "characters", "masked_words")

@@ -7,7 +7,7 @@ import pytest
 
 from transformer_core.training.runs.presets import ARTICLE, IMDB, PRESETS, QUICK, REVERSE, fitted
 from transformer_core.training.runs.settings import NAMES, called, change, differences, numbered, obstacles, settings
-from transformer_core.training.runs.spec import LONGEST_NAME, Given, Origin, RunSpec
+from transformer_core.training.spec import LONGEST_NAME, Given, Origin, RunSpec
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -10,8 +10,8 @@ from tests.core.runs_tools import SPEC, WITH_DATA, own_curve, tiny_task
 from transformer_core.training.runs.beginning import begin
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.estimate import Estimate, estimate
-from transformer_core.training.runs.spec import Origin
 from transformer_core.training.runs.worker import LastTask
+from transformer_core.training.spec import Origin
 
 CPU = torch.device("cpu")
 

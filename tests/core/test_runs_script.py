@@ -15,8 +15,8 @@ from transformer_core.training.runs.layouter import Drawer
 from transformer_core.training.runs.script import repeat_script
 from transformer_core.training.runs.shelf import Shelf
 from transformer_core.training.runs.sitting import Sitting
-from transformer_core.training.runs.spec import DataSpec, RunSpec
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.make import make_task
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.folder import KEPT, LAUNCHED, is_held
 from transformer_core.training.runs.shelf import Shelf
 from transformer_core.training.runs.sitting import Sitting
-from transformer_core.training.runs.spec import DataSpec, Origin
+from transformer_core.training.spec import DataSpec, Origin
 
 LONG = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=100))
 

@@ -19,9 +19,9 @@ from transformer_core.training.runs.presets import CHARACTERS, MASKED_WORDS, QUI
 from transformer_core.training.runs.records import Frame, Layout, State
 from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.store import RunStore
 from transformer_core.training.runs.writer import RunWriter
+from transformer_core.training.spec import RunSpec
 
 STEPS, FRAMES, POINTS = 12, 4, 8
 TINY = {"d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1, "max_len": 16}

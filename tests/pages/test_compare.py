@@ -13,7 +13,7 @@ from tests.pages.made_runs import FRAMES, SPECS, STEPS, made_run
 from tests.pages.running import run, told
 from transformer_core.training.runs.settings import change, differences
 from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import Origin
+from transformer_core.training.spec import Origin
 
 QUICK = SPECS["classifier"]
 

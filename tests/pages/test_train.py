@@ -15,7 +15,7 @@ from tests.pages.made_runs import SPECS, STEPS, held, made_run
 from tests.pages.running import asks, run, told
 from transformer_core.training.runs.folder import REQUEST
 from transformer_core.training.runs.shelf import MOST_RUNS, Shelf
-from transformer_core.training.runs.spec import Origin
+from transformer_core.training.spec import Origin
 
 RESTING = ("stopped", "finished", "failed")
 LIVE = ("queued", "starting", "running", "paused")

@@ -12,7 +12,7 @@ from tests.pages.running import run, told
 from tests.pages.test_train import button
 from transformer_core.training.runs.presets import PRESETS
 from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import Given
+from transformer_core.training.spec import Given
 
 ROWS = [(f"a {word} film {i}", label) for i in range(20) for word, label in (("fine", "good"), ("dull", "bad"))]
 TABLE = "\n".join(("id,review,kind", *(f"{i},{text},{label}" for i, (text, label) in enumerate(ROWS))))

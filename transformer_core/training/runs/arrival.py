@@ -31,7 +31,7 @@ from transformer_core.training.runs.folder import (
     TOKENIZER,
     new_id,
 )
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES = 500 * MB, 1_024 * MB, 256
 WEIGHTS, FOREIGN = 400 * MB, "foreign.sqlite"

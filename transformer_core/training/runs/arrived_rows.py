@@ -19,7 +19,7 @@ from transformer_core.training.runs.facts import check_facts
 from transformer_core.training.runs.folder import DATABASE
 from transformer_core.training.runs.records import ENDED, Method, State
 from transformer_core.training.runs.schema import FLOAT, FORMAT, TABLES, open_writer
-from transformer_core.training.runs.spec import BOUNDS, RunSpec
+from transformer_core.training.spec import BOUNDS, RunSpec
 
 LONGEST_VALUE = 16 << 20
 LONGEST_TEXT = 10_000

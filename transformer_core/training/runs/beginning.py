@@ -12,7 +12,7 @@ import torch
 from transformer_core.checkpoints import MODELS
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.frame_model import take_over
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.task import Task
 
 TaskMaker = Callable[[RunSpec, Path | None, torch.device], Task]

@@ -7,7 +7,7 @@ from typing import Any
 
 from transformer_core.training.runs.records import Frame
 from transformer_core.training.runs.script import COMMAND, repeat_script
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 WORDS = {
     "train_loss": "loss on a sample of the training part, nats",

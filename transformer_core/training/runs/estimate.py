@@ -22,8 +22,8 @@ from transformer_core.training.runs.frame_model import save_weights
 from transformer_core.training.runs.preparation import threads_of
 from transformer_core.training.runs.recorder import embed, measure
 from transformer_core.training.runs.slots import cores
-from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.timetable import frame_steps, frames_with_room
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.task import Task
 
 SECONDS_OF_STEPS = 0.6

@@ -8,7 +8,7 @@ from typing import Any
 
 from transformer_core.config import ModelConfig
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.spec import BOUNDS, RunSpec
+from transformer_core.training.spec import BOUNDS, RunSpec
 
 FORMS: dict[str, type | tuple[type, ...]] = {
     "kind": str,

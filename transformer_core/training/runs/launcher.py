@@ -15,9 +15,9 @@ from transformer_core.training.runs.estimate import Estimate
 from transformer_core.training.runs.folder import LAUNCHED, Data, put_data
 from transformer_core.training.runs.records import ENDED
 from transformer_core.training.runs.slots import Queue
-from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.standby import COMMAND, Standby
 from transformer_core.training.runs.store import NEVER_STARTED, RunStore
+from transformer_core.training.spec import RunSpec
 
 SECONDS_BEFORE_NEXT = 8.0
 PATIENCE_WITH_BUSY = 1.5

@@ -26,10 +26,10 @@ from transformer_core.training.runs.folder import STATE, TOKENIZER
 from transformer_core.training.runs.frame_model import describe_taken, fingerprint_of
 from transformer_core.training.runs.recorder import Recorder
 from transformer_core.training.runs.slots import cores
-from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.store import RunStore
 from transformer_core.training.runs.timetable import BYTES_A_NUMBER, frame_steps, frames_with_room
 from transformer_core.training.runs.writer import RunWriter
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.state import load_run
 from transformer_core.training.tasks.task import Task
 

@@ -9,7 +9,7 @@ import math
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.runs.settings import change, settings
-from transformer_core.training.runs.spec import BOUNDS, KIND_OF_SOURCE, LABELS_OF_REVIEWS, DataSpec, RunSpec, Source
+from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, LABELS_OF_REVIEWS, DataSpec, RunSpec, Source
 
 QUICK = RunSpec(
     name="quick",

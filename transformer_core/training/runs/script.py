@@ -6,7 +6,7 @@ Read next: card.py.
 import json
 from typing import Any
 
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 COMMAND = "python repeat.py"
 TEMPLATE = '''"""{title}
@@ -24,7 +24,7 @@ os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
 import torch
 
 from transformer_core.training.runs.beginning import begin, compute_repeatably
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.make import make_task
 
 SPEC = r"""{spec}"""

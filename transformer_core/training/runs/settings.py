@@ -10,7 +10,7 @@ from typing import Any
 
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.runs.spec import LONGEST_NAME, DataSpec, RunSpec
+from transformer_core.training.spec import LONGEST_NAME, DataSpec, RunSpec
 
 SET_BY_DATA = frozenset(("vocab_size", "target_vocab_size", "n_classes", "pad_id"))
 PARTS = ("data", "model", "training")

@@ -33,8 +33,8 @@ from transformer_core.training.runs.folder import (
 )
 from transformer_core.training.runs.removal import end_worker, remove, sweep, too_old
 from transformer_core.training.runs.settings import numbered
-from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import RunSpec
 
 FORMAT = 1
 MOST_LISTED = 200

@@ -29,7 +29,7 @@ from transformer_core.training.runs.folder import (
 from transformer_core.training.runs.frame_model import model_of_frame, tokenizer_of
 from transformer_core.training.runs.records import ENDED, Curves, Frame, Layout, Status, StoredPoints
 from transformer_core.training.runs.schema import from_blob, open_reader
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 LAST_LINES, LAST_BYTES = 4, 2_000
 NEVER_STARTED = "the run was never started"

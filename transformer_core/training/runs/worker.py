@@ -30,8 +30,8 @@ from transformer_core.training.runs.folder import LAUNCHED, LOCK, LOG, is_held
 from transformer_core.training.runs.layouter import DrawerMaker
 from transformer_core.training.runs.rehearsal import rehearse
 from transformer_core.training.runs.sitting import Sitting
-from transformer_core.training.runs.spec import RunSpec
 from transformer_core.training.runs.store import RunStore
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.task import Task
 
 NICENESS = 10

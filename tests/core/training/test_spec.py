@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.runs.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Given, Origin, RunSpec
+from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Given, Origin, RunSpec
 from transformer_core.training.tasks.make import make_task
 
 
