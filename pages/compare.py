@@ -13,7 +13,7 @@ from pages.ui.same_but import offer_same_but, show_answer
 from pages.ui.train_film import follow_run
 from pages.ui.train_header import heading, probe
 from pages.ui.train_panel import show_panel
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 
 def show_two(first: RunStore, second: RunStore, text: str) -> None:

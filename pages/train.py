@@ -20,7 +20,7 @@ from pages.ui.train_results import show_results
 from pages.ui.train_runs import show_runs
 from pages.ui.train_try import show_try
 from pages.ui.url import keep
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 
 def show_run(store: RunStore) -> None:

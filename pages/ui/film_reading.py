@@ -15,9 +15,9 @@ import numpy as np
 
 from pages.figures.film import Film, FilmFrame, FilmLayout, FilmPoints, FilmRun, FilmSteps, coded, film_bytes
 from pages.figures.film_probe import FilmProbe, ProbeMoment, probe_bytes
-from pages.ui.runs import shelf
+from pages.ui.runs import run_list
 from transformer_core.analysis.film.moments import Moment, probe_film
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 SECONDS_FRESH = 0.25
 MOST_RUNS, MOST_PROBES, MOST_ANSWERS = 12, 16, 64
@@ -71,7 +71,7 @@ class Reading:
 
     def _read(self) -> None:
         """Read the status first: a run that says it is finished has published all its frames by then."""
-        store = shelf().open(self.run)
+        store = run_list().open(self.run)
         status = store.status()
         if status.n_frames < len(self._film.frames):
             self._forget()
@@ -104,7 +104,7 @@ class Listening:
         """
         with self._lock:
             known = self._probe.frames if self._probe else ()
-            film = probe_film(shelf().open(self.run), self.text, known[-1].number if known else -1)
+            film = probe_film(run_list().open(self.run), self.text, known[-1].number if known else -1)
             if film.frames or self._probe is None:
                 frames = (*known, *map(_moment, film.frames))
                 self._probe = FilmProbe(film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames)
@@ -124,8 +124,8 @@ _listenings: OrderedDict[Any, Listening] = OrderedDict()
 def reading(run: str) -> Reading:
     """Return what is known of a run; it is kept while it is among the last that anybody watched."""
     with _lock:
-        found = _readings.get((shelf().root, run)) or Reading(run)
-        _put(_readings, (shelf().root, run), found, MOST_RUNS)
+        found = _readings.get((run_list().root, run)) or Reading(run)
+        _put(_readings, (run_list().root, run), found, MOST_RUNS)
         return found
 
 
@@ -134,8 +134,8 @@ def listening(run: str, text: str) -> Listening:
     with _lock:
         for key in [key for key, one in _listenings.items() if one.size() > MOST_PROBE_BYTES]:
             del _listenings[key]
-        found = _listenings.get((shelf().root, run, text)) or Listening(run, text)
-        _put(_listenings, (shelf().root, run, text), found, MOST_PROBES)
+        found = _listenings.get((run_list().root, run, text)) or Listening(run, text)
+        _put(_listenings, (run_list().root, run, text), found, MOST_PROBES)
         return found
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pages.ui.language import ASSETS, t
-from pages.ui.runs import find_run, shelf
+from pages.ui.runs import find_run, run_list
 from transformer_core.checkpoints import Bundle, BundleError, load
 from transformer_core.open_checkpoints import HUB, kind_of_folder
 from transformer_core.opened.shelf import OpenedModels, default_root
@@ -71,7 +71,7 @@ def kind_of(name: str) -> str | None:
 
 @lru_cache(maxsize=8)
 def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    stores = (store for store in shelf().all() if store.spec.data.kind in kinds)
+    stores = (store for store in run_list().all() if store.spec.data.kind in kinds)
     done = ((store.id, store.spec.name) for store in stores if store.status().state == "finished")
     return tuple(pair for _, pair in zip(range(MOST_RUNS), done, strict=False))
 
@@ -138,8 +138,8 @@ def code_that_opens(name: str) -> tuple[str, str]:
     found = OF_RUN.fullmatch(name)
     if found is not None:
         imports = (
-            "from transformer_core.training.runs.folder import default_root\n"
-            "from transformer_core.training.runs.store import RunStore"
+            "from transformer_core.training.runs.store.folder import default_root\n"
+            "from transformer_core.training.runs.store.run_store import RunStore"
         )
         return imports, f'RunStore(default_root() / "{found[1]}").model({found[2] or ""})'
     opening = "from transformer_core import load"

@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.runs import launcher
-from transformer_core.training.runs.launcher import Estimate
+from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.spec import RunSpec
 
 MOST_KEPT = 64

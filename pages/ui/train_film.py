@@ -16,7 +16,7 @@ from pages.ui.navigation import open_page
 from pages.ui.runs import is_live, learned_words
 from pages.ui.train_base import begin_with
 from pages.ui.url import current, keep, set_choice
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 METHODS: Sequence[Method] = ("tsne", "pca")
 

@@ -11,7 +11,7 @@ from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import t
 from pages.ui.share import language_and_share
 from pages.ui.url import write
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 LABELS = {
     "classifier": "train.probe",

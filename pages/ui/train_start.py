@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.ui.boxes import watch
 from pages.ui.language import plain, t
-from pages.ui.runs import follow, in_words, launcher, learned_words, shelf
+from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
 from pages.ui.train_data import Learned
 from pages.ui.train_estimate import estimate
 from pages.ui.url import forget
@@ -44,7 +44,7 @@ def _show_estimate(spec: RunSpec, learned: Learned) -> None:
 
 def _start(spec: RunSpec, learned: Learned) -> None:
     try:
-        store = shelf().create(replace(spec, name=shelf().free_name(spec.name)), data=learned.data)
+        store = run_list().create(replace(spec, name=run_list().free_name(spec.name)), data=learned.data)
         launcher().start(store)
     except RunError as error:
         st.error(plain(str(error)), icon=":material/error:")

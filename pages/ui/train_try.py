@@ -13,7 +13,7 @@ from pages.ui.runs import follow, is_live
 from pages.ui.same_but import same_but
 from pages.ui.train_results import LITTLE
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 GUESSES = ("as_well", "less", "hardly")
 

@@ -20,8 +20,7 @@ from typing import IO
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.opened.unpacking import unpack
-from transformer_core.training.runs.folder import LEAVING, MAKING, new_id
-from transformer_core.training.runs.removal import sweep
+from transformer_core.training.runs.store.folder import LEAVING, MAKING, new_id, sweep
 
 MOST_MODELS, MOST_BYTES = 12, 4 << 30
 LONGEST_NAME, LARGEST_NOTE = 64, 1 << 16

@@ -1,6 +1,6 @@
 """RunSpec: everything that fixes a training run, checked once when it is made, and written as JSON.
 
-The same spec on the same machine gives the same curve to the last digit. Read next: presets.py.
+The same spec on the same machine gives exactly the same curve.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ class Given:
     """Data that a person gave.
 
     Args:
-        name: what that person's file is called; "" for a pasted text.
+        name: of that person's file; "" for a pasted text.
         count: rows of a table, reviews, or characters of a text.
     """
 
@@ -70,16 +70,16 @@ class DataSpec:
     """What a run learns from.
 
     Args:
-        source: "reviews", "copy", "reverse" and "sort" are generated; the others lie beside the spec in `file`.
+        source: "reviews", "copy", "reverse" and "sort" are generated; the others are read from `file` beside the spec.
         language: of the generated reviews.
         examples: most examples to train on.
         held_out: most examples that are never trained on.
         vocab_size: largest number of entries of the vocabulary.
         tokenizer: its kind; generated sequences and characters have their own.
-        symbols, length: of copy, reverse and sort: different symbols, and most symbols a sequence.
+        symbols, length: of copy, reverse and sort: number of symbols, and maximal length of a sequence.
         labels: names of the classes of "table", in order.
         file: name of the data inside the run's folder, None where they are generated.
-        given: what that file was before; None where the data are generated, and in runs of earlier versions.
+        given: where the file came from; None where the data are generated, and in runs of earlier versions.
     """
 
     source: Source = "reviews"
@@ -133,7 +133,7 @@ class DataSpec:
     def require_fitting(self) -> None:
         """Raise ValueError unless source, labels and file go together.
 
-        It is asked before a run learns, not when its spec is made: a run whose parts do not fit can still be looked at.
+        Checked before a run is created, not when its spec is read, so that a run whose parts do not fit can be shown.
         """
         if self.source in NEED_FILE and self.file is None:
             raise ValueError(f"file=None must name the data of source={self.source!r} in the run's folder")
@@ -149,11 +149,11 @@ class DataSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where a run began: another run's frame, whose weights it took over, or "same but" with fresh weights.
+    """The run that a run was made from: it starts with the weights of a frame, or with fresh ones and other settings.
 
     Args:
         run: the other run's id.
-        frame: the frame whose weights were taken; None where only the settings were.
+        frame: whose weights were copied; None where only the settings were.
     """
 
     run: str
@@ -165,14 +165,14 @@ class RunSpec:
     """Everything that fixes a run.
 
     Args:
-        name: what people call it.
+        name: shown on screen.
         data: what it learns from.
-        model: its vocab_size, n_classes and pad_id are set by the data; the rest is as chosen.
-        training: how.
-        softmax_before_loss: of classifiers: the cross entropy is fed probabilities as if they were logits, as the
-            source article does.
-        frames: moments that are kept, the first before the first step, the last after the last one.
-        points: examples whose embeddings are followed, half of them held out.
+        model: its vocab_size, n_classes and pad_id follow from the data.
+        training: of the loop.
+        softmax_before_loss: of classifiers: the cross entropy gets probabilities instead of logits, as in the source
+            article.
+        frames: number of recorded moments, the first before the first step, the last after the last one.
+        points: number of examples whose embeddings are recorded, half of them held out.
         threads: of processor work; 0 means all cores.
         origin: the run that this one was made from.
     """
