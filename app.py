@@ -1,11 +1,11 @@
-"""The front door: `streamlit run app.py`. Read next: pages/ui/entry.py, the page registry."""
+"""The front door: `streamlit run app.py`."""
 
 from pathlib import Path
 
 import streamlit as st
 
+from pages.film.mount import film_routes
 from pages.ui.errors import show_error
-from pages.ui.film import film_routes
 from pages.ui.server import lifespan
 from pages.ui.underway import underway_routes
 

@@ -1,7 +1,4 @@
-"""What a picture is of, as lines that stand in its file: texts of strangers made safe, shortened and broken.
-
-Read next: exports.py.
-"""
+"""What a picture is of, as lines that stand in its file: texts of strangers made safe, shortened and broken."""
 
 import unicodedata
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Charts: what curves, scatters and histograms share: hues by role, data without tables, and files of them.
 
-Hues follow DESIGN.md's roles. Read next: exports.py.
+Hues follow DESIGN.md's roles.
 """
 
 from __future__ import annotations

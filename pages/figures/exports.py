@@ -1,7 +1,4 @@
-"""Figures as files: CSV and .npz.
-
-Read next: architecture.py.
-"""
+"""Figures as files: CSV and .npz."""
 
 import csv
 import io

@@ -1,7 +1,6 @@
 """Forms: a chart's description without data, made once and filled with the rows of what is on the screen.
 
 A browser that is shown the same form with other rows moves the marks, and does not begin the chart anew.
-Read next: exports.py.
 """
 
 from __future__ import annotations

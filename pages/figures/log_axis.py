@@ -1,7 +1,4 @@
-"""The labels of a logarithmic axis: plain numbers where they are short, else powers of ten as in a book.
-
-Read next: exports.py.
-"""
+"""The labels of a logarithmic axis: plain numbers where they are short, else powers of ten as in a book."""
 
 _POWER = "floor(log(datum.value) / LN10 + 1e-9)"
 _LEADING = f"round(datum.value / pow(10, {_POWER}))"

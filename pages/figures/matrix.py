@@ -1,7 +1,4 @@
-"""A figure of one matrix or many, drawn by one canvas component.
-
-Read next: pages/ui/matrix.py, which mounts it, and assets/components/matrix/, which draws it.
-"""
+"""A figure of one matrix or many, drawn by one canvas component."""
 
 from __future__ import annotations
 
@@ -54,7 +51,7 @@ WORDS = (
     "mask_hidden",
     "hint_paint",
     "canvas_paint",
-)  # every word that the figure shows; assets/locales has them as matrix.NAME, the {…} are filled in by the browser
+)  # every word that the figure shows; assets/words has them as matrix.NAME, the {…} are filled in by the browser
 
 
 @dataclass(frozen=True, eq=False)

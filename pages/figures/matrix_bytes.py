@@ -1,7 +1,4 @@
-"""Arrays as bytes for the browser: one byte a value, or float32, laid one after another.
-
-Read next: matrix.py.
-"""
+"""Arrays as bytes for the browser: one byte a value, or float32, laid one after another."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A matrix figure as one self-contained page, and the script and style that draw it.
-
-Read next: attention.py.
-"""
+"""A matrix figure as one self-contained page, and the script and style that draw it."""
 
 from __future__ import annotations
 

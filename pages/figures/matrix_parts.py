@@ -1,6 +1,6 @@
 """The parts of an interactive matrix: named axes, panels, scales, and one head's arithmetic.
 
-Vaswani et al. 2017, eq. 1. Read next: matrix_bytes.py.
+Vaswani et al. 2017, eq. 1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A component as one self-contained page: its modules joined into one script, and a page that reaches for no network.
-
-Read next: matrix_page.py.
-"""
+"""A component as one self-contained page: its modules joined into one script, and a page that needs no network."""
 
 from __future__ import annotations
 

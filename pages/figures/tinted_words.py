@@ -1,7 +1,4 @@
-"""A sentence whose words are tinted by what hiding each takes from the verdict, with the one legend of these hues.
-
-Read next: architecture.py.
-"""
+"""A sentence whose words are tinted by what hiding each takes from the verdict, with the one legend of these hues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

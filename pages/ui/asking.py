@@ -1,7 +1,4 @@
-"""Ask the library: a result together with the Python script that makes it again, so that the two cannot drift apart.
-
-Read next: exports.py.
-"""
+"""Ask the library: a result together with the Python script that makes it again, so that the two cannot drift apart."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Why did it say that? Under a verdict: its words tinted by what hiding each is worth, and a sentence from the numbers.
-
-Read next: home.py.
-"""
+"""Why did it say that? Under a verdict: words tinted by what hiding each is worth, and a sentence from the numbers."""
 
 import math
 import re

@@ -1,7 +1,4 @@
-"""What a figure is of, in words: the model, what it was asked besides, and the texts that it read.
-
-Read next: asking.py.
-"""
+"""What a figure is of, in words: the model, what it was asked besides, and the texts that it read."""
 
 from collections.abc import Mapping
 from typing import Any

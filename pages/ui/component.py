@@ -1,7 +1,4 @@
-"""Register a component with the running server once, so that browsers fetch its modules once.
-
-Read next: matrix.py.
-"""
+"""Register a component with the running server once, so that browsers fetch its modules once."""
 
 from __future__ import annotations
 

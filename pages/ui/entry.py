@@ -1,7 +1,4 @@
-"""The script that Streamlit runs for every visit and every change: the frame around the page, then the page.
-
-Read next: header.py.
-"""
+"""The script that Streamlit runs for every visit and every change: the frame around the page, then the page."""
 
 import streamlit as st
 

@@ -1,7 +1,4 @@
-"""What a person sees when a page fails in a way that nobody foresaw: words, never a stack trace.
-
-Read next: server.py.
-"""
+"""What a person sees when a page fails in a way that nobody foresaw: words, never a stack trace."""
 
 import logging
 

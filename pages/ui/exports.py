@@ -1,7 +1,4 @@
-"""Files of the figure on the screen: pictures, tables, arrays, a page of its own, and the code that recomputes it.
-
-Read next: ../figures/exports.py.
-"""
+"""Files of the figure on the screen: pictures, tables, arrays, a page of its own, and the code that recomputes it."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

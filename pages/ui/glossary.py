@@ -1,6 +1,6 @@
 """Terms that a first-year student does not know, explained where they stand: under the pointer, at a tap, by keyboard.
 
-One file a language has them all: assets/locales/LANGUAGE/glossary.po. Read next: model_page.py.
+One file a language has them all: assets/words/glossary/LANGUAGE.po.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""The interface's words in English and Chinese, and the prose of each page.
-
-Read next: models.py.
-"""
+"""The interface's words in English and Chinese, and the prose of each page."""
 
 import re
 from functools import lru_cache
@@ -18,14 +15,14 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 @lru_cache(maxsize=len(LANGUAGES))
 def words(language: str) -> dict[str, str]:
     """Return the interface's words of one language, by key; a page's words lie in a file of their own."""
-    files = sorted((ASSETS / "locales" / language).glob("*.po"))
+    files = sorted((ASSETS / "words").glob(f"*/{language}.po"))
     return {entry.msgid: entry.msgstr for path in files for entry in polib.pofile(str(path))}
 
 
 @lru_cache(maxsize=64)
 def prose(language: str, page: str) -> dict[str, str]:
     """Return the sections of one page's prose, by name; a section opens with a line ``<!-- name -->``."""
-    text = (ASSETS / "prose" / language / f"{page}.md").read_text(encoding="utf-8")
+    text = (ASSETS / "words" / page / f"{language}.md").read_text(encoding="utf-8")
     sections = {}
     for part in text.split("<!-- ")[1:]:
         name, _, body = part.partition(" -->")

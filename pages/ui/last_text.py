@@ -1,7 +1,4 @@
-"""A text that cannot be read leaves the last one on the page, pale, and one line under its box says why.
-
-Read next: header.py.
-"""
+"""A text that cannot be read leaves the last one on the page, pale, and one line under its box says why."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

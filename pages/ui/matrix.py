@@ -1,7 +1,4 @@
-"""Mount the interactive matrix in a page and hear what was clicked or painted.
-
-Read first: pages/figures/matrix.py, which describes a figure and packs it.
-"""
+"""Mount the interactive matrix in a page and hear what was clicked or painted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The model that a person chose, on every page that can read it; elsewhere the page's own, and the choice is kept.
-
-Read next: header.py.
-"""
+"""The model that a person chose, on every page that can read it; elsewhere the page's own, and the choice is kept."""
 
 from collections.abc import Sequence
 

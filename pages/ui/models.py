@@ -1,7 +1,4 @@
-"""The models at hand: the shipped ones and every moment of the runs, each opened once for the whole server.
-
-Read next: header.py.
-"""
+"""The models at hand: the shipped ones and every moment of the runs, each opened once for the whole server."""
 
 import json
 import os

@@ -1,7 +1,4 @@
-"""The pages there are, in the order in which they are best read, and how one opens another.
-
-Read next: entry.py.
-"""
+"""The pages there are, in the order in which they are best read, and how one opens another."""
 
 from pathlib import Path
 
@@ -39,7 +36,7 @@ ICONS = {name: icon for pages in SECTIONS.values() for name, icon in pages.items
 
 def page_path(name: str) -> Path:
     """Return the script of a page."""
-    return PAGES / f"{name}.py"
+    return PAGES / name / "page.py"
 
 
 def open_page(name: str) -> None:

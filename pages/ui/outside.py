@@ -1,7 +1,4 @@
-"""Is this text outside what the model learned? A note with its measured number, beside what is usual to the model.
-
-Read next: header.py.
-"""
+"""Is this text outside what the model learned? A note with its measured number, beside what is usual to the model."""
 
 from pages.ui.asking import ask_once
 from pages.ui.language import t

@@ -1,7 +1,4 @@
-"""The list of runs and what starts them, one for the whole server.
-
-Read next: train_base.py.
-"""
+"""The list of runs and what starts them, one for the whole server."""
 
 from functools import lru_cache
 from pathlib import Path

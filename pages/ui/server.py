@@ -1,7 +1,7 @@
 """What the server does once: load heavy things before the first visitor, and collect garbage off the hot path.
 
 Streamlit's own collection after every run is switched off in .streamlit/config.toml: with torch imported it blocks
-every session for about 145 ms (DECISIONS.md). Read next: entry.py.
+every session for about 145 ms (DECISIONS.md).
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""The choice of language, and beside it the button that copies the link of the screen.
-
-Read next: header.py.
-"""
+"""The choice of language, and beside it the button that copies the link of the screen."""
 
 import streamlit as st
 

@@ -1,6 +1,6 @@
 """The run that is under way, shown on every page: a small sign in the frame that asks the server by itself.
 
-The answer is made once a second for all visitors, and no page runs again for it. Read next: train_panel.py.
+The answer is made once a second for all visitors, and no page runs again for it.
 """
 
 import json

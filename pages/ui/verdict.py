@@ -1,7 +1,4 @@
-"""What the model concludes, in words and as one bar: the classes, or the likeliest tokens next or behind [MASK].
-
-Read next: attention.py.
-"""
+"""What the model concludes, in words and as one bar: the classes, or the likeliest tokens next or behind [MASK]."""
 
 from collections.abc import Sequence
 from heapq import nlargest

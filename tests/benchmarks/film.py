@@ -1,7 +1,7 @@
 """How smoothly the film plays in headless Chromium: pictures a second, late ones, and the main thread's work for one.
 
 Run `python -m tests.benchmarks.film`. The main thread's processor time counts more than pictures a second, which a busy
-machine takes away. Read next: engine.py.
+machine takes away.
 """
 
 from playwright.sync_api import Page, sync_playwright

@@ -1,7 +1,4 @@
-"""What the benchmarks of a page share: server and browser, when a key came and the figure was painted, the verdict.
-
-Read next: keystroke.py.
-"""
+"""What the benchmarks of a page share: server and browser, when a key came and the figure was painted, the verdict."""
 
 import argparse
 import statistics

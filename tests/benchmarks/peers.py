@@ -1,7 +1,4 @@
-"""The same shapes written by others: torch.nn, transformers, TransformerLens; random weights, evaluation mode.
-
-Read next: engine.py.
-"""
+"""The same shapes written by others: torch.nn, transformers, TransformerLens; random weights, evaluation mode."""
 
 import torch
 from torch import Tensor, nn

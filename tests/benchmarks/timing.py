@@ -1,7 +1,4 @@
-"""Time several functions against one another in one run, so that a noisy machine disturbs all of them alike.
-
-Read next: peers.py.
-"""
+"""Time several functions against one another in one run, so that a noisy machine disturbs all of them alike."""
 
 import statistics
 import time

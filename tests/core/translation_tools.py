@@ -1,7 +1,4 @@
-"""A translator of letters, trained within a second, as a bundle.
-
-Read next: test_translation_steps.py.
-"""
+"""A translator of letters, trained within a second, as a bundle."""
 
 from functools import lru_cache
 

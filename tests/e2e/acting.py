@@ -1,7 +1,4 @@
-"""What the tests do in the browser, by name.
-
-Read next: test_links.py.
-"""
+"""What the tests do in the browser, by name."""
 
 from pathlib import Path
 from urllib.parse import urlencode

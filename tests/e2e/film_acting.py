@@ -1,12 +1,9 @@
-"""What the tests of the film do in the browser, by name, and the small stage that they play on.
-
-Read next: test_film_component.py.
-"""
+"""What the tests of the film do in the browser, by name, and the small stage that they play on."""
 
 from playwright.sync_api import Locator, Page
 
 from tests.e2e.film_serving import Stage
-from tests.figures.films import clouds, probe_of, probe_of_reversing, reversing
+from tests.pages.film.films import clouds, probe_of, probe_of_reversing, reversing
 
 POINTS = 80
 

@@ -1,6 +1,6 @@
 """A small server with nothing but the film on a page and made-up runs, so that each thing it does can be looked at.
 
-Run `python -m tests.e2e.film_serving 8700` to see it. Read next: test_film_component.py.
+Run `python -m tests.e2e.film_serving 8700` to see it.
 """
 
 import json
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-from pages.figures.film import Film, FilmSteps, film_bytes
-from pages.figures.film_page import film_data
-from pages.figures.film_probe import FilmProbe, probe_bytes
 from pages.figures.standalone import COMPONENTS
-from tests.figures.films import clouds, film_words, probe_of, probe_of_reversing, reversing
+from pages.film.figures.film import Film, FilmSteps, film_bytes
+from pages.film.figures.followed_text import FilmProbe, probe_bytes
+from pages.film.figures.page import film_data
+from tests.pages.film.films import clouds, film_words, probe_of, probe_of_reversing, reversing
 
 THEMES = {
     "light": ("#ffffff", "#1f1b2e", "#6b3fa0"),

@@ -1,7 +1,4 @@
-"""A painter alone in a browser, without a server: what the page would hear is kept in window.told.
-
-Read next: test_painter.py.
-"""
+"""A painter alone in a browser, without a server: what the page would hear is kept in window.told."""
 
 import base64
 from dataclasses import replace
@@ -9,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from playwright.sync_api import Page
 
-from pages.figures.masks import Words, painter
 from pages.figures.matrix_page import component_assets
-from tests.figures.matrices import ENGLISH_WORDS, attention
+from pages.masks.figures import Words, painter
+from tests.pages.figures.matrices import ENGLISH_WORDS, attention
 
 SIZE = 8
 TOKENS = tuple(f"w{index}" for index in range(SIZE))

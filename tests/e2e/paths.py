@@ -1,7 +1,4 @@
-"""Where the project lies.
-
-Read next: serving.py.
-"""
+"""Where the project lies."""
 
 from pathlib import Path
 

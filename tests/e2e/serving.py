@@ -1,7 +1,4 @@
-"""The real app, started as the README says, and a real browser to look at it.
-
-Read next: conftest.py.
-"""
+"""The real app, started as the README says, and a real browser to look at it."""
 
 import shutil
 import socket

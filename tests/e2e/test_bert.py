@@ -6,7 +6,7 @@ from functools import lru_cache
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.ui.numbers import percent
+from pages.ui.number_format import percent
 from tests.e2e.acting import visit
 from tests.e2e.paths import ROOT
 from transformer_core.analysis.bert.filling import fill_in

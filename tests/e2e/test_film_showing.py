@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.figures.film_page import to_html
+from pages.film.figures.page import to_html
 from tests.e2e.film_acting import POINTS, slider, small_stage, told, wait_frame, watch
 from tests.e2e.film_serving import Stage, staging
-from tests.figures.films import ATTACK, film_words
+from tests.pages.film.films import ATTACK, film_words
 
 
 @pytest.fixture

@@ -1,7 +1,4 @@
-"""Runs as a worker would have left them, made in a moment: a rising curve, a few frames, points in two clouds.
-
-Read next: test_train.py.
-"""
+"""Runs as a worker would have left them, made in a moment: a rising curve, a few frames, points in two clouds."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,27 +1,23 @@
-"""Run a page as Streamlit would, without a browser.
-
-Read next: test_home.py.
-"""
+"""Run a page as Streamlit would, without a browser."""
 
 import re
 from html import unescape
 
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from tests.e2e.paths import ROOT
 
 ENTRY = ROOT / "pages" / "ui" / "entry.py"
 
 
-def run(page: str | None = None, **query: str) -> AppTest:
+def run(page: str = "home", **query: str) -> AppTest:
     """Open a page, such as "attention", with these values in the URL."""
-    app = AppTest.from_file(str(ENTRY), default_timeout=60)
+    app = AppTest.from_file(str(ENTRY), default_timeout=120)
     for name, value in query.items():
         app.query_params[name] = value
-    app.run()
-    if page is not None:
-        app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
-    return app
+    app._page_hash = calc_hash(page)  # switch_page would have to run the front page first
+    return app.run()
 
 
 def told(app: AppTest) -> str:

@@ -1,7 +1,4 @@
-"""Run the scripts that pages offer and hold what they save against what the page showed.
-
-Read next: test_attention.py.
-"""
+"""Run the scripts that pages offer and hold what they save against what the page showed."""
 
 import json
 import os

@@ -1,0 +1,125 @@
+"""Every head switched off in turn: what the verdict does, beside how strongly each head looks."""
+
+import math
+
+import streamlit as st
+
+from pages.attention.figures import effect_board
+from pages.attention.flow import chance_of
+from pages.attention.shared import board_words, choose_layer_and_head, large_head, on_cell, read_heads
+from pages.ui.asking import ask, ask_once
+from pages.ui.boxes import Cover, ask_first, say, say_number
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.pickers import on_board
+from pages.ui.url import choose
+from pages.ui.verdict import chart_word, concludes, outcome_word, show_outcome
+from transformer_core.analysis.attention.effects import SMALL, STRONG, HeadEffects, head_effects, without_head
+from transformer_core.analysis.attention.heads import Ablation
+
+MOST_NAMED = 3
+
+
+def show_effect(view: View) -> None:
+    """Show the boards, the chosen head's heatmap, and the verdict without that head."""
+    if not concludes(view):
+        return
+    board_place, head_place = st.columns(2, gap="large")
+    with head_place:
+        layer, head = choose_layer_and_head(view)
+    with board_place:
+        ways = {name: t(f"attention.ablation_{name}") for name in ("zero", "mean")}
+        how = choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")
+        cover = show_boards(view, layer, head, "zero" if how == "zero" else "mean")
+    with head_place:
+        with cover.picture("_without"):
+            show_without(view, layer, head, "zero" if how == "zero" else "mean")
+        answer = read_heads(view, layer, head)
+        figure = large_head(view, answer.value, layer, head, "weights")
+        show_matrix(figure, answer, key="head_effect", on_cell=on_cell)
+        export_matrix(figure, answer, key="head_effect")
+
+
+def show_boards(view: View, layer: int, head: int, how: Ablation) -> Cover:
+    """Ask for a prediction, then show the greatest weights with the effects beside them."""
+    text = view.encoding.text
+    answer = ask_once(head_effects, bundle=view.bundle, text=text, n_tokens=len(view.encoding), how=how)
+    found, words = answer.value, strings("attention_effect")
+    top_layer, top_head = found.most_weight
+    weight = f"{found.strongest[found.most_weight]:.3f}"
+    options = {name: t(f"attention.place_{name}") for name in ("first", "upper", "lower")}
+    cover = ask_first(
+        t("attention.place_ask", layer=top_layer, head=top_head, weight=weight),
+        options,
+        name="attention_effects",
+        about=view.bundle.name,
+    )
+    label = chart_word(view, found.winner)
+    outcome = "first" if found.place == 1 else "upper" if found.place <= found.change.size / 2 else "lower"
+    cover.judge(outcome)
+    with cover.picture():
+        board = effect_board(
+            found.strongest,
+            100 * found.change,
+            words | {"change": t("attention.change", label=label)},
+            board_words(),
+            chosen=(layer, head),
+            version=f"{how}|{layer}.{head}|{text}",
+        )
+        show_matrix(board, answer, key="effects", on_cell=on_board)
+        export_matrix(board, answer, key="effects")
+        tell_causes(found)
+    return cover
+
+
+def tell_causes(found: HeadEffects) -> None:
+    """Say how far strong weights and large effects go together, and name heads that look strongly for little."""
+    layer, head = found.most_effect
+    say(
+        t(
+            "attention.causes",
+            place=found.place,
+            count=found.change.size,
+            layer=layer,
+            head=head,
+            weight=f"{found.strongest[layer, head]:.3f}",
+            moved=f"{100 * found.change[layer, head]:+.2f}",
+        )
+    )
+    if not math.isnan(found.agreement.rho):
+        say_number(t("attention.rho_heads"), f"{found.agreement.rho:+.2f}", note=t("attention.rho_help"))
+        say(chance_of(found.agreement), small=True)
+    idle = t("attention.idle", count=len(found.idle), strong=f"{STRONG:.1f}", small=f"{100 * SMALL:.0f}")
+    lines = [
+        t(
+            "attention.idle_head",
+            layer=layer,
+            head=head,
+            weight=f"{found.strongest[layer, head]:.3f}",
+            moved=f"{100 * found.change[layer, head]:+.3f}",
+        )
+        for layer, head in found.idle[:MOST_NAMED].tolist()
+    ]
+    say("\n".join([idle, "", *(f"- {line}" for line in lines)]))
+
+
+def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
+    """Show the verdict with and without the chosen head, above its heatmap."""
+    found = ask(
+        without_head,
+        **view.asked,
+        layer=layer,
+        head=head,
+        how=how,
+    ).value
+    before, after = st.columns(2)
+    with before:
+        say(t("attention.with_head"), small=True)
+        show_outcome(view, found.before, beside=found.before)
+    with after:
+        say(t("attention.without_head", layer=layer, head=head), small=True)
+        show_outcome(view, found.after, beside=found.before)
+    label = outcome_word(view, found.winner)
+    say(t("try.measured", label=label, moved=f"{100 * found.moved:+.2f}", layer=layer, head=head))

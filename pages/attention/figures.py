@@ -1,0 +1,362 @@
+"""Boards of layers and heads: how broadly each looks, what it tends to look at, what its loss changes.
+
+Arrays come from transformer_core.analysis.
+
+Attention as bars over the words of the text: entropy, where rollout leads, and what hiding each word does.
+
+A text with arcs: from one word to every other, as strong as the weight between them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_bytes import Buffers, packed
+from pages.figures.matrix_page import DRAWING
+from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.standalone import COMPONENTS, joined, self_contained
+
+
+def _sides(shape: tuple[int, ...], words: Mapping[str, str]) -> tuple[Axis, Axis]:
+    rows, cols = (tuple(map(str, range(size))) for size in shape[:2])
+    return Axis(words["layer"], rows), Axis(words["head"], cols)
+
+
+def entropy_board(
+    nats: np.ndarray,
+    shares: np.ndarray,
+    greatest: float,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    chosen: tuple[int, int],
+    version: str,
+) -> MatrixFigure:
+    """Draw the entropy of every head in nats, and as a share of its maximum.
+
+    Shapes:
+        nats, shares: (layer, head)
+
+    Args:
+        greatest: the maximum, in nats.
+        words: layer, head, nats, share.
+        chosen: layer and head.
+    """
+    panels = (
+        Panel("nats", words["nats"], nats, Scale("count", 0.0, max(greatest, float(nats.max())))),
+        Panel("share", words["share"], shares, Scale("probability", 0.0, 1.0)),
+    )
+    return MatrixFigure(
+        panels,
+        *_sides(nats.shape, words),
+        ui,
+        detail="exact",
+        cell=chosen,
+        link="attention_board",
+        filename="attention_entropy",
+        version=version,
+    )
+
+
+def flow_matrices(
+    rollout: np.ndarray,
+    last: np.ndarray,
+    labels: tuple[str, ...],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
+) -> MatrixFigure:
+    """Draw rollout beside the last layer's weights, on one scale.
+
+    Shapes:
+        rollout, last: (query_pos, key_pos)
+
+    Args:
+        words: query, key, rollout, last.
+    """
+    high = max(float(rollout.max()), float(last.max()), 1e-6)
+    panels = tuple(
+        Panel(name, words[name], values, Scale("count", 0.0, high))
+        for name, values in (("rollout", rollout), ("last", last))
+    )
+    return MatrixFigure(
+        panels,
+        Axis(words["query"], labels),
+        Axis(words["key"], labels),
+        ui,
+        detail="exact",
+        link="attention",
+        filename="attention_rollout",
+        version=version,
+    )
+
+
+def tendency_board(
+    here: np.ndarray,
+    sample: np.ndarray,
+    tendencies: Sequence[str],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    chosen: tuple[int, int],
+    version: str,
+) -> MatrixFigure:
+    """Draw the scores of every head for this sentence, for a sample beside it, and how broad it is in both.
+
+    Shapes:
+        here, sample: (layer, head, tendency), the last one being "broad"
+
+    Args:
+        tendencies: the word for each.
+        words: heads (the axis), tendency, excess, here, sample, broad, here_short, sample_short.
+        chosen: layer and head.
+    """
+    n_layers, n_heads, n_tendencies = here.shape
+    rows = Axis(words["heads"], tuple(f"{layer}.{head}" for layer in range(n_layers) for head in range(n_heads)))
+    places = Axis(words["tendency"], tuple(tendencies[:-1]))
+    flat = {name: scores.reshape(-1, n_tendencies) for name, scores in (("here", here), ("sample", sample))}
+    scale = Scale.of("signed", *(scores[:, :-1] for scores in flat.values()))
+    broad = np.stack([scores[:, -1] for scores in flat.values()], axis=1)  # (head, 2)
+    both = Axis(tendencies[-1], (words["here_short"], words["sample_short"]))
+    panels = (
+        *(Panel(name, words[name], scores[:, :-1], scale) for name, scores in flat.items()),
+        Panel("broad", words["broad"], broad, Scale("probability", 0.0, 1.0), cols=both),
+    )
+    return MatrixFigure(
+        panels,
+        rows,
+        places,
+        ui,
+        detail="exact",
+        cell=(chosen[0] * n_heads + chosen[1], int(np.nan_to_num(here[chosen][:-1], nan=-1.0).argmax())),
+        quantity=words["excess"],
+        filename="attention_tendencies",
+        version=version,
+    )
+
+
+def effect_board(
+    strongest: np.ndarray,
+    points: np.ndarray | None,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    chosen: tuple[int, int],
+    version: str,
+) -> MatrixFigure:
+    """Draw each head's greatest weight and, where it is given, what the verdict does without the head.
+
+    Shapes:
+        strongest, points: (layer, head)
+
+    Args:
+        points: the change of the winner's probability, in percentage points.
+        words: layer, head, strongest, change.
+        chosen: layer and head.
+    """
+    panels = [Panel("strongest", words["strongest"], strongest, Scale("probability", 0.0, 1.0))]
+    if points is not None:
+        panels.append(Panel("change", words["change"], points, Scale.of("signed", points)))
+    return MatrixFigure(
+        tuple(panels),
+        *_sides(strongest.shape, words),
+        ui,
+        detail="exact",
+        layout="single",
+        selected=panels[-1].id,
+        cell=chosen,
+        link="attention_board",
+        filename="attention_effects",
+        version=version,
+    )
+
+
+HEIGHT = 360
+MOST_NAMED = 48
+
+
+def _named(labels: tuple[str, ...]) -> list[str]:
+    return [f"{label} {index}" for index, label in enumerate(labels)]
+
+
+def _across(words: Mapping[str, str], labels: tuple[str, ...]) -> alt.X:
+    overlap = "greedy" if len(labels) > MOST_NAMED else False
+    axis = alt.Axis(labelAngle=-50, labelLimit=80, labelOverlap=overlap, ticks=False, titlePadding=2)
+    return alt.X("token:N", scale=alt.Scale(domain=_named(labels)), title=words["token"], axis=axis)
+
+
+def entropy_bars(nats: np.ndarray, bounds: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
+    """Draw one head's entropy at each token, with each token's maximum as a line.
+
+    Shapes:
+        nats, bounds: (query_pos,)
+
+    Args:
+        words: token, nats, greatest.
+    """
+    greatest = float(bounds.max())
+    bars = (
+        alt.Chart(records(token=_named(labels), nats=nats))
+        .mark_bar(color=HUES["weights"])
+        .encode(
+            x=_across(words, labels),
+            y=alt.Y(
+                "nats:Q", title=words["nats"], scale=alt.Scale(domain=[0, max(greatest, float(nats.max())) * 1.15])
+            ),
+            tooltip=["token:N", alt.Tooltip("nats:Q", format=".4f", title=words["nats"])],
+        )
+    )
+    steps = (
+        alt.Chart(records(token=_named(labels), bound=bounds))
+        .mark_line(interpolate="step", strokeDash=[6, 3], color=HUES["residual"])
+        .encode(x=_across(words, labels), y="bound:Q")
+    )
+    line = alt.Chart(records(greatest=[greatest], word=[words["greatest"]])).encode(y="greatest:Q")
+    text = line.mark_text(align="left", baseline="bottom", dx=4, dy=-3).encode(x=alt.value(0), text="word:N")
+    return alt.layer(bars, steps, text).properties(width="container", height=HEIGHT)
+
+
+def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
+    """Draw what the verdict rests on by rollout and by the last layer's weights, side by side at each token.
+
+    Shapes:
+        rollout, last: (pos,), each summing to 1
+
+    Args:
+        words: token, part, rollout, last.
+    """
+    names = [words["rollout"], words["last"]]
+    data = records(
+        token=_named(labels) * 2, share=np.concatenate([rollout, last]), by=np.repeat(names, len(labels)).tolist()
+    )
+    colour = alt.Color(
+        "by:N",
+        title=None,
+        scale=alt.Scale(domain=names, range=[HUES["weights"], PALETTE[1]]),
+        legend=alt.Legend(orient="top", direction="horizontal"),
+    )
+    return (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=_across(words, labels),
+            xOffset=alt.XOffset("by:N", sort=names),
+            y=alt.Y("share:Q", title=words["part"], axis=alt.Axis(minExtent=46, format=".2f")),
+            color=colour,
+            tooltip=["token:N", "by:N", alt.Tooltip("share:Q", format=".4f", title=words["part"])],
+        )
+        .properties(width="container", height=HEIGHT)
+    )
+
+
+def hidden_bars(change: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
+    """Draw by how many points the winner's probability moves when each token is hidden; special tokens have no bar.
+
+    Shapes:
+        change: (pos,), as shares; not a number where a token was left in place
+
+    Args:
+        words: token, points, supports, opposes.
+    """
+    points = [100 * value if np.isfinite(value) else None for value in change.tolist()]
+    does = [words["supports"] if (value or 0) < 0 else words["opposes"] for value in points]
+    data = records(token=_named(labels), points=points, does=does)
+    names = [words["supports"], words["opposes"]]
+    bars = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=_across(words, labels),
+            y=alt.Y("points:Q", title=words["points"], axis=alt.Axis(minExtent=46)),
+            color=alt.Color(
+                "does:N",
+                title=None,
+                scale=alt.Scale(domain=names, range=[PALETTE[5], HUES["residual"]]),
+                legend=alt.Legend(orient="top", direction="horizontal"),
+            ),
+            tooltip=["token:N", alt.Tooltip("points:Q", format="+.2f", title=words["points"])],
+        )
+    )
+    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"]).encode(y="zero:Q")
+    return alt.layer(bars, zero).properties(width="container", height=HEIGHT)
+
+
+Direction = Literal["from", "to"]
+WORDS = ("label", "word", "said_from", "said_to", "save_png", "save_svg")  # attention_arcs.NAME
+
+
+@dataclass(frozen=True, eq=False)
+class ArcsFigure:
+    """Describe the figure.
+
+    Args:
+        labels: one a token.
+        glued: whether a token follows the one before without a blank.
+        weights: (query_pos, key_pos), each from 0 to 1.
+        source: the chosen token.
+        direction: "from" draws the source's row, where it looks; "to" its column, who looks at it.
+        strings: all of WORDS, in the reader's language; the {…} are filled in by the browser.
+        version: names this state; `data-painted` has it and the source once they are on the screen.
+        filename: of exports, without ending.
+    """
+
+    labels: tuple[str, ...]
+    glued: tuple[bool, ...]
+    weights: np.ndarray
+    source: int
+    direction: Direction
+    strings: Mapping[str, str]
+    version: str = ""
+    filename: str = "attention_arcs"
+
+    def __post_init__(self) -> None:
+        n = len(self.labels)
+        if self.weights.shape != (n, n) or len(self.glued) != n or n == 0:
+            got = f"weights of shape {self.weights.shape} and {len(self.glued)} of glued"
+            raise ValueError(f"{got}, needed one of each for all {n} labels")
+        if not 0 <= self.source < n:
+            raise ValueError(f"source={self.source} must be from 0 to {n - 1}")
+        if missing := sorted(set(WORDS) - self.strings.keys()):
+            raise ValueError(f"strings lacks the words {', '.join(missing)}")
+
+    def to_bytes(self, *, caption: Sequence[str] = ()) -> bytes:
+        """Return the header (JSON after its length) and the weights as float32, row after row.
+
+        Args:
+            caption: lines above the picture in its files, which say what it is of.
+        """
+        buffers = Buffers()
+        buffers.add(np.asarray(self.weights).astype("<f4"))
+        names = ("labels", "glued", "source", "direction", "version", "filename")
+        header = {name: getattr(self, name) for name in names}
+        return packed(
+            header | {"caption": list(caption), "strings": {name: self.strings[name] for name in WORDS}}, buffers
+        )
+
+
+def component_assets() -> tuple[str, str]:
+    """Return the component's script, joined with the modules of the matrix that it uses, and its style."""
+    modules = ("lasting", *(f"matrix/{name}" for name in DRAWING), "arcs/shapes", "arcs/arcs")
+    return joined(modules), (COMPONENTS / "arcs" / "arcs.css").read_text(encoding="utf-8")
+
+
+def to_html(figure: ArcsFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one self-contained page with the figure alive in it; nothing in it reaches for a network.
+
+    Args:
+        title: of the page.
+        caption: lines that say what the figure is of.
+    """
+    script, style = component_assets()
+    payload = {"payload": base64.b64encode(figure.to_bytes(caption=caption)).decode()}
+    script += "\nshowArcs(document);\n"
+    return self_contained(title=title, language=language, script=script, style=style, data=payload, caption=caption)

@@ -1,0 +1,146 @@
+"""Entropy of every head, rollout through the layers, and whether either agrees with what hiding a word does."""
+
+import math
+
+import streamlit as st
+
+from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
+from pages.attention.shared import board_words, choose_layer_and_head
+from pages.ui.asking import ask, ask_once
+from pages.ui.boxes import Cover, ask_first, say, say_number
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.pickers import on_board
+from pages.ui.url import choose
+from pages.ui.verdict import chart_word, concludes
+from transformer_core.analysis.attention.entropy import head_entropies
+from transformer_core.analysis.attention.flow import attention_flow
+from transformer_core.analysis.attention.occlusion import Evidence, substitutes, verdict_evidence
+from transformer_core.analysis.attention.ranking import RankCorrelation
+from transformer_core.analysis.outcome import outcome_of
+
+CLOSE, LOOSE = 0.7, 0.3
+ROLLOUT = (
+    r"\tilde A_l=\tfrac12\,\bar A_l+\tfrac12 I,\quad \bar A_l=\tfrac1H\textstyle\sum_h A_{l,h},"
+    r"\qquad R=\tilde A_L\cdots\tilde A_2\,\tilde A_1\;"
+)
+ENTROPY = r"H_i=-\sum_j a_{ij}\ln a_{ij}\ \text{nats},\qquad 0\le H_i\le\ln n"
+
+
+def show_flow(view: View) -> None:
+    """Show how broadly each head looks, where the weights lead, and whether that is what counts."""
+    show_entropy(view)
+    show_rollout(view)
+    show_evidence(view)
+
+
+@st.fragment
+def show_entropy(view: View) -> None:
+    """Show the entropy of every head, and of the chosen one at each token."""
+    layer, head = choose_layer_and_head(view)
+    answer = ask(head_entropies, **view.asked)
+    found, words = answer.value, strings("attention_flow")
+    board_place, bars_place = st.columns(2, gap="large")
+    with board_place:
+        board = entropy_board(
+            found.heads,
+            found.shares,
+            found.greatest,
+            words,
+            board_words(),
+            chosen=(layer, head),
+            version=f"{layer}.{head}|{view.encoding.text}",
+        )
+        show_matrix(board, answer, key="entropy", on_cell=on_board)
+        export_matrix(board, answer, key="entropy")
+    with bars_place:
+        st.latex(ENTROPY)
+        greatest = t("attention.greatest", count=len(view.encoding), nats=f"{found.greatest:.3f}")
+        chart = entropy_bars(
+            found.tokens[layer, head], found.bounds, view.encoding.labels, words | {"greatest": greatest}
+        )
+        title = t("attention.title_head", layer=layer, head=head)
+        st.markdown(f"**{title}**")
+        show_chart(chart, answer, key="entropy_tokens", stem="attention_entropy", label=title)
+
+
+def show_rollout(view: View) -> None:
+    """Show rollout beside the last layer's weights: as matrices, and as what the verdict rests on."""
+    st.subheader(t("attention.rollout"), anchor=False)
+    tell(section("attention", "rollout"))
+    st.latex(ROLLOUT)
+    answer = ask(attention_flow, **view.asked)
+    found, words = answer.value, strings("attention_flow") | {"query": t("axis.query"), "key": t("axis.key")}
+    labels = view.encoding.labels
+    figure = flow_matrices(
+        found.rollout, found.last, labels, words, strings("matrix"), version=f"rollout|{view.encoding.text}"
+    )
+    show_matrix(figure, answer, key="rollout")
+    export_matrix(figure, answer, key="rollout")
+    chart = led_bars(found.verdict_rollout, found.verdict_last, labels, words)
+    pooled = rests_on(view)
+    st.markdown(f"**{pooled}**")
+    show_chart(chart, answer, key="led", stem="attention_rests_on", label=pooled)
+
+
+def rests_on(view: View) -> str:
+    """Say in Markdown which position's row the bars show: the one that the model's conclusion is read from."""
+    outcome = outcome_of(view.bundle, view.encoding)
+    if outcome is not None and outcome.place is not None:
+        return t("attention.pooled_place", token=plain(view.encoding.labels[outcome.place]), place=outcome.place)
+    first = view.bundle.kind == "bert" or view.bundle.config.pooling == "cls"
+    return t("attention.pooled_cls" if first else "attention.pooled_mean")
+
+
+@st.fragment
+def show_evidence(view: View) -> None:
+    """Ask whether the weights agree with the effect of hiding each word, then measure it."""
+    st.subheader(t("attention.evidence"), anchor=False)
+    tell(section("attention", "evidence"))
+    if not concludes(view):
+        return
+    ways = substitutes(view.bundle)
+    options = {name: t(f"attention.substitute_{name}") for name in ways}
+    substitute = choose(t("attention.substitute"), options, name="attention_substitute", default=ways[0])
+    title = plain(options[substitute])
+    options = {name: t(f"attention.agree_{name}") for name in ("close", "loose", "none")}
+    cover = ask_first(
+        t("attention.agree_ask"),
+        options,
+        name="attention_rollout",
+        about=view.bundle.name,
+    )
+    answer = ask_once(verdict_evidence, **view.asked, substitute=substitute)
+    found, words = answer.value, strings("attention_flow")
+    winner = chart_word(view, found.occlusion.winner)
+    words = words | {"points": t("attention.points", label=winner)}
+    show_agreement(found, cover)
+    with cover.picture():
+        chart = hidden_bars(found.occlusion.change, view.encoding.labels, words)
+        title = t("attention.hidden_title", label=plain(winner), substitute=title)
+        say(f"**{title}**")
+        show_chart(chart, answer, key="hidden", stem="attention_occlusion", label=words["points"])
+
+
+def show_agreement(found: Evidence, cover: Cover) -> None:
+    """Say how far rollout and the last layer's weights agree with the effect, and judge the prediction."""
+    rho = found.rollout_agrees.rho
+    if math.isnan(rho):
+        st.markdown(t("attention.no_rho", count=found.rollout_agrees.count))
+        return
+    cover.judge("close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none")
+    with cover.picture("_agreement"):
+        for place, (name, agreed) in zip(
+            st.columns(2), {"rollout": found.rollout_agrees, "last": found.last_agrees}.items(), strict=True
+        ):
+            say_number(t(f"attention.rho_{name}"), f"{agreed.rho:+.2f}", at=place, note=t("attention.rho_help"))
+            say(chance_of(agreed), at=place, small=True)
+
+
+def chance_of(agreed: RankCorrelation) -> str:
+    """Say how often a random order would do as well."""
+    return t("attention.chance", chance=f"{agreed.chance:.1%}", count=agreed.count)

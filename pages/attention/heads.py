@@ -1,0 +1,101 @@
+"""All heads at a glance, one of them large, and the experiment of switching it off."""
+
+import streamlit as st
+
+from pages.attention.shared import choose_layer_and_head, large_head, matrix_words, on_cell, on_panel, read_heads
+from pages.attention.tendencies import short_names, threshold
+from pages.figures.heads import STEP_NAMES, heads_grid
+from pages.ui.asking import ask
+from pages.ui.because import show_because
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import section, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose, switch
+from pages.ui.verdict import concludes, outcome_word, show_outcome
+from transformer_core.analysis.attention.effects import without_head
+from transformer_core.analysis.attention.heads import Heads
+from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
+from transformer_core.analysis.reading import is_causal
+
+MUCH = 0.05
+
+
+def show_heads(view: View) -> None:
+    """Show the grid, the chosen head and its steps."""
+    grid_place, head_place = st.columns(2, gap="large")
+    with head_place:
+        layer, head = choose_layer_and_head(view)
+        step = choose(
+            t("attention.step"), {name: t(f"step.{name}") for name in STEP_NAMES}, name="step", default="weights"
+        )
+    answer = read_heads(view, layer, head)
+    with grid_place:
+        show_outcome(view, answer.value.probabilities)
+        scale_place, names_place = st.columns(2)
+        with scale_place:
+            same_scale = switch(t("attention.same_scale"), name="same_scale", default=True)
+        with names_place:
+            named = switch(t("attention.name_heads"), name="attention_names", default=True)
+        grid = heads_grid(
+            answer.value.weights,
+            view.encoding.labels,
+            matrix_words(),
+            layer=layer,
+            head=head,
+            same_scale=same_scale,
+            version=f"{layer}.{head}|{view.encoding.text}",
+            note=section("attention", "grid"),
+            tendencies=names_of_heads(view, answer.value) if named else None,
+        )
+        show_matrix(grid, answer, key="heads", on_select=on_panel)
+        export_matrix(grid, answer, key="heads")
+        words_place = st.container()  # below, since the words take more lines as a sentence grows
+        head_off_experiment(view, layer, head)
+    with head_place:
+        figure = large_head(view, answer.value, layer, head, step)
+        show_matrix(figure, answer, key="head_large", on_cell=None if step == "mixture" else on_cell)
+        export_matrix(figure, answer, key="head_large")
+    with words_place:  # last: each word is hidden in turn for it
+        show_because(view)
+
+
+def names_of_heads(view: View, heads: Heads) -> list[list[str]]:
+    """Return a short name of what each head tends to do on this sentence, "" where none can be claimed."""
+    pad_id, causal = view.bundle.config.pad_id, is_causal(view.bundle)
+    found = tendencies_of([heads.weights], [view.encoding], pad_id, causal=causal)
+    names = short_names()
+    return [[names[label] for label in layer] for layer in labelled(found.scores, threshold()).tolist()]
+
+
+def head_off_experiment(view: View, layer: int, head: int) -> None:
+    """Ask for a prediction, then switch the head off and show what that changes."""
+    box = lazy_box(t("try.heading"), icon=":material/science:", key="try_open")
+    if box is None:
+        return
+    with box:
+        if not concludes(view):
+            return
+        st.markdown(section("attention", "try").format(layer=layer, head=head))
+        options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
+        about = f"{view.bundle.name} {view.encoding.text} {layer}.{head}"
+        cover = ask_first(t("try.guess"), options, name="attention_head_off", about=about)
+        found = ask(
+            without_head,
+            **view.asked,
+            layer=layer,
+            head=head,
+        ).value
+        winner = found.winner
+        outcome = "flips" if found.flips else "much" if abs(found.moved) >= MUCH else "little"
+        moved = t(
+            "try.measured",
+            label=outcome_word(view, winner),
+            moved=f"{100 * found.moved:+.2f}",
+            layer=layer,
+            head=head,
+        )
+        cover.judge(outcome, moved)
+        with cover.picture():
+            show_outcome(view, found.after, beside=found.before)

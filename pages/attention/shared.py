@@ -1,0 +1,73 @@
+"""What the parts of the attention page share: the chosen head, the words of its figures, its large matrix."""
+
+import streamlit as st
+
+from pages.figures.heads import STEP_NAMES, Words, layer_and_head, one_head
+from pages.figures.matrix import MatrixFigure
+from pages.ui.asking import Answer, ask
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.pickers import choose_head, choose_layer, on_head
+from pages.ui.url import cell_from_url, remember
+from transformer_core.analysis.attention.heads import Heads, heads_of_text
+
+
+def choose_layer_and_head(view: View) -> tuple[int, int]:
+    """Show the controls of layer and head; a click on a board sets them as well."""
+    layers, heads = st.columns([1, 2])
+    with layers:
+        layer = choose_layer(t("attention.layer"), view)
+    with heads:
+        head = choose_head(t("attention.head"), view.bundle.config.n_heads)
+    return layer, head
+
+
+def on_panel(panel: str) -> None:
+    """Take over a click on the grid of heads."""
+    on_head(*layer_and_head(panel))
+
+
+def on_cell(cell: tuple[int, int] | None) -> None:
+    """Keep the pinned cell of the large matrix in the URL."""
+    remember("cell", None if cell is None else f"{cell[0]}.{cell[1]}")
+
+
+def read_heads(view: View, layer: int, head: int) -> Answer[Heads]:
+    """Read the text once: every head's weights, and one head's steps."""
+    text, n_tokens = view.encoding.text, len(view.encoding)
+    return ask(heads_of_text, bundle=view.bundle, text=text, n_tokens=n_tokens, layer=layer, head=head)
+
+
+def board_words() -> dict[str, str]:
+    """Return what a matrix whose sides are no tokens says in the language chosen."""
+    return strings("matrix") | strings("attention_board")
+
+
+def matrix_words() -> Words:
+    """Return the words of the attention figures in the language chosen."""
+    return Words(
+        ui=strings("matrix"),
+        query=t("axis.query"),
+        key=t("axis.key"),
+        dimension=t("axis.dimension"),
+        layer=t("axis.layer"),
+        head=t("axis.head"),
+        steps={name: t(f"step.{name}") for name in STEP_NAMES},
+        quantities={name: t(f"quantity.{name}") for name in STEP_NAMES},
+    )
+
+
+def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> MatrixFigure:
+    """Return one step of the chosen head as a large matrix, with the arithmetic of every cell."""
+    labels, text = view.encoding.labels, view.encoding.text
+    return one_head(
+        vars(heads.steps),
+        heads.steps.divisor,
+        labels,
+        matrix_words(),
+        step=step,
+        version=f"{step}|{layer}.{head}|{text}",
+        title=t("attention.title_head", layer=layer, head=head),
+        cell=cell_from_url(len(labels)),
+        note=section("attention", step),
+    )

@@ -1,0 +1,135 @@
+"""What each head tends to look at, on this sentence and on a sample of others, with the scores it is claimed on."""
+
+import numpy as np
+import streamlit as st
+
+from pages.attention.figures import tendency_board
+from pages.attention.shared import board_words, choose_layer_and_head, large_head, on_cell, read_heads
+from pages.ui.asking import ask_once
+from pages.ui.exports import export_matrix
+from pages.ui.header import FIRST_CJK, View
+from pages.ui.language import strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.pickers import on_head
+from pages.ui.url import choose, current, slide
+from transformer_core.analysis.attention.tendencies import (
+    BROAD_FROM,
+    NONE,
+    PLACES,
+    TENDENCIES,
+    Tendencies,
+    labelled,
+    steadiness,
+    tendencies_of_reviews,
+    tendencies_of_text,
+)
+
+SENTENCES = 48
+THRESHOLD = 0.2
+MOST_CLAIMS = 60
+LOWEST, HIGHEST, STEP = 0.05, 0.6, 0.05
+
+
+def short_names() -> dict[int, str]:
+    """Return the short name of each label, "" for none."""
+    return {NONE: "", **{place: t(f"tendency_short.{name}") for place, name in enumerate(TENDENCIES)}}
+
+
+def threshold() -> float:
+    """Return the score from which a tendency is claimed, chosen or not."""
+    try:
+        value = float(current("attention_threshold"))
+    except (TypeError, ValueError):
+        return THRESHOLD
+    return value if LOWEST <= value <= HIGHEST else THRESHOLD
+
+
+def show_tendencies(view: View) -> None:
+    """Show every head's scores here and on the sample, and the label that each earns."""
+    head_place, sample_place, threshold_place = st.columns([3, 1.4, 2], vertical_alignment="bottom")
+    with head_place:
+        layer, head = choose_layer_and_head(view)
+    with sample_place:
+        chinese = any(ord(sign) >= FIRST_CJK for sign in view.encoding.text)
+        languages = {"en": t("attention.sample_en"), "zh": t("attention.sample_zh")}
+        language = choose(t("attention.sample"), languages, name="attention_sample", default="zh" if chinese else "en")
+    with threshold_place:
+        least = slide(
+            t("attention.threshold"), LOWEST, HIGHEST, name="attention_threshold", default=THRESHOLD, step=STEP
+        )
+    text, n_tokens = view.encoding.text, len(view.encoding)
+    here = ask_once(tendencies_of_text, bundle=view.bundle, text=text, n_tokens=n_tokens)
+    sample = ask_once(tendencies_of_reviews, bundle=view.bundle, language=language, sentences=SENTENCES)
+    words = {
+        **strings("attention_tendencies"),
+        "here": t("attention.here"),
+        "sample": t("attention.on_sample", count=SENTENCES),
+    }
+    board = tendency_board(
+        here.value.scores,
+        sample.value.scores,
+        [t(f"tendency.{name}") for name in TENDENCIES],
+        words,
+        board_words(),
+        chosen=(layer, head),
+        version=f"{layer}.{head}|{text}",
+    )
+    n_heads = view.bundle.config.n_heads
+    board_place, claim_place = st.columns([1.1, 1], gap="large")
+    with board_place:
+        show_matrix(
+            board, here, key="tendencies", on_cell=lambda cell: on_head(*divmod(cell[0], n_heads)) if cell else None
+        )
+        here_place, sample_place = st.columns(2)
+        with here_place:
+            st.caption(t("attention.here"))
+            export_matrix(board, here, key="tendencies_here")
+        with sample_place:
+            st.caption(t("attention.on_sample", count=SENTENCES))
+            export_matrix(board, sample, key="tendencies_sample")
+    with claim_place:
+        show_claims(here.value, sample.value, least)
+        answer = read_heads(view, layer, head)
+        figure = large_head(view, answer.value, layer, head, "weights")
+        show_matrix(figure, answer, key="head_tendency", on_cell=on_cell)
+        export_matrix(figure, answer, key="head_tendency")
+
+
+def show_claims(here: Tendencies, sample: Tendencies, least: float) -> None:
+    """Show the heads that earn a label here or on the sample, each with its scores and how steady its label is."""
+    ours, theirs = labelled(here.scores, least), labelled(sample.scores, least)
+    steady = steadiness(sample, least)
+    st.subheader(t("attention.labels"), anchor=False)
+    st.markdown(t("attention.claim", least=f"{least:.2f}", broad=f"{BROAD_FROM:.0%}"))
+    count = ours.size
+    agreed = t("attention.labels_agree", same=int((ours == theirs).sum()), count=count, sentences=SENTENCES)
+    st.markdown(f"**{agreed}**")
+    claimed = np.argwhere((ours != NONE) | (theirs != NONE)).tolist()
+    rows = [
+        (
+            f"{layer}.{head}",
+            _said(here.scores[layer, head], int(ours[layer, head]), least),
+            _said(sample.scores[layer, head], int(theirs[layer, head]), least),
+            f"{steady[layer, head]:.0%}",
+        )
+        for layer, head in claimed[:MOST_CLAIMS]
+    ]
+    names = (
+        t("attention_tendencies.heads"),
+        t("attention.here"),
+        t("attention.on_sample", count=SENTENCES),
+        t("attention.steady"),
+    )
+    if rows:
+        st.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
+    st.caption(t("attention.unclaimed", count=count - len(claimed), all=count))
+
+
+def _said(scores: np.ndarray, label: int, least: float) -> str:
+    """Return a head's label with its score, and whatever else it may be said to look at, in Markdown."""
+    if label == NONE:
+        return ":gray[" + t("tendency_short.none") + "]"
+    names = short_names()
+    others = [place for place in range(len(PLACES)) if scores[place] >= least and place != label]
+    others.sort(key=lambda place: -scores[place])
+    return ", ".join([f"**{names[label]}** {scores[label]:.2f}", *(f"{names[at]} {scores[at]:.2f}" for at in others)])

@@ -1,0 +1,116 @@
+"""The part on gates: what each unit of the encoder keeps and renews at each word, and a prediction about the end."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from pages.before.figures import gates_figure, kept_bars, word_bars
+from pages.before.shared import choose_direction, directions, has_gates, word_options
+from pages.ui.asking import ask_once
+from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.number_format import percent
+from pages.ui.pickers import shown_word
+from pages.ui.url import switch
+from transformer_core.analysis.before.gates import gates_of_sentence
+
+
+def gates_part(view: View) -> None:
+    """Show the gates as matrices, what is kept at each word as bars, and the experiment."""
+    if not has_gates(view):
+        return
+    direction_place, sort_place = st.columns([3, 2], vertical_alignment="bottom")
+    with direction_place:
+        direction = choose_direction(view, name="before_direction")
+    with sort_place:
+        sort = switch(t("before.sort"), name="before_sort", default=True)
+    answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
+    found, said = answer.value, strings("before")
+    matrix_place, bars_place = st.columns([7, 4], gap="large")
+    with matrix_place:
+        figure = gates_figure(
+            found.gates,
+            found.names,
+            found.tokens,
+            said,
+            strings("matrix"),
+            kept=found.kept,
+            sort=sort,
+            version=f"{direction}|{sort}|{view.encoding.text}",
+            note=section("before", "gates_note"),
+        )
+        show_matrix(figure, answer, key="before_gates")
+        export_matrix(figure, answer, key="before_gates")
+    with bars_place:
+        st.markdown(f"**{t('before.kept_title')}**")
+        kept = found.kept.mean(1)
+        show_chart(
+            kept_bars(found.tokens, kept, said),
+            answer,
+            key="before_kept",
+            stem="before_kept",
+            label=t("before.kept_title"),
+        )
+        _tell_extremes(view, found.tokens, kept)
+    _end_experiment(view, direction)
+
+
+def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
+    """Say at which of the text's own tokens least and most is kept; special ones stand in the bars alone."""
+    words = [place for place, special in enumerate(view.encoding.special) if not special]
+    if len(words) < 2:
+        return
+    least, most = min(words, key=kept.__getitem__), max(words, key=kept.__getitem__)
+    st.caption(
+        t(
+            "before.kept_measured",
+            least=plain(shown_word(tokens[least])),
+            low=f"{kept[least]:.0%}",
+            most=plain(shown_word(tokens[most])),
+            high=f"{kept[most]:.0%}",
+        )
+    )
+
+
+def _end_experiment(view: View, direction: str) -> None:
+    box = lazy_box(t("before.try_gates"), icon=":material/science:", key="before_gates_open")
+    if box is None:
+        return
+    with box:
+        answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
+        found = answer.value
+        options = word_options(found.tokens, found.share)
+        question = section("before", "try_gates").format(direction=t(f"before.{direction}"))
+        cover = ask_first(
+            question, options, name="before_end", about=f"{direction} {view.bundle.name} {view.encoding.text}"
+        )
+        most = int(found.share.argmax())
+        far = 0 if found.last else len(found.tokens) - 1
+        told = t(
+            "before.end_measured",
+            word=plain(shown_word(found.tokens[most])),
+            share=f"{found.share[most]:.1%}",
+            first=plain(shown_word(found.tokens[far])),
+            little=percent(found.share[far]),
+        )
+        cover.judge(str(most), told)
+        with cover.picture():
+            show_survivors(view, key="before_end")
+
+
+def show_survivors(view: View, *, key: str) -> None:
+    """Show the share of the last state that is each word's, of every direction."""
+    answers = {name: ask_once(gates_of_sentence, **view.asked, direction=name) for name in directions(view)}
+    series = {t(f"before.{name}"): answer.value.share for name, answer in answers.items()}
+    chart = word_bars(answers["forward"].value.tokens, series, {"word": t("before.word"), "up": t("before.share_axis")})
+    show_chart(chart, answers["forward"], key=key, stem="before_share", label=t("before.share_title"))
+    found = [answer.value for answer in answers.values()]
+    best = [max(shares) for shares in zip(*(one.share.tolist() for one in found), strict=True)]
+    least = min(range(len(best)), key=best.__getitem__)
+    word = plain(shown_word(found[0].tokens[least]))
+    say(t("before.least_measured", place=least, word=word, share=percent(best[least])))

@@ -1,0 +1,167 @@
+"""The part on attention's beginnings: where the recurrent decoder looks, beside a Transformer that reads the same."""
+
+import streamlit as st
+
+from pages.before.figures import Looks, looks_figure, word_bars
+from pages.before.shared import has_attention, word_options
+from pages.translation.shared import choose_weights, over_word, weights_over
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View, encoded
+from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import read_and_tell
+from pages.ui.matrix import show_matrix
+from pages.ui.models import model_names, open_bundle
+from pages.ui.pickers import shown_word
+from pages.ui.url import choose, choose_from_list, text_input
+from transformer_core.analysis.before.alignments import (
+    BothAlignments,
+    WordAlignment,
+    both_alignments,
+    compared,
+    word_alignment,
+)
+from transformer_core.checkpoints import Bundle, BundleError
+
+USUAL_OTHER = "translation-en-fr"
+PROBE = "Two young women are playing in the blue water."
+MOST_TOKENS = 64
+Chosen = tuple[str, int, int]  # whose weights: of all heads, of a layer or of one head; the layer; the head
+
+
+def look_part(view: View) -> None:
+    """Show both translations, both matrices and how alike they are, and the experiment."""
+    if not has_attention(view):
+        return
+    other_place, words_place, weights_place = st.columns([3, 5, 5])
+    with other_place:
+        other = _choose_other()
+    if other is None:
+        _alone(view)
+    else:
+        with words_place:
+            shared = _choose_words(view, other) == "same"
+        with weights_place:
+            chosen = choose_weights(View(other, view.encoding))
+        (_same_words if shared else _own_words)(view, other, chosen)
+    _word_experiment(view)
+
+
+def _choose_words(view: View, other: Bundle) -> str:
+    if other.tokenizer.to_json() != view.bundle.tokenizer.to_json():
+        st.caption(t("before.other_tokens", name=plain(other.name)))
+        return "own"
+    ways = {name: t(f"before.words_{name}") for name in ("same", "own")}
+    return choose(t("before.words"), ways, name="before_words", default="same")
+
+
+def _choose_other() -> Bundle | None:
+    names = model_names(None, ("translation",))
+    if USUAL_OTHER in names:
+        names = {USUAL_OTHER: names[USUAL_OTHER]} | names
+    name = choose_from_list(t("before.other"), names, name="before_other")
+    if name is None:
+        st.info(t("before.no_other"), icon=":material/info:")
+        return None
+    try:
+        return open_bundle(name)
+    except BundleError as error:
+        st.info(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/info:")
+        return None
+
+
+def _tell_translations(view: View, own: str, other: Bundle | None = None, others: str = "") -> None:
+    lines = [(view.bundle.name, own)] + ([(other.name, others)] if other is not None else [])
+    st.markdown("  \n".join(f"{plain(name)}: **{plain(text) or '…'}**" for name, text in lines))
+
+
+def _title(bundle: Bundle, detail: str) -> str:
+    return f"{bundle.name} · {detail}"
+
+
+def _show(looks: list[Looks], answer: Answer, version: str) -> None:
+    said = {"target": t("before.target"), "source": t("before.source"), "weight": t("quantity.weights")}
+    figure = looks_figure(looks, said, strings("matrix"), version=version, note=section("before", "look_note"))
+    show_matrix(figure, answer, key="before_looks")
+    export_matrix(figure, answer, key="before_looks")
+
+
+def _recurrent(view: View, found: WordAlignment) -> Looks:
+    return Looks("seq2seq", _title(view.bundle, t("before.one_head")), found.weights[0], found.target, found.source)
+
+
+def _alone(view: View) -> None:
+    answer = ask_once(word_alignment, **view.asked)
+    _show([_recurrent(view, answer.value)], answer, version=f"alone|{view.encoding.text}")
+    _tell_translations(view, answer.value.translation)
+
+
+def _same_words(view: View, other: Bundle, chosen: Chosen) -> None:
+    answer: Answer[BothAlignments] = ask_once(both_alignments, other=other, **view.asked)
+    found = answer.value
+    over, layer, head = chosen
+    weights = weights_over(found.other.by_head, over, layer, head)
+    right = Looks("translation", _title(other, over_word(*chosen)), weights, found.other.target, found.other.source)
+    _show([_recurrent(view, found.bundle), right], answer, f"same|{over}{layer}.{head}|{view.encoding.text}")
+    _tell_translations(view, found.own, other, found.others)
+    apart, agree = compared(found.bundle.weights[0], weights)
+    by_layer = " · ".join(f"{layer}: {share:.0%}" for layer, share in enumerate(found.agree))
+    numbers = {"agree": f"{float(agree):.0%}", "apart": f"{float(apart.mean()):.0%}", "layers": by_layer}
+    st.markdown(t("before.agree_measured", count=len(found.bundle.target), **numbers))
+
+
+def _own_words(view: View, other: Bundle, chosen: Chosen) -> None:
+    own = ask_once(word_alignment, **view.asked)
+    found = ask_once(word_alignment, **view.asked | {"bundle": other}).value
+    over, layer, head = chosen
+    weights = weights_over(found.by_head, over, layer, head)
+    right = Looks("translation", _title(other, over_word(*chosen)), weights, found.target, found.source)
+    _show([_recurrent(view, own.value), right], own, version=f"own|{over}{layer}.{head}|{view.encoding.text}")
+    _tell_translations(view, own.value.translation, other, found.translation)
+
+
+def _word_experiment(view: View) -> None:
+    box = lazy_box(t("before.try_look"), icon=":material/science:", key="before_look_open")
+    if box is None:
+        return
+    with box:
+        text = text_input(t("before.probe"), name="before_probe", default=PROBE)
+        answer = read_and_tell("before_probe", text, PROBE, lambda text: _aligned(view, text))
+        if answer is None:
+            return
+        text = answer.arguments["text"]
+        found = answer.value
+        st.markdown(f"{t('before.translation')} **{plain(found.translation) or '…'}**")
+        step = _choose_word(found)
+        row = found.weights[0, step]
+        options = word_options(found.source, row)
+        word = plain(shown_word(found.target[step]))
+        question = section("before", "try_look").format(word=word)
+        cover = ask_first(question, options, name="before_look", about=f"{view.bundle.name} {text} {step}")
+        most = int(row.argmax())
+        told = t(
+            "before.looked",
+            word=word,
+            source=plain(shown_word(found.source[most])),
+            weight=f"{row[most]:.2f}",
+            chance=f"{found.probabilities[step]:.1%}",
+        )
+        cover.judge(str(most), told)
+        with cover.picture():
+            said = {"word": t("before.source"), "up": t("quantity.weights")}
+            chart = word_bars(found.source, {word: row}, said, height=220)
+            show_chart(chart, answer, key="before_row", stem="before_row", label=t("before.try_look"))
+
+
+def _aligned(view: View, text: str) -> Answer[WordAlignment]:
+    encoded(view.bundle, text, max_len=MOST_TOKENS)  # raises in words for the page
+    return ask_once(word_alignment, bundle=view.bundle, text=text, n_tokens=MOST_TOKENS)
+
+
+def _choose_word(found: WordAlignment) -> int:
+    names = {str(place): f"{place} · {shown_word(label)}" for place, label in enumerate(found.target)}
+    longest = str(max(range(len(found.target)), key=lambda place: len(found.target[place])))
+    order = {longest: names[longest]} | names
+    return int(choose_from_list(t("before.target"), order, name="before_word") or longest)

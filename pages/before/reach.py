@@ -1,0 +1,107 @@
+"""The part on slopes: how much the last output hangs on an input far back, untrained and in the trained encoder."""
+
+import numpy as np
+import streamlit as st
+
+from pages.before.figures import word_bars
+from pages.before.shared import choose_direction
+from pages.figures.charts import HUES
+from pages.figures.curves import Side, curves
+from pages.ui.asking import ask_once
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import section, t
+from pages.ui.number_format import markdown_table, significant
+from pages.ui.url import choose, slide, step_through
+from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
+
+LENGTHS, WIDTHS, SEEDS = (16, 32, 64, 128), (16, 32), 20
+FLOOR = 1e-12  # what is less is not drawn: float32 carries no slope much below it
+COLOURS = (HUES["residual"], HUES["query"], HUES["value"], HUES["weights"])
+FEW = 4
+OPEN = 2.0  # bias to begin with: most of the state stays at each step
+
+
+def reach_part(view: View) -> None:
+    """Show the four untrained layers as curves, and the experiment with the trained encoder."""
+    controls, picture = st.columns([2, 5], gap="large")
+    with controls:
+        length = step_through(t("before.length"), LENGTHS, name="before_length", default=64)
+        widths = {str(width): str(width) for width in WIDTHS}
+        width = int(choose(t("before.width"), widths, name="before_width", default="32"))
+        gain = slide(t("before.gain"), 0.5, 1.5, name="before_gain", default=1.0, step=0.1)
+        bias = float(slide(t("before.keep_bias"), 0.0, 4.0, name="before_keep", default=OPEN, step=0.5))
+        seed = int(slide(t("before.seed"), 0, SEEDS, name="before_seed", default=0))
+    with picture:
+        with st.spinner(t("before.measuring")):
+            asked = {"length": length, "d_model": width, "seed": seed, "gain": float(gain)}
+            answer = ask_once(gradient_reach, **asked, keep_bias=bias)
+            half_open = ask_once(gradient_reach, **asked, keep_bias=0.0).value
+        found = answer.value
+        st.markdown(f"**{t('before.reach_title')}**")
+        series = {
+            t(f"before.{name}"): np.where(row >= FLOOR, row, np.nan)
+            for name, row in zip(found.systems, found.relative, strict=True)
+        }
+        chart = curves(
+            found.distances,
+            series,
+            across=Side(t("before.distance")),
+            up=Side(t("before.left_axis"), log=True),
+            hues=COLOURS,
+            points=False,
+            height=360,
+        )
+        show_chart(chart, answer, key="before_reach", stem="before_reach", label=t("before.reach_title"))
+        st.caption(t("before.reach_note", seed=seed, floor=significant(FLOOR)))
+    st.markdown(_table(found))
+    if bias:
+        st.markdown(_against_half_open(found, half_open))
+    _trained_experiment(view)
+
+
+def _table(found: GradientReach) -> str:
+    places = sorted({1, len(found.distances) // 4, len(found.distances) // 2, len(found.distances) - 1})
+    head = (t("before.layer_kind"), *(t("before.at", distance=place) for place in places))
+    rows = [
+        (t(f"before.{name}"), *(significant(float(row[place])) for place in places))
+        for name, row in zip(found.systems, found.relative, strict=True)
+    ]
+    return markdown_table(head, rows, right=len(places))
+
+
+def _against_half_open(found: GradientReach, half_open: GradientReach) -> str:
+    """Say what is left at the middle distance with the gates as they are, and with their bias at 0."""
+    middle = len(found.distances) // 2
+    now, half = (dict(zip(one.systems, one.relative[:, middle].tolist(), strict=True)) for one in (found, half_open))
+    left = {f"{name}_now": significant(now[name]) for name in ("gru", "lstm", "plain")}
+    left |= {f"{name}_half": significant(half[name]) for name in ("gru", "lstm", "plain")}
+    told = t("before.half_open", distance=middle, **left)
+    lost = all(half[name] < now[name] for name in ("gru", "lstm"))
+    return f"{told} {t('before.half_open_loses')}" if lost else told
+
+
+def _trained_experiment(view: View) -> None:
+    box = lazy_box(t("before.try_reach"), icon=":material/science:", key="before_reach_open")
+    if box is None:
+        return
+    with box:
+        direction = choose_direction(view, name="before_direction")
+        options = {name: t(f"before.half_{name}") for name in ("one", "few", "many", "never")}
+        question = section("before", "try_reach").format(direction=t(f"before.{direction}"))
+        cover = ask_first(
+            question, options, name="before_half", about=f"{direction} {view.bundle.name} {view.encoding.text}"
+        )
+        answer = ask_once(sentence_reach, **view.asked, direction=direction)
+        found = answer.value
+        outcome = "never" if found.half < 0 else "one" if found.half == 1 else "few" if found.half <= FEW else "many"
+        far = len(found.norms) - 1 - found.last
+        half = t("before.half_none") if found.half < 0 else t("before.half_measured", half=found.half)
+        left = f"{found.norms[far] / found.norms[found.last]:.2%}"
+        told = t("before.left_measured", far=abs(far - found.last), left=left)
+        cover.judge(outcome, f"{half} {told}")
+        with cover.picture():
+            said = {"word": t("before.word"), "up": t("before.norm_axis")}
+            chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)
+            show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=t("before.try_reach"))

@@ -1,0 +1,99 @@
+"""The part on time: one more word, and a whole sequence at once, as it grows; measured once, and anew when asked."""
+
+import time
+from datetime import UTC, datetime
+
+import numpy as np
+import streamlit as st
+
+from pages.figures.charts import HUES
+from pages.figures.curves import Side, curves
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import section, t
+from pages.ui.number_format import milliseconds
+from pages.ui.url import choose
+from transformer_core.analysis.before.step_times import WIDTHS, StepTimes, step_times
+
+COLOURS = (HUES["query"], HUES["value"], HUES["weights"])
+MEASUREMENT = "before_measurement"
+SEED = 0
+ROOM = 1.5  # an axis goes on beyond its curves by this factor, so that a round number lies on it
+ALIKE = 0.1  # exponents that differ by less are called alike
+
+
+def time_part(view: View) -> None:
+    """Measure, show what one more position costs and what must be kept for it, and the experiment."""
+    st.session_state.setdefault(MEASUREMENT, 0)
+
+    def again() -> None:
+        st.session_state[MEASUREMENT] = time.time_ns()  # one that nobody else has asked for
+
+    width_place, again_place = st.columns([3, 1], vertical_alignment="bottom")
+    with width_place:
+        widths = {str(width): str(width) for width in WIDTHS}
+        width = int(choose(t("before.width"), widths, name="before_time_width", default="128"))
+    with again_place:
+        st.button(t("before.again"), icon=":material/replay:", key="before_again", on_click=again)
+    with st.spinner(t("before.measuring"), show_time=True):
+        answer = ask_once(step_times, d_model=width, seed=SEED, measurement=st.session_state[MEASUREMENT])
+    found = answer.value
+    step_place, kept_place = st.columns(2, gap="large")
+    with step_place:
+        _chart(answer, "step", 1_000 * found.step, "before.milliseconds")
+    with kept_place:
+        _chart(answer, "memory", found.kept_numbers, "before.numbers", format=",")
+    shortest, longest = found.lengths[0], found.lengths[-1]
+    for name, row, slope in zip(found.systems, found.step, found.step_slopes, strict=True):
+        told = t(
+            "before.step_measured",
+            name=t(f"before.{name}"),
+            shortest=f"{shortest:,}",
+            longest=f"{longest:,}",
+            first=milliseconds(row[0]),
+            last=milliseconds(row[-1]),
+            slope=f"{slope:.2f}",
+        )
+        st.markdown(f"- {told}")
+    st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
+    _reading_experiment(answer, width)
+
+
+def _chart(answer: Answer[StepTimes], what: str, rows: np.ndarray, up: str, format: str | None = None) -> None:
+    found, title = answer.value, t(f"before.{what}_title")
+    say(f"**{title}**")
+    series = {t(f"before.{name}"): row for name, row in zip(found.systems, rows, strict=True)}
+    across = Side(t("before.positions"), log=True)
+    ends = (float(rows.min()) / ROOM, float(rows.max()) * ROOM)
+    side = Side(t(up), log=True, domain=ends, format=format)
+    chart = curves(found.lengths, series, across=across, up=side, hues=COLOURS)
+    show_chart(chart, answer, key=f"before_{what}", stem=f"before_{what}", label=title)
+
+
+def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
+    box = lazy_box(t("before.try_time"), icon=":material/science:", key="before_time_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"before.grows_{name}") for name in ("recurrent", "alike", "attention")}
+        found = answer.value
+        ends = {"low": f"{found.lengths[-4]:,}", "longest": f"{found.lengths[-1]:,}"}
+        cover = ask_first(section("before", "try_time").format(**ends), options, name="before_time", about=str(width))
+        gru, attention = found.systems.index("gru"), found.systems.index("attention")
+        steeper = found.reading_slopes[attention] - found.reading_slopes[gru]
+        outcome = "alike" if abs(steeper) < ALIKE else "attention" if steeper > 0 else "recurrent"
+        told = t(
+            "before.reading_measured",
+            **ends,
+            gru=f"{found.reading_slopes[gru]:.2f}",
+            attention=f"{found.reading_slopes[attention]:.2f}",
+            gru_time=milliseconds(found.reading[gru, -1]),
+            attention_time=milliseconds(found.reading[attention, -1]),
+            times=f"{found.reading[gru, -1] / found.reading[attention, -1]:.1f}",
+        )
+        cover.judge(outcome, told)
+        with cover.picture():
+            _chart(answer, "reading", 1_000 * found.reading, "before.milliseconds")
+            say(section("before", "time_after"), small=True)

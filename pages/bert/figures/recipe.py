@@ -1,0 +1,144 @@
+"""The masking recipe as charts: what became of the tokens of many copies, and what each fate is worth to the head.
+
+Arrays come from transformer_core.analysis.bert.recipe.
+
+One score as the sum of its products, dimension by dimension.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+
+from pages.bert.figures.guesses import QUARTERS, numbered, token_axis
+from pages.figures.charts import HUES, Chart, records
+from pages.figures.likeliest import REST
+
+Words = Mapping[str, str]
+HUES_OF_FATES = {
+    "untouched": REST,
+    "masked": HUES["weights"],
+    "exchanged": HUES["key"],
+    "kept": HUES["value"],
+}
+
+
+def shares_chart(names: Sequence[str], shares: np.ndarray, expected: Sequence[float], words: Words) -> Chart:
+    """Draw the share of the chosen tokens that met each fate, and as a tick the share that the recipe asks for.
+
+    Shapes:
+        shares, expected: (fate,), of the chosen tokens
+
+    Args:
+        names: of the fates, without "untouched".
+        words: axis_share, expected, and fate_NAME of each.
+    """
+    shown = [words[f"fate_{name}"] for name in names]
+    further = np.maximum(shares, expected).astype(float)  # the number stands clear of the tick
+    data = records(fate=shown, share=shares.astype(float), expected=expected, further=further)
+    hue = alt.Scale(domain=shown, range=[HUES_OF_FATES[name] for name in names])
+    base = alt.Chart(data).encode(
+        y=alt.Y("fate:N", sort=None, scale=alt.Scale(domain=shown), title=None, axis=alt.Axis(labelLimit=260)),
+        tooltip=[
+            "fate:N",
+            alt.Tooltip("share:Q", format=".2%", title=words["axis_share"]),
+            alt.Tooltip("expected:Q", format=".0%", title=words["expected"]),
+        ],
+    )
+    across = alt.X("share:Q", title=words["axis_share"], scale=alt.Scale(domain=[0, 1]), axis=QUARTERS)
+    bars = base.mark_bar(height=20, cornerRadiusEnd=3).encode(
+        x=across, color=alt.Color("fate:N", scale=hue, legend=None)
+    )
+    ticks = base.mark_tick(color=HUES["positions"], thickness=3, size=30).encode(x="expected:Q")
+    text = base.mark_text(align="left", dx=8, fontSize=12).encode(x="further:Q", text=alt.Text("share:Q", format=".1%"))
+    return alt.layer(bars, ticks, text).properties(width="container", height=36 * len(names) + 60)
+
+
+def ways_chart(
+    ways: Sequence[str], labels: Sequence[str], places: Sequence[int], probabilities: np.ndarray, words: Words
+) -> Chart:
+    """Draw the probability of each true word when its place is masked, exchanged or kept, side by side.
+
+    Shapes:
+        probabilities: (way, token)
+
+    Args:
+        words: axis_token, axis_probability, and fate_NAME of each way.
+    """
+    names, shown = numbered(labels, places), [words[f"fate_{way}"] for way in ways]
+    data = records(
+        token=names * len(ways),
+        way=np.repeat(shown, len(names)).tolist(),
+        chance=probabilities.astype(float).ravel(),
+    )
+    hue = alt.Scale(domain=shown, range=[HUES_OF_FATES[way] for way in ways])
+    return (
+        alt.Chart(data)
+        .mark_bar(cornerRadiusEnd=2)
+        .encode(
+            x=token_axis(names, words["axis_token"]),
+            xOffset=alt.XOffset("way:N", sort=shown),
+            y=alt.Y(
+                "chance:Q", title=words["axis_probability"], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~%")
+            ),
+            color=alt.Color("way:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
+            tooltip=["token:N", "way:N", alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"])],
+        )
+        .properties(width="container", height=340)
+    )
+
+
+MOST_BARS = 24
+
+
+def products_chart(products: np.ndarray, bias: float, words: Words) -> Chart:
+    """Draw the running sum of the products, the largest first, then all others as one, then the bias.
+
+    Shapes:
+        products: (d_model,)
+
+    Args:
+        words: axis_dimension, axis_score, others, bias, adds, takes, total.
+    """
+    order = np.argsort(-np.abs(products), kind="stable")
+    shown = order[:MOST_BARS]
+    steps = [float(products[dimension]) for dimension in shown]
+    names = [str(dimension) for dimension in shown]
+    if len(order) > len(shown):
+        names.append(words["others"].format(count=len(order) - len(shown)))
+        steps.append(float(products[order[MOST_BARS:]].sum()))
+    names, steps = [*names, words["bias"]], [*steps, float(bias)]
+    ends = np.cumsum(steps)
+    data = records(
+        step=names,
+        low=(ends - steps).tolist(),
+        high=ends.tolist(),
+        value=steps,
+        kind=[words["adds"] if step >= 0 else words["takes"] for step in steps],
+    )
+    hue = alt.Scale(domain=[words["adds"], words["takes"]], range=[HUES["value"], HUES["key"]])
+    across = alt.X(
+        "step:N",
+        sort=None,
+        scale=alt.Scale(domain=names),
+        title=words["axis_dimension"],
+        axis=alt.Axis(labelAngle=-45, labelLimit=140, labelOverlap=False, ticks=False),
+    )
+    bars = (
+        alt.Chart(data)
+        .mark_bar(cornerRadius=2)
+        .encode(
+            x=across,
+            y=alt.Y("low:Q", title=words["axis_score"]),
+            y2="high:Q",
+            color=alt.Color("kind:N", scale=hue, title=None, legend=alt.Legend(orient="top")),
+            tooltip=["step:N", alt.Tooltip("value:Q", format="+.5f"), alt.Tooltip("high:Q", format="+.5f")],
+        )
+    )
+    end = alt.Chart(records(high=[float(ends[-1])], label=[words["total"].format(total=f"{ends[-1]:+.4f}")]))
+    rule = end.mark_rule(color=HUES["weights"], strokeDash=[5, 4]).encode(y="high:Q")
+    text = end.mark_text(align="left", dx=4, dy=-8, color=HUES["weights"], fontSize=12).encode(
+        y="high:Q", x=alt.value(0), text="label:N"
+    )
+    zero = alt.Chart(records(high=[0.0])).mark_rule(color=REST).encode(y="high:Q")
+    return alt.layer(zero, bars, rule, text).properties(width="container", height=360)

@@ -1,0 +1,155 @@
+"""The page's part on hidden words: the guesses behind every mask, and every word of the sentence hidden in turn."""
+
+from contextlib import nullcontext
+from typing import Any
+
+import streamlit as st
+
+from pages.bert.figures.guesses import each_chart, guesses_chart
+from pages.bert.shared import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.number_format import percent
+from pages.ui.url import switch
+from transformer_core.analysis.bert.filling import Filled, each_hidden, fill_in
+from transformer_core.analysis.bert.hiding import Hidden
+
+TOP = 8
+MOST_SHOWN = 4
+MOST_OPTIONS = 20
+CANDIDATES = 3
+OTHER = "other"
+
+
+def fill_part(view: View) -> View:
+    """Show the chips, the sentence with its masks, and the guesses; return the view that is under the glass."""
+    chips, asking = st.columns([5, 1], vertical_alignment="bottom", gap="medium")
+    with chips:
+        read = choose_hidden(view)
+    if read is None:
+        return view
+    with asking:
+        first = switch(t("bert.predict_first"), name="bert_predict", default=False)
+    show_sentence(read)
+    answer = ask(fill_in, **asked_of(view), hidden=chosen_places(read), top=TOP)
+    if len(read.places) == 1:
+        _one(view, read, answer, 0, first)
+    else:
+        columns = st.columns(2, gap="large")
+        for row in range(min(MOST_SHOWN, len(read.places))):
+            with columns[row % 2]:
+                _one(view, read, answer, row, first)
+        if len(read.places) > MOST_SHOWN:
+            st.caption(t("bert.more_masks", shown=MOST_SHOWN, count=len(read.places)))
+    tell(section("bert", "fill_try"), small=True)
+    _hardest(view, read)
+    return masked_view(view, read)
+
+
+def _one(view: View, read: Hidden, answer: Answer[Filled], row: int, predict_first: bool) -> None:
+    found = answer.value
+    with _predicted(view, read, found, row).picture() if predict_first else nullcontext():
+        if len(read.places) == 1:
+            bars, numbers = st.columns([3, 2], gap="large")
+        else:
+            st.subheader(plain(called(read, read.places[row])), anchor=False)
+            bars = numbers = st.container()
+        with bars:
+            _bars(answer, row)
+        with numbers:
+            _truth(found, row)
+
+
+def _predicted(view: View, read: Hidden, found: Filled, row: int) -> Cover:
+    best = dict(zip(map(str, found.ids[row][:CANDIDATES].tolist()), found.labels[row], strict=False))
+    if found.true_ids[row] >= 0:
+        best[str(found.true_ids[row])] = found.true_labels[row]
+    options = {id_: plain(label) for id_, label in sorted(best.items(), key=lambda pair: pair[1])}
+    about = f"{view.bundle.name} {read.masked.ids} {row}"
+    cover = ask_first(
+        t("bert.which_word", mask=plain(called_blind(read, row))), options, name=f"bert_word_{row}", about=about
+    )
+    cover.judge(str(found.ids[row][0]))
+    return cover
+
+
+def called_blind(read: Hidden, row: int) -> str:
+    """Return what a mask is called where its word shall not be told."""
+    return f"[MASK] {read.places[row]}"
+
+
+def _bars(answer: Answer[Filled], row: int) -> None:
+    found = answer.value
+    ids, true_id = found.ids[row].tolist(), int(found.true_ids[row])
+    inside = ids.index(true_id) if true_id in ids else None
+    outside: tuple[str, float, int] | None = None
+    if true_id >= 0 and inside is None:
+        outside = (found.true_labels[row], float(found.true_probabilities[row]), int(found.true_ranks[row]))
+    words = {
+        "probability": t("bert.axis_probability"),
+        "expected": t("bert.bar_guess"),
+        "came": t("bert.bar_true"),
+        "others": t("bert.bar_others"),
+        "rest": t("bert.rest", count=f"{found.vocabulary - len(ids) - (outside is not None):,}"),
+    }
+    chart = guesses_chart(found.labels[row], found.probabilities[row], words, true_word=outside, inside=inside)
+    label = t("bert.bars_label", place=int(found.places[row]), count=len(ids))
+    show_chart(chart, answer, key=f"bert_guesses_{row}", stem=f"bert_mask_{int(found.places[row])}", label=label)
+
+
+def _truth(found: Filled, row: int) -> None:
+    if found.true_ids[row] < 0:
+        say(t("bert.typed_told"))
+        return
+    word, chance, rank = st.columns(3)
+    say_number(t("bert.true_word"), found.true_labels[row], at=word)
+    say_number(t("bert.true_probability"), percent(found.true_probabilities[row]), at=chance)
+    say_number(t("bert.true_rank"), f"{int(found.true_ranks[row]):,}", at=rank)
+    right = found.true_ranks[row] == 1
+    values: dict[str, Any] = {"guess": plain(found.labels[row][0]), "vocabulary": f"{found.vocabulary:,}"}
+    say(t("bert.told_right" if right else "bert.told_wrong", word=plain(found.true_labels[row]), **values))
+
+
+def _hardest(view: View, read: Hidden) -> None:
+    box = lazy_box(t("bert.try_hardest"), icon=":material/science:", key="bert_hardest_open")
+    if box is None:
+        return
+    with box:
+        with st.spinner(t("bert.hiding_each")):
+            answer = ask_once(each_hidden, **asked_of(view))
+        found = answer.value
+        rows = [row for row, place in enumerate(found.places) if place not in read.places] or range(len(found.places))
+        named = {str(found.places[row]): f"{found.places[row]} {plain(found.labels[row])}" for row in rows}
+        options = dict(list(named.items())[:MOST_OPTIONS])
+        if len(named) > MOST_OPTIONS:
+            options[OTHER] = t("bert.another_word")
+        about = f"{view.bundle.name} {read.masked.ids} {view.encoding.text}"
+        cover = ask_first(section("bert", "try_hardest"), options, name="bert_hardest", about=about)
+        least = min(rows, key=found.probabilities.__getitem__)
+        hardest = str(found.places[least])
+        cover.judge(hardest if hardest in options else OTHER)
+        with cover.picture():
+            say(
+                t(
+                    "bert.each_measured",
+                    count=len(found.places),
+                    share=f"{found.share_first:.0%}",
+                    word=plain(found.labels[least]),
+                    chance=percent(found.probabilities[least]),
+                    guess=plain(found.guesses[least]),
+                )
+            )
+            chart = each_chart(
+                found.labels,
+                found.places.tolist(),
+                found.probabilities,
+                found.ranks,
+                found.guesses,
+                found.guess_probabilities,
+                strings("bert"),
+            )
+            show_chart(chart, answer, key="bert_each", stem="bert_each_word_hidden", label=t("bert.each_label"))

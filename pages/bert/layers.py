@@ -1,0 +1,120 @@
+"""The page's part on layers: what the masked-word head would say from each layer's vectors."""
+
+import streamlit as st
+
+from pages.bert.figures.guesses import board_chart, follow_chart
+from pages.bert.shared import (
+    asked_of,
+    called,
+    choose_hidden,
+    choose_mask,
+    chosen_places,
+    hide_only,
+    masked_view,
+    show_sentence,
+)
+from pages.gpt.figures import stage_names
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import Cover, ask_first, lazy_box, say
+from pages.ui.charts import clickable, show_chart
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.number_format import percent
+from transformer_core.analysis.bert.hiding import Hidden
+from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
+
+TOP = 5
+NAMED = 3
+FEW, MOST = 1 / 3, 2 / 3
+
+
+def layers_part(view: View) -> View:
+    """Show one mask from stage to stage, then every word of the sentence; return the view under the glass."""
+    read = choose_hidden(view)
+    if read is None:
+        return view
+    sentence, which = st.columns([5, 2], vertical_alignment="center", gap="medium")
+    with which:
+        place = choose_mask(read)
+    with sentence:
+        show_sentence(read)
+    answer = ask(by_layer, **asked_of(view), hidden=chosen_places(read), place=place, top=TOP)
+    found, words = answer.value, strings("bert") | {"layer": t("axis.layer")}
+    stages = stage_names(len(found.ranks), words)
+    with _led(view, read, place, found, stages).picture():
+        chart, table = st.columns([3, 2], gap="large")
+        with chart:
+            figure = follow_chart(
+                found.words, found.probabilities, found.ranks, words, true_word=found.true_word, settled=found.settled
+            )
+            show_chart(figure, answer, key="bert_layers", stem="bert_layer_by_layer", label=t("bert.layers_label"))
+        with table:
+            say(_table(found, stages))
+            say(section("bert", f"lens_{view.bundle.config.norm_order}"), small=True)
+    _each(view)
+    return masked_view(view, read)
+
+
+def _led(view: View, read: Hidden, place: int, found: ByLayer, stages: list[str]) -> Cover:
+    """Ask from where on the answer leads, and tell whether that was answered, and then said."""
+    question = section("bert", "try_lead").format(
+        mask=plain(called(read, place)), word=plain(found.words[0]), chance=percent(found.probabilities[-1, 0])
+    )
+    named = {str(stage): name for stage, name in enumerate(stages)}
+    cover = ask_first(question, named, name="bert_lead", about=f"{view.bundle.name} {read.masked.ids} {place}")
+    told = t("bert.settled_measured", stage=stages[found.settled], rank=f"{int(found.ranks[0, 0]):,}")
+    cover.judge(str(found.settled), told)
+    return cover
+
+
+def _table(found: ByLayer, stages: list[str]) -> str:
+    head = [t("bert.axis_stage"), *(t("bert.guess_number", number=number + 1) for number in range(NAMED))]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for stage, labels, chances in zip(stages, found.best_labels, found.best_probabilities, strict=True):
+        cells = [f"{plain(label)} {percent(chance)}" for label, chance in zip(labels, chances, strict=True)][:NAMED]
+        lines.append(f"| {stage} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _each(view: View) -> None:
+    box = lazy_box(t("bert.try_each_layer"), icon=":material/science:", key="bert_each_layer_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"bert.settled_{name}") for name in ("few", "some", "most")}
+        question = section("bert", "try_settled").format(layer=view.bundle.config.n_layers - 1)
+        cover = ask_first(question, options, name="bert_settled", about=f"{view.bundle.name} {view.encoding.text}")
+        with st.spinner(t("bert.hiding_each")):
+            answer = ask_once(each_by_layer, **asked_of(view))
+        found = answer.value
+        early = int((found.settled < len(found.probabilities) - 1).sum())
+        share = early / len(found.places)
+        outcome = "few" if share < FEW else "most" if share > MOST else "some"
+        measured = t("bert.settled_counted", early=early, count=len(found.places))
+        cover.judge(outcome, measured)
+        with cover.picture():
+            _board(answer)
+
+
+def _board(answer: Answer[EachByLayer]) -> None:
+    found = answer.value
+    places = found.places.tolist()
+    figure = board_chart(
+        found.firsts,
+        found.first_probabilities,
+        found.probabilities,
+        found.ranks,
+        places,
+        found.labels,
+        found.answers,
+        strings("bert_board") | {"embedding": t("bert.embedding"), "layer": t("axis.layer")},
+    )
+    clickable(
+        figure,
+        answer,
+        key="bert_board",
+        stem="bert_every_word_by_layer",
+        label=t("bert.board_label"),
+        on_place=hide_only,
+    )
+    say(section("bert", "board_note"), small=True)

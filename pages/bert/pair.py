@@ -1,0 +1,130 @@
+"""The page's part on pairs: does the second sentence go with the first, in which order, and on which words it rests."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.bert.figures.guesses import numbered
+from pages.bert.figures.pair import moves_chart, verdicts_chart
+from pages.bert.shared import asked_of_pair, choose_second
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.url import choose_from_list, set_choice
+from pages.ui.verdict import show_verdict
+from transformer_core.analysis.bert.hiding import own_places
+from transformer_core.analysis.bert.pairs import WordsOfPair, pair_verdict, words_of_pair
+from transformer_core.text import Encoding
+
+TOKEN = "bert_pair_token"
+MUCH = 5.0
+
+
+def pair_part(view: View) -> View:
+    """Show the verdict on two sentences, both orders, and what hiding a word does; return the view under the glass."""
+    first, second = st.columns(2, gap="large")
+    with first:
+        st.caption(t("bert.sentence_a"))
+        st.markdown(f"**{plain(view.encoding.text)}**")
+    with second:
+        pair = choose_second(view)
+    if pair is None:
+        return view
+    with first:
+        _offer_swap(view, pair)
+    answer = ask(pair_verdict, **asked_of_pair(view, pair))
+    verdict, orders = st.columns([1, 1], gap="large")
+    with verdict:
+        _verdict(float(answer.value.follows[0]))
+    with orders:
+        names = [t(f"bert.order_{order}") for order in answer.value.orders]
+        show_chart(
+            verdicts_chart(names, answer.value.follows, strings("bert")),
+            answer,
+            key="bert_orders",
+            stem="bert_pair_orders",
+            label=t("bert.orders_label"),
+        )
+    _words(view, pair)
+    return View(view.bundle, pair)
+
+
+def _offer_swap(view: View, pair: Encoding) -> None:
+    def swap() -> None:
+        set_choice("text", pair.pair or "")
+        set_choice("bert_second", view.encoding.text)
+
+    if st.button(t("bert.swap"), icon=":material/swap_horiz:", on_click=swap, key="bert_swap"):
+        st.rerun()
+
+
+def _verdict(follows: float) -> None:
+    st.subheader(t("bert.yes" if follows > 0.5 else "bert.no"), anchor=False)
+    show_verdict((t("bert.goes"), t("bert.goes_not")), (follows, 1 - follows))
+    tell(section("bert", "pair_note"))
+
+
+def verdict_outcome(before: float, after: float) -> str:
+    """Return whether a verdict flips, moves much, or little."""
+    if (before > 0.5) != (after > 0.5):
+        return "flips"
+    return "much" if 100 * abs(after - before) >= MUCH else "little"
+
+
+def _words(view: View, pair: Encoding) -> None:
+    st.subheader(t("bert.words_heading"), anchor=False)
+    if view.bundle.tokenizer.mask_id is None:
+        st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")
+        return
+    own = [place for place in own_places(pair) if pair.segment_ids[place]]
+    options = {
+        str(place): f"{place} · {pair.labels[place]}" for place in sorted(own, key=lambda p: -len(pair.labels[p]))
+    }
+    where, asking = st.columns([1, 3], gap="large")
+    with where:
+        place = int(choose_from_list(t("bert.pair_token"), options, name=TOKEN) or 0)
+    guesses = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
+    with asking:
+        question = t("bert.try_pair_word", word=plain(pair.labels[place]))
+        about = f"{view.bundle.name} {pair.text} {pair.pair} {place}"
+        cover = ask_first(question, guesses, name="bert_pair_word", about=about)
+    answer = ask_once(words_of_pair, **asked_of_pair(view, pair))
+    found = answer.value
+    token = found.places.tolist().index(place)
+    outcome = verdict_outcome(found.usual, float(found.follows[token]))
+    measured = t(
+        "bert.pair_word_measured",
+        word=plain(pair.labels[place]),
+        before=f"{found.usual:.1%}",
+        after=f"{found.follows[token]:.1%}",
+        moved=f"{found.moves[token]:+.2f}",
+    )
+    cover.judge(outcome, measured)
+    with cover.picture():
+        _moves(answer, token)
+
+
+def _moves(answer: Answer[WordsOfPair], token: int) -> None:
+    found = answer.value
+    names: Sequence[str] = numbered(found.labels, found.places.tolist())
+    strongest = int(abs(found.moves).argmax())
+    show_chart(
+        moves_chart(names, found.segments, found.moves, found.flipped, strings("bert"), chosen=token),
+        answer,
+        key="bert_moves",
+        stem="bert_pair_words",
+        label=t("bert.moves_label"),
+    )
+    say(
+        t(
+            "bert.moves_note",
+            word=plain(found.labels[strongest]),
+            moved=f"{found.moves[strongest]:+.2f}",
+            flips=int(found.flipped.sum()),
+            count=len(found.places),
+        ),
+        small=True,
+    )

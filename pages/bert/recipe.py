@@ -1,0 +1,123 @@
+"""The page's part on the recipe: which tokens are chosen, what becomes of them, and what each fate is worth."""
+
+from html import escape
+
+import streamlit as st
+
+from pages.bert.figures.recipe import HUES_OF_FATES, shares_chart, ways_chart
+from pages.bert.shared import asked_of
+from pages.ui.asking import ask_once
+from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.url import current, keep, slide
+from transformer_core.analysis.bert.hiding import encode_masks
+from transformer_core.analysis.bert.recipe import Recipe, choosable_places, masking_recipe, three_ways
+from transformer_core.training.objectives import MASKED, RANDOM
+
+SEED, USUAL = "bert_seed", "5"  # with 11 tokens of a sentence, two are masked and one is exchanged
+MOST_SEED = 9_999
+COPIES = 2_000
+EXCHANGES = 4
+NEAR, FAR = 1.5, 10.0
+
+
+def _seed() -> int:
+    asked = str(current(SEED) or USUAL)
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 4 else int(USUAL)
+
+
+def _draw_again() -> None:
+    keep(SEED, str((_seed() + 1) % (MOST_SEED + 1)), USUAL)
+
+
+def recipe_part(view: View) -> View:
+    """Show the sentence as training would show it, the shares over many draws, and what each fate is for."""
+    asked = asked_of(view)
+    if view.bundle.tokenizer.mask_id is None:
+        st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")
+        return view
+    if not choosable_places(encode_masks(view.bundle, asked["text"], asked["n_tokens"])):
+        st.info(t("bert.nothing_to_choose"), icon=":material/info:")
+        return view
+    share, again = st.columns([3, 1], vertical_alignment="bottom", gap="large")
+    with share:
+        percent = int(slide(t("bert.probability"), 5, 60, name="bert_percent", default=15, step=5, format="%d%%"))
+    with again:
+        st.button(t("bert.draw_again"), icon=":material/casino:", on_click=_draw_again, key="bert_draw_again")
+    answer = ask_once(masking_recipe, **asked, probability=percent / 100, seed=_seed(), copies=COPIES)
+    found = answer.value
+    _sentence(found)
+    st.caption(t("bert.recipe_note", seed=_seed(), chosen=int(found.chosen.sum()), tokens=found.tokens))
+    chosen = found.shares[1:].sum()
+    if chosen > 0:
+        show_chart(
+            shares_chart(
+                found.names[1:],
+                found.shares[1:] / chosen,
+                [MASKED, RANDOM, 1 - MASKED - RANDOM],
+                strings("bert"),
+            ),
+            answer,
+            key="bert_shares",
+            stem="bert_masking_shares",
+            label=t("bert.shares_label"),
+        )
+    counted = {"copies": f"{found.copies:,}", "share": f"{chosen:.2%}", "asked": f"{percent}%"}
+    st.caption(t("bert.shares_note", **counted))
+    tell(section("bert", "recipe_why"))
+    _ways(view)
+    return view
+
+
+def _sentence(found: Recipe) -> None:
+    cells = []
+    for label, read, fate in zip(found.labels, found.read_labels, found.fates.tolist(), strict=True):
+        name = found.names[fate]
+        hue = HUES_OF_FATES[name]
+        frame = f"2px solid {hue}" if fate else "1px solid rgba(128,128,128,0.35)"
+        said = escape(t(f"bert.short_{name}")) if fate else "&nbsp;"
+        cells.append(
+            f'<div style="border:{frame};border-radius:8px;padding:0.15em 0.5em;text-align:center;min-width:2.2em">'
+            f'<div style="font-size:0.8rem;opacity:0.7">{escape(label)}</div>'
+            f'<div style="font-size:1.1rem;font-weight:{650 if fate else 400}">{escape(read)}</div>'
+            f'<div style="font-size:0.72rem;color:{hue}">{said}</div></div>'
+        )
+    st.html(f'<div class="masked-words" dir="auto" style="display:flex;flex-wrap:wrap;gap:6px">{"".join(cells)}</div>')
+
+
+def _ways(view: View) -> None:
+    box = lazy_box(t("bert.try_ways"), icon=":material/science:", key="bert_ways_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"bert.ways_{name}") for name in ("less", "near", "more", "far")}
+        cover = ask_first(
+            section("bert", "try_ways"), options, name="bert_ways", about=f"{view.bundle.name} {view.encoding.text}"
+        )
+        with st.spinner(t("bert.hiding_each")):
+            answer = ask_once(three_ways, **asked_of(view), seed=_seed(), exchanges=EXCHANGES)
+        found = answer.value
+        masked, exchanged, kept = (float(mean) for mean in found.means)
+        times = kept / max(masked, 1e-12)
+        outcome = "less" if times < 1 else "near" if times < NEAR else "more" if times < FAR else "far"
+        measured = t(
+            "bert.ways_measured",
+            masked=f"{masked:.1%}",
+            exchanged=f"{exchanged:.1%}",
+            kept=f"{kept:.1%}",
+            exchanges=found.exchanges,
+            seed=_seed(),
+        )
+        cover.judge(outcome, measured)
+        with cover.picture():
+            show_chart(
+                ways_chart(found.ways, found.labels, found.places.tolist(), found.probabilities, strings("bert")),
+                answer,
+                key="bert_ways",
+                stem="bert_three_ways",
+                label=t("bert.ways_label"),
+            )
+            say(section("bert", "ways_after"))

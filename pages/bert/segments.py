@@ -1,0 +1,94 @@
+"""The page's part on segments: the two rows, where they are added, and the verdict without them or swapped."""
+
+import streamlit as st
+
+from pages.bert.figures.guesses import numbered
+from pages.bert.figures.pair import lengths_chart, rows_figure, verdicts_chart
+from pages.bert.pair import verdict_outcome
+from pages.bert.shared import asked_of_pair, choose_second
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from transformer_core.analysis.bert.segments import SegmentRows, segment_rows, without_segments
+from transformer_core.text import Encoding
+
+
+def segments_part(view: View) -> View:
+    """Show the rows, their place in the sum, and the verdict with other rows; return the view under the glass."""
+    if view.bundle.config.n_segments < 2:
+        st.info(t("bert.no_segments", name=plain(view.bundle.name)), icon=":material/info:")
+        return view
+    pair = choose_second(view)
+    if pair is None:
+        return view
+    answer = ask(segment_rows, **asked_of_pair(view, pair))
+    _rows(view, answer)
+    _numbers(answer.value)
+    tell(section("bert", "segments_sum"))
+    found = answer.value
+    show_chart(
+        lengths_chart(
+            numbered(found.labels, list(range(len(found.labels)))),
+            found.segment_ids,
+            found.token_norms,
+            found.segment_norms,
+            found.position_norms,
+            strings("bert"),
+        ),
+        answer,
+        key="bert_lengths",
+        stem="bert_input_lengths",
+        label=t("bert.lengths_label"),
+    )
+    _without(view, pair)
+    return View(view.bundle, pair)
+
+
+def _rows(view: View, answer: Answer[SegmentRows]) -> None:
+    figure = rows_figure(answer.value.rows, strings("bert"), strings("matrix"), version=f"rows {view.bundle.name}")
+    show_matrix(figure, answer, key="bert_rows")
+    export_matrix(figure, answer, key="bert_rows")
+
+
+def _numbers(found: SegmentRows) -> None:
+    numbers = {
+        "row_cosine": f"{found.cosine:+.3f}",
+        "rows_apart": f"{found.apart:.3f}",
+        "mean_token": f"{found.token_norms.mean():.3f}",
+        "mean_segment": f"{found.segment_norms.mean():.3f}",
+        "mean_position": f"{found.position_norms.mean():.3f}",
+    }
+    for (name, number), place in zip(numbers.items(), st.columns(len(numbers)), strict=True):
+        place.metric(t(f"bert.{name}"), number)
+
+
+def _without(view: View, pair: Encoding) -> None:
+    st.subheader(t("bert.without_heading"), anchor=False)
+    options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
+    about = f"{view.bundle.name} {pair.text} {pair.pair}"
+    cover = ask_first(section("bert", "try_segments"), options, name="bert_segments", about=about)
+    answer = ask(without_segments, **asked_of_pair(view, pair))
+    found = answer.value
+    shares = dict(zip(found.changes, found.follows.tolist(), strict=True))
+    measured = t(
+        "bert.segments_measured",
+        usual=f"{shares['usual']:.1%}",
+        swapped=f"{shares['swapped']:.1%}",
+        none=f"{shares['none']:.1%}",
+    )
+    outcome = verdict_outcome(shares["usual"], shares["none"])
+    cover.judge(outcome, measured)
+    with cover.picture():
+        show_chart(
+            verdicts_chart([t(f"bert.change_{name}") for name in found.changes], found.follows, strings("bert")),
+            answer,
+            key="bert_changes",
+            stem="bert_without_segments",
+            label=t("bert.changes_label"),
+        )
+        say(section("bert", "segments_after"))

@@ -1,0 +1,112 @@
+"""The page's part on the tied output matrix: one score taken apart, and the rows that lie near the word's."""
+
+import streamlit as st
+
+from pages.bert.figures.recipe import products_chart
+from pages.bert.shared import asked_of, called, choose_hidden, choose_mask, chosen_places, masked_view, show_sentence
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.number_format import significant
+from pages.ui.url import choose_from_list
+from transformer_core.analysis.bert.filling import Filled, fill_in
+from transformer_core.analysis.bert.hiding import Hidden
+from transformer_core.analysis.bert.tied import OneScore, one_score
+
+WORD = "bert_word"
+TOP = 8
+SOME = 3
+
+
+def tied_part(view: View) -> View:
+    """Show the score of a word as products of two vectors, and its neighbours; return the view under the glass."""
+    read = choose_hidden(view)
+    if read is None:
+        return view
+    sentence, which, word = st.columns([4, 2, 2], vertical_alignment="center", gap="medium")
+    with which:
+        place = choose_mask(read)
+    with sentence:
+        show_sentence(read)
+    filled = fill_in(**asked_of(view), hidden=chosen_places(read), top=TOP)
+    with word:
+        word_id = _choose_word(read, filled, place)
+    asked = {**asked_of(view), "hidden": chosen_places(read), "place": place, "word_id": word_id, "top": TOP}
+    answer = ask(one_score, **asked)
+    found = answer.value
+    numbers, chart = st.columns([1, 2], gap="large")
+    with chart:
+        show_chart(
+            products_chart(found.products, found.bias, strings("bert")),
+            answer,
+            key="bert_products",
+            stem="bert_one_score",
+            label=t("bert.products_label", word=found.word),
+        )
+    with numbers:
+        _arithmetic(found)
+    _told_tied(found)
+    _neighbours(view, found, called(read, place))
+    return masked_view(view, read)
+
+
+def _choose_word(read: Hidden, filled: Filled, place: int) -> int:
+    row = read.places.index(place)
+    options = {str(id_): label for id_, label in zip(filled.ids[row].tolist(), filled.labels[row], strict=True)}
+    if filled.true_ids[row] >= 0:
+        options.setdefault(str(filled.true_ids[row]), filled.true_labels[row])
+    return int(choose_from_list(t("bert.which_score"), options, name=WORD) or 0)
+
+
+def _told_tied(found: OneScore) -> None:
+    values = {"apart": significant(found.apart), "parameters": f"{found.parameters:,}"}
+    st.markdown(t("bert.tied_same" if found.tied else "bert.tied_not", **values))
+
+
+def _arithmetic(found: OneScore) -> None:
+    dot = found.recomputed - found.bias
+    st.latex(r"\ell_w=\underbrace{u\cdot E_w}_{" + f"{dot:+.5f}" + r"}+\underbrace{b_w}_{" + f"{found.bias:+.5f}" + "}")
+    lines = {
+        "score_products": f"{found.recomputed:+.6f}",
+        "score_model": f"{found.score:+.6f}",
+        "score_difference": significant(found.difference),
+        "score_rank": f"{found.rank:,}",
+    }
+    head = f"| {t('bert.score_heading', word=plain(found.word))} | |"
+    rows = [f"| {t(f'bert.{name}')} | {value} |" for name, value in lines.items()]
+    st.markdown("\n".join([head, "|---|---:|", *rows]))
+    st.caption(t("bert.score_note", rounding=significant(found.rounding)))
+
+
+def _neighbours(view: View, found: OneScore, mask: str) -> None:
+    st.subheader(t("bert.near_heading", word=plain(found.word)), anchor=False)
+    options = {name: t(f"bert.shared_{name}") for name in ("none", "some", "many")}
+    question = section("bert", "try_near").format(word=plain(found.word), count=TOP, mask=plain(mask))
+    cover = ask_first(
+        question, options, name="bert_near", about=f"{view.bundle.name} {view.encoding.text} {mask} {found.word}"
+    )
+    outcome = "none" if not found.shared else "some" if found.shared <= SOME else "many"
+    measured = t("bert.near_measured", shared=found.shared, count=TOP)
+    cover.judge(outcome, measured)
+    with cover.picture():
+        near, guesses = st.columns(2, gap="large")
+        say(
+            _table(
+                (t("bert.near_word"), t("bert.cosine"), t("bert.score")),
+                found.near_words,
+                (found.near_cosines, found.near_scores),
+            ),
+            at=near,
+        )
+        say(_table((t("bert.guess"), t("bert.score")), found.guesses, (found.guess_scores,)), at=guesses)
+        say(section("bert", "tied_after"))
+
+
+def _table(head: tuple[str, ...], labels: tuple[str, ...], columns: tuple) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|---|{'---:|' * (len(head) - 1)}"]
+    for place, label in enumerate(labels):
+        cells = [f"{column[place]:+.3f}" for column in columns]
+        lines.append(f"| {plain(label)} | {' | '.join(cells)} |")
+    return "\n".join(lines)

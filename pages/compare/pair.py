@@ -1,0 +1,164 @@
+"""Two runs side by side: which ones, what they differ in, and what came of it."""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.train.controls import label_of, value_word
+from pages.ui.language import plain, t
+from pages.ui.runs import LIVE, learned_words, run_list
+from pages.ui.url import current, forget, keep, widget_key
+from transformer_core.training.runs.settings import differences
+from transformer_core.training.runs.store.run_store import RunStore
+
+SHARES = ("held_out_accuracy", "train_accuracy")
+MEASURES = (*SHARES, "held_out_loss", "train_loss")
+TOLD_OF_DATA = {"source", "labels", "given"}
+LESS_IS_BETTER = ("held_out_loss", "train_loss", "seconds")
+
+
+def kin_of(first: RunStore, runs: Sequence[RunStore]) -> RunStore | None:
+    """Return the run that is most worth comparing with another: made from it, or what it was made from, or alike."""
+    others = [run for run in runs if run.id != first.id]
+    own = first.spec.origin.run if first.spec.origin else None
+    made_from = [run for run in others if run.spec.origin is not None and run.spec.origin.run == first.id]
+    parents = [run for run in others if run.id == own]
+    alike = [run for run in others if run.spec.data.source == first.spec.data.source]
+    return next(iter((*made_from, *parents, *alike, *others)), None)
+
+
+def _choose_run(label: str, runs: Sequence[RunStore], *, name: str, default: RunStore) -> RunStore:
+    names = {run.id: f"{run.spec.name}  ·  {run.id}" for run in runs}
+    asked = current(name) or None
+    if asked is not None and asked not in names:
+        st.toast(t("run.gone", run=plain(str(asked)[:80])), icon=":material/link_off:", duration="long")
+        forget(name)
+        asked = None
+    key = widget_key(name)
+    st.session_state[key] = asked or default.id
+    chosen = st.selectbox(label, list(names), format_func=names.__getitem__, key=key)
+    keep(name, chosen, "")
+    return next(run for run in runs if run.id == chosen)
+
+
+def choose_two(first_place: DeltaGenerator, second_place: DeltaGenerator) -> tuple[RunStore, RunStore | None] | None:
+    """Show the two lists of runs, the second with those of the same kind of model.
+
+    Returns:
+        None where there is no run; no second one where there is no other of its kind.
+    """
+    runs = run_list().all()
+    if not runs:
+        return None
+    with first_place:
+        first = _choose_run(t("compare.first"), runs, name="run", default=runs[0])
+    others = [run for run in runs if run.id != first.id and run.spec.data.kind == first.spec.data.kind]
+    if not others:
+        forget("other")
+        return first, None
+    if current("other") in {run.id for run in runs} - {run.id for run in others}:
+        forget("other")
+    with second_place:
+        second = _choose_run(t("compare.second"), others, name="other", default=kin_of(first, others) or others[0])
+    return first, second
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join((*lines, *("| " + " | ".join(row) + " |" for row in rows)))
+
+
+def show_differences(first: RunStore, second: RunStore) -> None:
+    """Show the settings in which the runs differ, and only those."""
+    found = differences(first.spec, second.spec)
+    if not found:
+        st.info(t("compare.no_difference"), icon=":material/equal:")
+        return
+    rows = [
+        [plain(label_of(name)), *(f"**{plain(value_word(name, value))}**" for value in values)]
+        for name, values in found.items()
+        if name not in TOLD_OF_DATA
+    ]
+    if TOLD_OF_DATA & found.keys():
+        told = (learned_words(run.spec.data) for run in (first, second))
+        rows.insert(0, [plain(label_of("source")), *(f"**{plain(words)}**" for words in told)])
+    st.markdown(_table((t("compare.setting"), "A", "B"), rows))
+    if len(rows) > 1:
+        st.caption(t("compare.many", count=len(rows)))
+
+
+def _measures(store: RunStore) -> dict[str, float]:
+    frames = store.frames()
+    last = dict(frames[-1].measures) if frames else {}
+    found = {name: last[name] for name in MEASURES if name in last}
+    status = store.status()
+    return found | {"steps": float(status.step), "seconds": status.seconds}
+
+
+def _written(name: str, value: float, *, sign: bool = False) -> str:
+    plus = "+" if sign else ""
+    if name in SHARES:
+        return f"{100 * value:+.1f}" if sign else f"{value:.1%}"
+    return f"{value:{plus},.0f}" if name in ("steps", "seconds") else f"{value:{plus}.3f}"
+
+
+def measure_rows(first: Mapping[str, float], second: Mapping[str, float]) -> list[list[str]]:
+    """Return the rows of the table of measures: its name, both values with the better one bold, and the difference."""
+    rows = []
+    for name in (*MEASURES, "seconds", "steps"):
+        if name not in first or name not in second:
+            continue
+        values = (first[name], second[name])
+        texts = [_written(name, value) for value in values]
+        if name != "steps" and texts[0] != texts[1]:
+            better = (min if name in LESS_IS_BETTER else max)(range(2), key=values.__getitem__)
+            texts[better] = f"**{texts[better]}**"
+        difference = _written(name, values[1] - values[0], sign=True)
+        rows.append([t(f"measure.{name}"), *texts, difference if texts[0] != texts[1] else "="])
+    return rows
+
+
+def show_measures(first: RunStore, second: RunStore) -> None:
+    """Show the last measures of both runs, the better of each bold; while one is under way, there is nothing to say."""
+    if any(store.status().state in LIVE for store in (first, second)):
+        st.info(t("compare.wait"), icon=":material/hourglass_top:")
+        return
+    rows = measure_rows(_measures(first), _measures(second))
+    st.markdown(_table((t("compare.measure"), "A", "B", "B − A"), rows))
+    st.caption(t("compare.points"))
+
+
+def gap_by_step(first: RunStore, second: RunStore) -> pd.DataFrame:
+    """Return by how many points of held-out accuracy the second run leads, at the first's frames that both reach."""
+    curves = []
+    for store in (first, second):
+        frames = [frame for frame in store.frames() if "held_out_accuracy" in frame.measures]
+        curves.append([(frame.step, 100 * frame.measures["held_out_accuracy"]) for frame in frames])
+    if not all(curves):
+        return pd.DataFrame({"step": [], "gap": []})
+    (steps, values), (other_steps, others) = (np.array(curve).T for curve in curves)
+    common = steps <= other_steps[-1]
+    gap = np.interp(steps[common], other_steps, others) - values[common]
+    return pd.DataFrame({"step": steps[common].astype(int), "gap": gap})
+
+
+def show_gap(first: RunStore, second: RunStore) -> None:
+    """Show by how much the second run is ahead of the first, step by step."""
+    data = gap_by_step(first, second)
+    if len(data) < 2:
+        return
+    base = alt.Chart(data).encode(
+        x=alt.X("step:Q", title=t("compare.step"), axis=alt.Axis(tickCount=8, grid=False)),
+        y=alt.Y("gap:Q", title=t("compare.gap")),
+        tooltip=[
+            alt.Tooltip("step:Q", title=t("compare.step")),
+            alt.Tooltip("gap:Q", title=t("compare.gap"), format="+.1f"),
+        ],
+    )
+    zero = alt.Chart(pd.DataFrame({"gap": [0.0]})).mark_rule(strokeDash=[4, 4], opacity=0.6).encode(y="gap:Q")
+    chart = zero + base.mark_area(opacity=0.18) + base.mark_line(point=True)
+    st.altair_chart(chart.properties(height=260), key="gap", alt=t("compare.gap"))

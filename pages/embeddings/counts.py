@@ -1,0 +1,144 @@
+"""Counting beside training: two embeddings of one corpus, their neighbours, their maps and their agreement."""
+
+from typing import Any
+
+import streamlit as st
+
+from pages.embeddings.figures.map import Points, vocabulary_scatter
+from pages.embeddings.figures.vectors import word_bars
+from pages.embeddings.words import ask_for_word
+from pages.ui.asking import Answer, ask, ask_ahead, ask_once
+from pages.ui.boxes import ask_first, awaited, say
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.language import LANGUAGES, language, plain, section, strings, t
+from pages.ui.url import choose, slide
+from transformer_core.analysis.words.one_corpus import KINDS, one_corpus
+from transformer_core.analysis.words.tiny_training import DIMENSIONS, HIDDEN, TRAINING
+from transformer_core.analysis.words.two_embeddings import (
+    MOST_WINDOW,
+    Agreement,
+    WordSpace,
+    agreement,
+    counted_space,
+    place_of,
+    trained_space,
+)
+
+WORDS = {"en": "dull", "zh": "片"}
+K = 10
+OVERLAPS = {"few": 2, "some": 6, "most": K}
+
+
+@st.fragment
+def show_counts() -> None:
+    """Show both embeddings of the corpus."""
+    words = strings("embeddings")
+    corpus_place, word_place, window_place, dimension_place = st.columns([1, 1.2, 1.6, 1.6])
+    with corpus_place:
+        tongue = choose(words["corpus"], LANGUAGES, name="embeddings_corpus", default=language(), always=True)
+    with st.spinner(words["reading"]):
+        corpus = one_corpus("zh" if tongue == "zh" else "en")
+    with word_place:
+        found = ask_for_word(corpus.tokenizer, words["word"], name=f"embeddings_word_{tongue}", default=WORDS[tongue])
+    with window_place:
+        window = int(slide(words["window"], 1, MOST_WINDOW, name="embeddings_window", default=4))
+    with dimension_place:
+        sizes = {str(size): str(size) for size in DIMENSIONS}
+        dimension = int(choose(words["dimension"], sizes, name="embeddings_dimension", default="32"))
+    if found is None:
+        return
+    word = corpus.tokenizer.token_of(found.ids[0])
+    try:
+        place_of(corpus.tokenizer, word)
+    except ValueError:
+        st.info(words["word_special"], icon=":material/info:")
+        return
+    _show_both({"language": corpus.language, "dimension": dimension, "word": word, "k": K}, window)
+    facts = {"texts": f"{len(corpus.texts):,}", "tokens": f"{sum(map(len, corpus.rows)):,}"}
+    st.caption(t("embeddings.corpus_facts", **facts, words=f"{corpus.tokenizer.vocab_size:,}"))
+
+
+def _show_both(asked: dict[str, Any], window: int) -> None:
+    words, word, dimension = strings("embeddings"), asked["word"], asked["dimension"]
+    counted = ask(counted_space, window=window, **asked)
+    options = {name: words[f"overlap_{name}"] for name in OVERLAPS}
+    question = section("embeddings", "try_counts").format(word=plain(word))
+    cover = ask_first(question, options, name="embeddings_overlap", about=f"{asked['language']} {word}")
+    judgement = st.container()
+    left, right = st.columns(2, gap="large")
+    with right:
+        st.subheader(words["trained"], anchor=False)
+        with cover.picture():
+            wanted = words["training"] if cover.open else None
+            trained = awaited(trained_space, words["axis_cosine"], "", key="embeddings_trained", wanted=wanted, **asked)
+            if trained is not None:
+                _trained_facts(trained.value, dimension)
+                _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()))
+        tell(section("embeddings", "train"))
+    near = set(trained.value.neighbours.tolist()) if trained is not None else set()
+    with left:
+        st.subheader(words["counted"], anchor=False)
+        st.markdown(t("embeddings.counted_facts", window=window, dimension=dimension, kept=f"{counted.value.kept:.1%}"))
+        _show_space(counted, "counted", word, near if cover.open else set())
+    if trained is None:
+        return
+    shared = len(near.intersection(counted.value.neighbours.tolist()))
+    outcome = next(name for name, most in OVERLAPS.items() if shared <= most)
+    with judgement:
+        cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
+    if cover.open:
+        show_agreement(ask_once(agreement, window=window, **asked).value, word)
+    else:
+        ask_ahead(agreement, window=window, **asked)
+
+
+def _trained_facts(found: WordSpace, dimension: int) -> None:
+    first, last = found.losses or (0.0, 0.0)
+    facts = {"first": f"{first:.2f}", "last": f"{last:.2f}", "seconds": f"{found.seconds or 0.0:.1f}"}
+    facts |= {"epochs": str(TRAINING.epochs), "hidden": f"{HIDDEN:.0%}"}
+    say(t("embeddings.trained_facts", dimension=dimension, **facts))
+
+
+def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int]) -> None:
+    words, found = strings("embeddings"), answer.value
+    near = found.neighbours.tolist()
+    chart = word_bars(
+        [found.labels[place] for place in near],
+        found.cosine,
+        [place in shared for place in near],
+        words,
+        title=words["axis_cosine"],
+        names=(words["not_shared"], words["shared"]),
+        low=min(0.0, float(found.cosine.min())),
+        high=1.1,
+    )
+    label = t("embeddings.label_space", name=words[name])
+    show_chart(chart, answer, key=f"embeddings_{name}_near", stem=f"{name}_neighbours", label=label)
+    kinds = {kind: sum(found.kinds[place] == kind for place in near) for kind in KINDS}
+    counts = {kind: str(count) for kind, count in kinds.items()}
+    say(t("embeddings.kinds_facts", word=plain(word), **counts), small=True)
+    own = found.labels.index(word) if word in found.labels else None
+    marks = dict.fromkeys(near, "neighbour") | ({} if own is None else {own: "searched"})
+    order = [words[f"kind_{kind}"] for kind in ("other", "praise", "blame", "thing")]
+    points = Points(
+        found.xy,
+        found.labels,
+        kinds=[words[f"kind_{kind}"] for kind in found.kinds],
+        kind_names=tuple(order),
+        legend=words["kinds"],
+        details={words["kinds"]: [words[f"kind_{kind}"] for kind in found.kinds]},
+        marks=marks,
+    )
+    axes = (words["axis_plain"].format(number=1), words["axis_plain"].format(number=2))
+    chart = vocabulary_scatter(points, words, axes=axes, height=420)
+    show_chart(chart, answer, key=f"embeddings_{name}_map", stem=f"{name}_map", label=label)
+    say(t("embeddings.trust", trust=f"{found.trustworthiness:.3f}"), small=True)
+
+
+def show_agreement(found: Agreement, word: str) -> None:
+    """Show how far the two spaces name the same neighbours."""
+    own, mean, chance = st.columns(3)
+    own.metric(t("embeddings.agree_word", word=plain(word), k=K), f"{found.word:.0%}")
+    mean.metric(t("embeddings.agree_mean", k=K), f"{found.mean:.1%}")
+    chance.metric(t("embeddings.agree_chance"), f"{found.chance:.1%}")

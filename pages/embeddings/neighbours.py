@@ -1,0 +1,120 @@
+"""The nearest words of any word, and analogies, with whatever comes out."""
+
+import streamlit as st
+
+from pages.embeddings.figures.vectors import word_bars
+from pages.embeddings.words import ask_for_word
+from pages.ui.asking import ask_once
+from pages.ui.boxes import ask_first
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.url import choose, choose_from_list, switch
+from transformer_core.analysis.words.nearest_words import analogy, nearest_words
+from transformer_core.analysis.words.vocabulary import Found, find
+
+MEASURES = ("cosine", "centred", "euclidean")
+ANALOGIES = {
+    "worst": ("best", "good", "bad", "worst"),
+    "she": ("he", "man", "woman", "she"),
+    "were": ("was", "is", "are", "were"),
+    "films": ("movies", "movie", "film", "films"),
+    "worse": ("better", "good", "bad", "worse"),
+    "queen": ("king", "man", "woman", "queen"),
+    "actresses": ("actors", "actor", "actress", "actresses"),
+}
+OWN = "own"
+RANKS = {"first": 1, "ten": 10, "hundred": 100, "beyond": float("inf")}
+
+
+@st.fragment
+def show_neighbours(view: View) -> None:
+    """Show the nearest words of a typed word."""
+    words = strings("embeddings")
+    word_place, switch_place = st.columns(2, vertical_alignment="center")
+    with word_place:
+        found = ask_for_word(view.bundle.tokenizer, words["word"], name="embeddings_word", default="awful")
+    with switch_place:
+        fragments = switch(words["fragments"], name="embeddings_fragments", default=False)
+    options = {name: words[f"measure_{name}"] for name in MEASURES}
+    measure = choose(words["measure"], options, name="embeddings_measure", default=MEASURES[0])
+    if found is None:
+        return
+    asked = {"token_id": found.ids[0], "k": 12, "measure": measure, "fragments": fragments}
+    try:
+        answer = ask_once(nearest_words, bundle=view.bundle, **asked)
+    except ValueError as error:
+        st.info(t("embeddings.too_small", error=plain(str(error))), icon=":material/info:")
+        return
+    near = answer.value
+    lengths = measure == "euclidean"
+    chart = word_bars(
+        near.labels,
+        near.values,
+        [False] * len(near.values),
+        words,
+        title=words["axis_distance"] if lengths else words["axis_cosine"],
+        names=("", ""),
+        average=near.average,
+        low=0.0 if lengths else min(0.0, float(near.values.min())),
+        high=1.15 * max(float(near.values.max()), near.average) if lengths else 1.05,
+    )
+    show_chart(chart, answer, key="embeddings_near", stem="nearest_words", label=words["label_near"])
+    tell(section("embeddings", measure))
+    facts = {"word": plain(found.labels[0]), "norm": f"{near.norm:.3f}", "count": f"{near.candidates:,}"}
+    st.caption(t("embeddings.near_facts", **facts, average=f"{near.average:.3f}"))
+
+
+@st.fragment
+def show_analogies(view: View) -> None:
+    """Ask where the expected word will come, then show what a - b + c is nearest to."""
+    words = strings("embeddings")
+    options = {name: _sum(*given) for name, given in ANALOGIES.items()} | {OWN: words["own"]}
+    chosen = choose_from_list(words["analogy"], options, name="embeddings_analogy") or OWN
+    given = ANALOGIES.get(chosen) or ANALOGIES["worst"]
+    ids = []
+    if chosen == OWN:
+        names = ("a", "b", "c", "d")
+        for name, default, place in zip(names, given, st.columns(4), strict=True):
+            with place:
+                label = words[f"analogy_{name}"]
+                ids.append(ask_for_word(view.bundle.tokenizer, label, name=f"embeddings_{name}", default=default))
+    else:
+        ids = [_known(view, word) for word in given]
+    known = [found for found in ids if found is not None]
+    if len(known) < len(given):
+        if chosen != OWN:
+            st.info(words["analogy_absent"], icon=":material/info:")
+        return
+    a, b, c, expected = (found.ids[0] for found in known)
+    shown = _sum(*(plain(found.labels[0]) for found in known))
+    ranks = {name: words[f"rank_{name}"] for name in RANKS}
+    question = section("embeddings", "try_analogy").format(analogy=shown)
+    cover = ask_first(question, ranks, name="embeddings_analogy", about=f"{view.bundle.name} {a} {b} {c} {expected}")
+    answer = ask_once(analogy, bundle=view.bundle, a=a, b=b, c=c, expected=expected)
+    result = answer.value
+    outcome = next(name for name, most in RANKS.items() if (result.rank or 0) <= most)
+    facts = {"rank": f"{result.rank:,}", "with_given": f"{result.rank_with_given:,}", "count": f"{result.candidates:,}"}
+    cover.judge(outcome, t("embeddings.analogy_measured", **facts))
+    with cover.picture():
+        chart = word_bars(
+            result.labels,
+            result.cosine,
+            result.given.tolist(),
+            words,
+            title=words["axis_cosine"],
+            names=(words["not_given"], words["given"]),
+            low=min(0.0, float(result.cosine.min())),
+            high=1.05,
+        )
+        show_chart(chart, answer, key="embeddings_analogy_chart", stem="analogy", label=words["label_analogy"])
+
+
+def _sum(a: str, b: str, c: str, expected: str) -> str:
+    return f"{a} − {b} + {c} ≈ {expected}"
+
+
+def _known(view: View, word: str) -> Found | None:
+    found = find(view.bundle.tokenizer, word)
+    return found if found.known and len(found.ids) == 1 else None

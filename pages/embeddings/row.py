@@ -1,0 +1,93 @@
+"""One-hot times matrix: the product, the row, their difference, and what each costs."""
+
+import streamlit as st
+
+from pages.embeddings.figures.vectors import one_hot_matrix, product_matrix
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import ask_first
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.number_format import significant
+from pages.ui.url import choose_from_list
+from transformer_core.analysis.words.one_hot import OneHotRow, lookup_times, one_hot_row
+
+RATIOS = {"ten": 10.0, "hundred": 100.0, "thousand": 1000.0, "more": float("inf")}
+NUMBERS_SHOWN = 4
+
+
+def _choose_token(view: View) -> int:
+    encoding = view.encoding
+    longest = max(range(len(encoding)), key=lambda place: (not encoding.special[place], len(encoding.labels[place])))
+    order = sorted(range(len(encoding)), key=lambda place: (place != longest, encoding.special[place]))
+    options = {str(place): f"{place}  {encoding.labels[place]}" for place in order}
+    return int(choose_from_list(t("embeddings.token"), options, name="embeddings_token") or 0)
+
+
+@st.fragment
+def show_row(view: View) -> None:
+    """Show one token's row, multiplied out and looked up."""
+    words, ui = strings("embeddings"), strings("matrix")
+    control, facts = st.columns([1, 3], vertical_alignment="bottom")
+    with control:
+        place = _choose_token(view)
+    id_, label = view.encoding.ids[place], view.encoding.labels[place]
+    answer = ask(one_hot_row, bundle=view.bundle, token_id=id_)
+    found = answer.value
+    with facts:
+        _show_facts(found)
+    st.latex(_formula(found, id_))
+    version = f"{id_}"
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        figure = one_hot_matrix(
+            found.one_hot, found.matrix, found.ids.tolist(), found.labels, words, ui, version=version
+        )
+        show_matrix(figure, answer, key="embeddings_one_hot")
+        st.markdown(t("embeddings.row_of", token=plain(label), id=id_, size=f"{found.vocab_size:,}"))
+        export_matrix(figure, answer, key="embeddings_one_hot_files")
+    with right:
+        figure = product_matrix(found.product, found.row, words, ui, version=version)
+        show_matrix(figure, answer, key="embeddings_product")
+        tell(section("embeddings", "product"))
+        export_matrix(figure, answer, key="embeddings_product_files")
+    _try_times(view, answer)
+
+
+def _show_facts(found: OneHotRow) -> None:
+    difference, product, lookup = st.columns(3)
+    difference.metric(t("embeddings.difference"), significant(found.greatest_difference, 3))
+    product.metric(t("embeddings.multiplications"), f"{found.multiplications:,}")
+    lookup.metric(t("embeddings.copied"), f"{len(found.row):,}")
+
+
+def _formula(found: OneHotRow, id_: int) -> str:
+    numbers = r",\;".join(f"{value:.4f}" for value in found.product[:NUMBERS_SHOWN])
+    return (
+        rf"\underbrace{{(0,\dots,0,\overset{{{id_}}}{{1}},0,\dots,0)}}_{{1\times {found.vocab_size}}}\;"
+        rf"\underbrace{{E}}_{{{found.vocab_size}\times {len(found.row)}}}"
+        rf"= E_{{{id_}}} = ({numbers},\;\dots)"
+    )
+
+
+def _try_times(view: View, row: Answer[OneHotRow]) -> None:
+    st.subheader(t("embeddings.try_times"), anchor=False)
+    options = {name: t(f"embeddings.ratio_{name}") for name in RATIOS}
+    question = section("embeddings", "try_times").format(
+        tokens=len(view.encoding), multiplications=f"{row.value.multiplications * len(view.encoding):,}"
+    )
+    cover = ask_first(question, options, name="embeddings_times", about=view.bundle.name)
+    times = ask(lookup_times, **view.asked).value
+    outcome = next(name for name, most in RATIOS.items() if times.ratio < most)
+    measured = t(
+        "embeddings.times_measured",
+        tokens=times.tokens,
+        lookup=f"{1e6 * times.lookup:.1f}",
+        product=f"{1e6 * times.product:.1f}",
+        ratio=f"{times.ratio:.0f}",
+    )
+    cover.judge(outcome, measured)
+    if cover.open:
+        st.button(t("embeddings.again"), icon=":material/timer:", key="embeddings_again")

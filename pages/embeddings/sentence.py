@@ -1,0 +1,74 @@
+"""The sentence's own vectors: as a heatmap, their lengths, their angles, and one word at two places."""
+
+import streamlit as st
+
+from pages.embeddings.figures.vectors import cosine_matrix, norm_bars, same_word_curve, vectors_matrix
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose
+from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
+
+STAGES = ("looked_up", "with_positions", "after_layers")
+SAME, CLOSE = 0.99, 0.5
+
+
+@st.fragment
+def show_sentence(view: View) -> None:
+    """Show a sentence's vectors at one stage."""
+    words, ui = strings("embeddings"), strings("matrix")
+    stage = choose(
+        words["stage"], {name: words[f"stage_{name}"] for name in STAGES}, name="embeddings_stage", default=STAGES[0]
+    )
+    answer = ask(sentence_vectors, **view.asked, stage=stage)
+    found, version = answer.value, f"{stage}|{view.encoding.text}"
+    left, right = st.columns([1.5, 1], gap="medium")
+    with left:
+        figure = vectors_matrix(found.vectors, found.labels, words, ui, version=version)
+        show_matrix(figure, answer, key="embeddings_vectors")
+        export_matrix(figure, answer, key="embeddings_vectors_files")
+    with right:
+        figure = cosine_matrix(found.cosine, found.labels, words, ui, version=version)
+        show_matrix(figure, answer, key="embeddings_cosine")
+        export_matrix(figure, answer, key="embeddings_cosine_files")
+        if found.closest is not None:
+            first, second = found.closest
+            names = {"first": plain(found.labels[first]), "second": plain(found.labels[second])}
+            st.markdown(t("embeddings.closest", **names, cosine=f"{found.cosine[first, second]:.3f}"))
+    tell(section("embeddings", stage), small=True)
+    chart = norm_bars(found.norms, found.labels, words)
+    tell(section("embeddings", "norms"))
+    show_chart(chart, answer, key="embeddings_norms", stem="embedding_norms", label=words["label_norms"])
+
+
+@st.fragment
+def try_same_word(view: View) -> None:
+    """Ask how alike one word's two vectors are, then follow them through the model."""
+    box = lazy_box(t("embeddings.try_same"), icon=":material/science:", key="embeddings_try_same")
+    if box is None:
+        return
+    words = strings("embeddings")
+    with box:
+        try:
+            answer = ask(same_word, **view.asked)
+        except ValueError:
+            st.info(words["no_word_twice"], icon=":material/info:")
+            return
+        found = answer.value
+        question = section("embeddings", "try_same").format(
+            word=plain(found.label), first=found.first, second=found.second
+        )
+        options = {name: words[f"same_{name}"] for name in ("same", "close", "far")}
+        cover = ask_first(question, options, name="embeddings_same", about=f"{view.bundle.name} {view.encoding.text}")
+        last = float(found.cosine[-1])
+        outcome = "same" if last >= SAME else "close" if last >= CLOSE else "far"
+        measured = t("embeddings.same_measured", looked_up=f"{found.cosine[0]:.3f}", last=f"{last:.3f}")
+        cover.judge(outcome, measured)
+        with cover.picture():
+            chart = same_word_curve(found.cosine, words)
+            show_chart(chart, answer, key="embeddings_same", stem="same_word", label=words["label_same"])

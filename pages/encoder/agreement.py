@@ -1,0 +1,171 @@
+"""The part on agreement: every two measures, one sentence and many, and what is left once weights are shuffled."""
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from pages.encoder.believe import show_deletion_on_reviews
+from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
+from pages.encoder.shared import agreement_of, board_words, has_words, measure_names, signed
+from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, tell_signs
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose
+from transformer_core.analysis.encoder.agreement import agreement_on_reviews
+from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
+from transformer_core.analysis.encoder.shuffling import SanityCheck, sanity_check
+
+REVIEWS = 24
+SHUFFLES = 3
+
+
+@st.fragment
+def agreement_part(view: View) -> None:
+    """Ask whether the measures agree, show the board, and offer the same over reviews and the sanity check."""
+    if not has_words(view):
+        return
+    baseline = choose_baseline(view)
+    answer = ask_once(measures, **view.asked, steps=DEFAULT_STEPS, baseline=baseline)
+    figure = measures_figure(
+        answer.value.values,
+        measure_names(),
+        view.encoding.labels,
+        strings("encoder"),
+        board_words(),
+        version=f"agree|{baseline}|{view.encoding.text}",
+    )
+    show_matrix(figure, answer, key="encoder_agree_measures")
+    tell_signs(view, answer.value)
+    options = {name: t(f"encoder.agree_{name}") for name in ("close", "loose", "none")}
+    about = f"{view.bundle.name} {view.encoding.text}"
+    cover = ask_first(section("encoder", "try_agree"), options, name="encoder_agree", about=about)
+    _show_board(view, answer, cover)
+    if cover.open:
+        _over_reviews(view)
+    _try_shuffling(view)
+
+
+def _show_board(view: View, answer: Answer[Measures], cover: Cover) -> None:
+    found = answer.value
+    if math.isnan(found.mean_rho):
+        st.info(t("encoder.no_rho", count=found.count), icon=":material/info:")
+        return
+    cover.judge(agreement_of(found.mean_rho))
+    with cover.picture():
+        board_place, words_place = st.columns([3, 2], gap="large")
+        with board_place:
+            figure = agreement_figure(
+                {"rho": found.rho},
+                measure_names(short=True),
+                strings("encoder"),
+                board_words(),
+                version=f"rho|{view.encoding.text}",
+            )
+            show_matrix(figure, answer, key="encoder_rho")
+            export_matrix(figure, answer, key="encoder_rho")
+        with words_place:
+            say_number(t("encoder.mean_rho"), signed(found.mean_rho), note=t("encoder.rho_help"))
+            say(_extremes(found))
+            say(section("encoder", "agree_after"))
+
+
+def _extremes(found: Measures) -> str:
+    """Return which two measures agree most and which least, with how often chance does as well."""
+    names = measure_names()
+    pairs = [(row, col) for row in range(len(names)) for col in range(row) if np.isfinite(found.rho[row, col])]
+    pairs.sort(key=lambda pair: found.rho[pair])
+    lines = [
+        t(
+            f"encoder.{kind}_agreed",
+            one=names[col],
+            other=names[row],
+            rho=signed(float(found.rho[row, col])),
+            chance=f"{found.chance[row, col]:.1%}",
+        )
+        for kind, (row, col) in (("most", pairs[-1]), ("least", pairs[0]))
+    ]
+    return "\n".join(f"- {line}" for line in [*lines, t("encoder.ranked", count=found.count)])
+
+
+def _over_reviews(view: View) -> None:
+    box = lazy_box(t("encoder.over_reviews", count=REVIEWS), icon=":material/library_books:", key="encoder_many_open")
+    if box is None:
+        return
+    with box:
+        with st.spinner(t("encoder.reading", count=REVIEWS)):
+            answer = ask_once(agreement_on_reviews, bundle=view.bundle, count=REVIEWS)
+        found = answer.value
+        st.markdown(t("encoder.many_measured", rho=signed(found.mean_rho), count=found.reviews))
+        figure = agreement_figure(
+            {"rho": found.rho, "same_first": found.same_first},
+            measure_names(short=True),
+            strings("encoder"),
+            board_words(),
+            version="rho of reviews",
+        )
+        show_matrix(figure, answer, key="encoder_many")
+        language = t(f"encoder.corpus_{found.language}")
+        st.caption(t("encoder.many_note", count=found.reviews, language=language))
+        export_matrix(figure, answer, key="encoder_many")
+        show_deletion_on_reviews(view, REVIEWS)
+
+
+def _try_shuffling(view: View) -> None:
+    box = lazy_box(t("encoder.try_shuffle"), icon=":material/shuffle:", key="encoder_shuffle_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"encoder.shuffle_{name}") for name in ("nothing", "attention", "gradients")}
+        about = f"{view.bundle.name} {view.encoding.text}"
+        cover = ask_first(section("encoder", "try_shuffle"), options, name="encoder_shuffle", about=about)
+        with st.spinner(t("encoder.shuffling", count=SHUFFLES)):
+            answer = ask_once(sanity_check, **view.asked, shuffles=SHUFFLES, seed=0)
+        if not np.isfinite(answer.value.mean_rho[1:]).any():
+            st.info(t("encoder.no_rho", count=int(answer.value.words.sum())), icon=":material/info:")
+            return
+        cover.judge(_most_like(answer.value))
+        with cover.picture():
+            _show_shuffled(view, answer)
+
+
+def _most_like(found: SanityCheck) -> str:
+    """Return which kind of map is most like itself once only the class map has been shuffled away."""
+    left = dict(zip(MEASURES, np.nan_to_num(found.mean_rho[1]).tolist(), strict=True))
+    attention = max(left["rollout"], left["last"])
+    gradients = max(value for name, value in left.items() if name not in ("rollout", "last"))
+    return "nothing" if max(attention, gradients) < 0.5 else "attention" if attention >= gradients else "gradients"
+
+
+def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
+    found = answer.value
+    layer = t("encoder.stage_layer")
+    stages = [
+        layer.format(layer=stage[5:]) if stage[:5] == "layer" else t(f"encoder.stage_{stage}") for stage in found.stages
+    ]
+    words = {"stage": t("encoder.axis_stage"), "value": t("encoder.axis_rho")}
+    series = {name: found.mean_rho[:, place] for place, name in enumerate(measure_names())}
+    spread = {name: found.spread[:, place] for place, name in enumerate(measure_names())}
+    chart = stage_lines(stages, series, words, domain=(-1.0, 1.0), level=0.0, spread=spread, height=330)
+    show_chart(chart, answer, key="encoder_sanity", stem="encoder_sanity", label=t("encoder.sanity_label"))
+    last = found.seed + found.shuffles - 1
+    say(t("encoder.sanity_note", count=found.shuffles, seed=found.seed, last=last), small=True)
+    options = dict(zip(MEASURES, measure_names(), strict=True))
+    name = choose(t("encoder.measure"), options, name="encoder_measure", default="integrated")
+    figure = maps_figure(
+        found.maps[:, MEASURES.index(name)],
+        stages,
+        view.encoding.labels,
+        strings("encoder"),
+        board_words(),
+        version=f"{name}|{view.encoding.text}",
+    )
+    show_matrix(figure, answer, key="encoder_maps")
+    export_matrix(figure, answer, key="encoder_maps")
+    tell(section("encoder", "shuffle_after"))

@@ -1,0 +1,396 @@
+"""The encoder page's curves over stages: verdicts, probes and margins by depth, and maps as the weights are shuffled.
+
+Arrays come from transformer_core.analysis.encoder.
+
+The encoder page's bars: products of the last sum, what each token is worth, and the reliability diagram.
+
+The encoder page's matrices: how far tokens move, what each measure says of them, and whether measures agree.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, named
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Panel, Role, Scale
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+HEIGHT = 330
+
+
+def stage_lines(
+    stages: Sequence[str],
+    series: Mapping[str, np.ndarray],
+    words: Mapping[str, str],
+    *,
+    domain: tuple[float, float] | None = None,
+    level: float | None = None,
+    spread: Mapping[str, np.ndarray] | None = None,
+    format: str = ".2f",
+    height: int = HEIGHT,
+) -> Filled:
+    """Draw one line a series over named stages.
+
+    Shapes:
+        every series, and its spread: (stage,)
+
+    Args:
+        words: stage and value, the titles of the axes.
+        domain: the ends of the values' axis, else those of the data.
+        level: where a horizontal rule stands.
+        spread: half the height of the band around a series.
+        format: of the numbers, in d3's notation.
+    """
+    names, spread = tuple(series), spread or {}
+    half = [spread.get(name, np.zeros(len(stages))) for name in names]
+    values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
+    reach, ends = np.concatenate(half), domain or (-np.inf, np.inf)
+    rows = records(
+        stage=list(stages) * len(names),
+        value=values,
+        low=np.clip(values - reach, *ends),
+        high=np.clip(values + reach, *ends),
+        series=np.repeat(names, len(stages)).tolist(),
+    )
+    axes = (words["stage"], words["value"])
+    lines = _lines(tuple(stages), names, axes, domain=domain, level=level, spread=bool(spread), format=format)
+    return Filled(lines, {"stages": rows}, height=height)
+
+
+@form
+def _lines(
+    stages: tuple[str, ...],
+    names: tuple[str, ...],
+    axes: tuple[str, str],
+    *,
+    domain: tuple[float, float] | None,
+    level: float | None,
+    spread: bool,
+    format: str,
+) -> Chart:
+    across, up = axes
+    scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=False)
+    columns = 2 if len(names) <= 2 else 3
+    legend = alt.Legend(title=None, orient="top", labelLimit=420, columns=columns, symbolDash=[1, 0], symbolOpacity=1)
+    look = alt.Scale(domain=list(names), range=list(PALETTE[: len(names)]))
+    base = named("stages").encode(
+        x=alt.X("stage:N", scale=alt.Scale(domain=list(stages)), title=across, axis=alt.Axis(labelAngle=0)),
+        color=alt.Color("series:N", scale=look, legend=legend),
+    )
+    height_of = alt.Y("value:Q", title=up, scale=scale, axis=alt.Axis(minExtent=44))
+    layers: list[alt.Chart] = []
+    if spread:
+        layers.append(base.mark_errorbar(opacity=0.5).encode(y=alt.Y("low:Q", title=up), y2="high:Q"))
+    if level is not None:
+        rule = alt.Chart(records(level=[level])).mark_rule(color=HUES["residual"], strokeDash=[4, 4])
+        layers.append(rule.encode(y=alt.Y("level:Q", scale=scale)))
+    dashes = [list(DASHES[place % len(DASHES)]) for place in range(len(names))]
+    lines = base.encode(
+        y=height_of,
+        tooltip=["series:N", "stage:N", alt.Tooltip("value:Q", format=format, title=up)],
+    )
+    layers.append(
+        lines.mark_line(strokeWidth=2.5).encode(
+            strokeDash=alt.StrokeDash("series:N", scale=alt.Scale(domain=list(names), range=dashes), legend=None)
+        )
+    )
+    shapes = alt.Scale(domain=list(names), range=list(SHAPES[: len(names)]))
+    points = lines.mark_point(filled=True, size=70, opacity=1)
+    layers.append(points.encode(shape=alt.Shape("series:N", scale=shapes, legend=legend)))
+    return alt.layer(*layers)
+
+
+MOST_NAMED = 48
+BARS_IN_HEIGHT = 5  # the longest bar of counts takes this part of the height
+
+
+def product_bars(products: np.ndarray, bias: float, words: Mapping[str, str]) -> Chart:
+    """Draw every product of the sum, the greatest first, and the bias in its place among them.
+
+    Shapes:
+        products: (d_model,)
+
+    Args:
+        words: coordinates, coordinate, product, above, below, bias_name.
+    """
+    names = [str(place) for place in range(len(products))] + [words["bias_name"]]
+    values = np.append(products, bias)
+    order = np.argsort(-values, kind="stable")
+    does = [words["above"] if value >= 0 else words["below"] for value in values[order].tolist()]
+    data = records(place=np.arange(1, len(values) + 1), name=[names[i] for i in order], value=values[order], does=does)
+    sides = [words["above"], words["below"]]
+    return (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("place:O", title=words["coordinates"], axis=alt.Axis(labels=False, ticks=False)),
+            y=alt.Y("value:Q", title=words["product"], axis=alt.Axis(minExtent=44)),
+            color=alt.Color(
+                "does:N",
+                title=None,
+                scale=alt.Scale(domain=sides, range=[PALETTE[5], HUES["residual"]]),
+                legend=alt.Legend(orient="top", direction="horizontal", labelLimit=320),
+            ),
+            tooltip=[
+                alt.Tooltip("name:N", title=words["coordinate"]),
+                alt.Tooltip("value:Q", format="+.4f", title=words["product"]),
+            ],
+        )
+        .properties(width="container", height=HEIGHT)
+    )
+
+
+def running_line(running: np.ndarray, needed: int, words: Mapping[str, str]) -> Chart:
+    """Draw the sum as it grows from the bias, product after product, and where its sign is settled.
+
+    Shapes:
+        running: (d_model + 1,)
+
+    Args:
+        needed: after how many products the sign is the last one's for good.
+        words: added, sum, settled_at.
+    """
+    data = records(added=np.arange(len(running)), value=running)
+    up = alt.Y("value:Q", title=words["sum"], axis=alt.Axis(minExtent=44))
+    across = alt.X("added:Q", title=words["added"], scale=alt.Scale(domain=[0, len(running) - 1], nice=False))
+    line = alt.Chart(data).mark_line(color=HUES["residual"], strokeWidth=2.5, interpolate="step-after")
+    line = line.encode(x=across, y=up, tooltip=["added:Q", alt.Tooltip("value:Q", format="+.4f", title=words["sum"])])
+    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y="zero:Q")
+    mark = alt.Chart(records(needed=[needed], value=[float(running[needed])], word=[words["settled_at"]]))
+    point = mark.mark_point(filled=True, size=110, color=HUES["key"]).encode(x="needed:Q", y="value:Q")
+    name = mark.mark_text(align="left", dx=9, dy=-12, color=HUES["key"]).encode(
+        x="needed:Q", y="value:Q", text="word:N"
+    )
+    return alt.layer(zero, line, point, name).properties(width="container", height=HEIGHT)
+
+
+def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
+    """Draw one measure at each token; what it says nothing of has no bar.
+
+    Shapes:
+        values: (pos,)
+
+    Args:
+        words: token, value, above, below; both hues mean one and the same where no value is below 0.
+    """
+    names = [f"{label} {index}" for index, label in enumerate(labels)]
+    does = [words["below"] if value < 0 else words["above"] for value in np.nan_to_num(values).tolist()]
+    signed = bool((np.nan_to_num(values) < 0).any())
+    overlap = "greedy" if len(labels) > MOST_NAMED else False
+    axis = alt.Axis(labelAngle=-50, labelLimit=80, labelOverlap=overlap, ticks=False, titlePadding=2)
+    hue = alt.Color(
+        "does:N",
+        title=None,
+        scale=alt.Scale(domain=[words["above"], words["below"]], range=[PALETTE[5], HUES["residual"]]),
+        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=320),
+    )
+    bars = alt.Chart(records(token=names, value=values, does=does)).mark_bar()
+    bars = bars.encode(
+        x=alt.X("token:N", scale=alt.Scale(domain=names), title=words["token"], axis=axis),
+        y=alt.Y("value:Q", title=words["value"], axis=alt.Axis(minExtent=46)),
+        color=hue if signed else alt.value(HUES["weights"]),
+        tooltip=["token:N", alt.Tooltip("value:Q", format="+.4f", title=words["value"])],
+    )
+    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"]).encode(y="zero:Q")
+    return alt.layer(bars, zero).properties(width="container", height=HEIGHT)
+
+
+def reliability(found: Mapping[str, np.ndarray], here: float, words: Mapping[str, str]) -> Chart:
+    """Draw how often verdicts of each confidence are right, over low bars of how many there are of them.
+
+    Args:
+        found: edges (bin + 1,), counts, confidence, accuracy, low and high, (bin,).
+        here: the confidence on the typed sentence.
+        words: confidence, accuracy, count, here.
+    """
+    edges = np.asarray(found["edges"], dtype=float)
+    rows = records(
+        start=edges[:-1],
+        end=edges[1:],
+        middle=(edges[:-1] + edges[1:]) / 2,
+        count=found["counts"],
+        sure=found["confidence"],
+        right=found["accuracy"],
+        low=found["low"],
+        high=found["high"],
+    )
+    base, across = alt.Chart(rows), alt.Scale(domain=[float(edges[0]), 1.0], nice=False)
+    axis = alt.Axis(format=".0%", values=edges.tolist(), labelFlush=False)
+
+    def at(name: str) -> alt.X:
+        return alt.X(f"{name}:Q", title=words["confidence"], scale=across, axis=axis)
+
+    up = alt.Y("right:Q", title=words["accuracy"], scale=alt.Scale(domain=[0, 1]))
+    up = up.axis(format=".0%", minExtent=44, grid=True)
+    diagonal = alt.Chart(records(sure=[float(edges[0]), 1.0], right=[float(edges[0]), 1.0])).mark_line(
+        color=HUES["residual"], strokeDash=[5, 4]
+    )
+    own = alt.Chart(records(here=[here], word=[words["here"]]))
+    side = "right" if here > edges[[0, -1]].mean() else "left"
+    verdicts = alt.layer(
+        diagonal.encode(x=at("sure"), y=up),
+        own.mark_rule(color=HUES["key"], strokeDash=[2, 2]).encode(x=at("here")),
+        base.mark_rule(color=HUES["query"], strokeWidth=2).encode(x=at("sure"), y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_point(filled=True, size=110, color=HUES["query"], opacity=1).encode(
+            x=at("sure"), y=up, tooltip=_bin_tooltips(words)
+        ),
+        own.mark_text(align=side, dx=-5 if side == "right" else 5, baseline="top", color=HUES["key"]).encode(
+            x=at("here"), y=alt.value(4), text="word:N"
+        ),
+    )
+    chart = alt.layer(_counts(base, at("start"), at("middle"), int(np.max(found["counts"])), words), verdicts)
+    return chart.resolve_scale(y="independent").properties(width="container", height=HEIGHT + 40)
+
+
+def _bin_tooltips(words: Mapping[str, str]) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("sure:Q", format=".1%", title=words["confidence"]),
+        alt.Tooltip("right:Q", format=".1%", title=words["accuracy"]),
+        alt.Tooltip("low:Q", format=".1%"),
+        alt.Tooltip("high:Q", format=".1%"),
+        alt.Tooltip("count:Q", title=words["count"]),
+    ]
+
+
+def _counts(
+    base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Mapping[str, str]
+) -> alt.LayerChart | alt.FacetChart:
+    """Draw the counts as bars that take a part of the height, on an axis of their own at the right."""
+    axis = alt.Axis(orient="right", values=[0, most], grid=False)
+    up = alt.Y(
+        "count:Q", title=words["count"], scale=alt.Scale(domain=[0, BARS_IN_HEIGHT * most], nice=False), axis=axis
+    )
+    bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
+        x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
+    )
+    numbers = base.mark_text(dy=-7).encode(x=middle, y=up, text="count:Q")
+    return alt.layer(bars, numbers)
+
+
+Words = Mapping[str, str]
+SIGNED = Scale("signed", -1.0, 1.0)
+TOKENS = "encoder_tokens"  # matrices over tokens show each other's cell
+
+
+def _exact_figure(
+    name: str,
+    panels: Sequence[Panel],
+    rows: Axis,
+    cols: Axis,
+    ui: Words,
+    *,
+    version: str,
+    role: Role = "weights",
+    link: str | None = None,
+    quantity: str = "",
+) -> MatrixFigure:
+    return MatrixFigure(
+        tuple(panels),
+        rows,
+        cols,
+        ui,
+        role=role,
+        detail="exact",
+        layout="single",
+        link=link,
+        quantity=quantity,
+        filename=f"encoder_{name}",
+        version=version,
+    )
+
+
+def moves_figure(
+    moves: np.ndarray, angles: np.ndarray, labels: tuple[str, ...], words: Words, ui: Words, *, version: str
+) -> MatrixFigure:
+    """Draw by how much each layer lengthens or bends each token's vector.
+
+    Shapes:
+        moves, angles: (layer, pos)
+
+    Args:
+        labels: one a token.
+        words: layer, token, moves, angles.
+    """
+    panels = [Panel(name, words[name], x, Scale.of("count", x)) for name, x in (("angles", angles), ("moves", moves))]
+    rows, cols = Axis(words["layer"], tuple(map(str, range(len(moves))))), Axis(words["token"], labels)
+    return _exact_figure("moves", panels, rows, cols, ui, version=version, role="residual", link=TOKENS)
+
+
+def measures_figure(
+    values: np.ndarray, names: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
+) -> MatrixFigure:
+    """Draw what each measure says of each token, every row over its own greatest size.
+
+    Shapes:
+        values: (measure, pos)
+
+    Args:
+        names: one a measure; labels: one a token.
+        words: measure, token, measures, share_of_row.
+    """
+    panel = Panel("measures", words["measures"], rows_over_greatest(values), SIGNED)
+    rows, cols, quantity = Axis(words["measure"], tuple(names)), Axis(words["token"], labels), words["share_of_row"]
+    return _exact_figure("measures", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
+
+
+def rows_over_greatest(values: np.ndarray) -> np.ndarray:
+    """Return each row divided by its greatest size; a row of nothing but 0 stays."""
+    greatest = np.nan_to_num(np.abs(values)).max(-1, keepdims=True)
+    return values / np.where(greatest > 0, greatest, 1.0)
+
+
+def agreement_figure(
+    panels: Mapping[str, np.ndarray], names: Sequence[str], words: Words, ui: Words, *, version: str
+) -> MatrixFigure:
+    """Draw rank correlations, or shares, between any two measures.
+
+    Shapes:
+        every panel: (measure, measure)
+
+    Args:
+        panels: by "rho" and "same_first".
+        names: one a measure.
+        words: measure, other_measure, and a title for each panel.
+    """
+    shown = [
+        Panel(name, words[name], values, SIGNED if name == "rho" else Scale.of("probability"))
+        for name, values in panels.items()
+    ]
+    rows, cols = (Axis(words[axis], tuple(names)) for axis in ("measure", "other_measure"))
+    return _exact_figure("agreement", shown, rows, cols, ui, version=version, link="encoder_measures")
+
+
+def maps_figure(
+    maps: np.ndarray, stages: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
+) -> MatrixFigure:
+    """Draw one measure's map at each stage of shuffling, every row over its own greatest size.
+
+    Shapes:
+        maps: (stage, pos)
+
+    Args:
+        words: stage, token, share_of_row.
+    """
+    panel = Panel("maps", "", rows_over_greatest(maps), SIGNED)
+    rows, cols, quantity = Axis(words["stage"], tuple(stages)), Axis(words["token"], labels), words["share_of_row"]
+    return _exact_figure("maps", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
+
+
+def spread_figure(
+    spread: np.ndarray, depths: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
+) -> MatrixFigure:
+    """Draw how far the vectors of two sentences are apart at each depth and token.
+
+    Shapes:
+        spread: (depth, pair)
+
+    Args:
+        labels: one a pair.
+        words: depth, token, spread.
+    """
+    panel = Panel("spread", words["spread"], spread, Scale.of("count", spread))
+    rows, cols = Axis(words["depth"], tuple(depths)), Axis(words["token"], labels)
+    return _exact_figure("spread", [panel], rows, cols, ui, version=version, role="residual")

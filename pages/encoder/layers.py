@@ -1,0 +1,145 @@
+"""The page's part on layers: the verdict at every depth, how far tokens move, and what could be read at each depth."""
+
+import streamlit as st
+
+from pages.encoder.figures import moves_figure, stage_lines
+from pages.encoder.shared import board_words, class_name, depth_names, knows_reviews, token_name
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.because import show_because, show_counter_examples, show_weak_sides
+from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.verdict import show_verdict
+from transformer_core.analysis.encoder.layers import POOLINGS, LayerVerdicts, layer_verdicts
+from transformer_core.analysis.encoder.probing import LayerProbes, layer_probes
+
+TRAIN, HELD_OUT = 400, 600
+NEAR, FAR = 0.55, 0.65
+
+
+@st.fragment
+def layers_part(view: View) -> None:
+    """Show the verdict at every depth beside the model's own, and below how far each token's vector moves."""
+    answer = ask(layer_verdicts, **view.asked)
+    found = answer.value
+    chart_place, numbers_place = st.columns([5, 2], gap="large")
+    with chart_place:
+        _show_curve(view, answer)
+    with numbers_place:
+        st.caption(t("encoder.own_verdict", pooling=t(f"encoder.pooling_{found.pooling}")))
+        show_verdict(view.bundle.labels, found.final)
+        st.metric(
+            t("encoder.settled", label=class_name(view, found.winner)),
+            depth_names(view)[found.settled],
+            help=t("encoder.settled_help"),
+        )
+        other = POOLINGS[1 - POOLINGS.index(found.pooling)]
+        by_other = found.probabilities[POOLINGS.index(other), -1, found.winner]
+        st.metric(
+            t("encoder.by_other", label=class_name(view, found.winner), pooling=t(f"encoder.pooling_{other}")),
+            f"{by_other:.1%}",
+        )
+        st.caption(t(f"encoder.only_{found.pooling}"))
+    because_place, turning_place = st.columns([3, 2], gap="large")
+    with because_place:
+        show_because(view)
+        show_weak_sides(view)
+    _show_moves(view, answer)
+    _try_probes(view)
+    with turning_place:  # last, since it takes longest
+        show_counter_examples(view)
+
+
+def _show_curve(view: View, answer: Answer[LayerVerdicts]) -> None:
+    found, label = answer.value, class_name(view, answer.value.winner)
+    own = POOLINGS.index(found.pooling)
+    series = {
+        t(f"encoder.curve_{POOLINGS[place]}_{'own' if place == own else 'other'}"): found.probabilities[
+            place, :, found.winner
+        ]
+        for place in (own, 1 - own)
+    }
+    words = {"stage": t("encoder.axis_depth"), "value": t("encoder.axis_probability", label=label)}
+    chart = stage_lines(depth_names(view), series, words, domain=(0.0, 1.0), level=0.5, format=".1%")
+    show_chart(chart, answer, key="encoder_curve", stem="encoder_layers", label=t("encoder.curve_label", label=label))
+
+
+def _show_moves(view: View, answer: Answer[LayerVerdicts]) -> None:
+    found = answer.value
+    layer, token = found.farthest
+    st.subheader(t("encoder.moves_heading"), anchor=False)
+    tell(section("encoder", "moves"))
+    figure = moves_figure(
+        found.moves,
+        found.angles,
+        view.encoding.labels,
+        strings("encoder"),
+        board_words(),
+        version=f"moves|{view.encoding.text}",
+    )
+    show_matrix(figure, answer, key="encoder_moves")
+    st.caption(
+        t(
+            "encoder.farthest",
+            token=token_name(view, token),
+            layer=layer,
+            move=f"{found.moves[layer, token]:.2f}",
+            angle=f"{found.angles[layer, token]:.0f}",
+        )
+    )
+    export_matrix(figure, answer, key="encoder_moves")
+
+
+def _try_probes(view: View) -> None:
+    box = lazy_box(t("encoder.try_probes"), icon=":material/science:", key="encoder_probes_open")
+    if box is None:
+        return
+    with box:
+        if not knows_reviews(view):
+            return
+        options = {name: t(f"encoder.probe_{name}") for name in ("coin", "some", "more")}
+        question = section("encoder", "try_probes").format(train=TRAIN, held_out=HELD_OUT)
+        cover = ask_first(question, options, name="encoder_probes", about=view.bundle.name)
+        with st.spinner(t("encoder.reading", count=TRAIN + HELD_OUT)):
+            answer = ask_once(layer_probes, bundle=view.bundle, train=TRAIN, held_out=HELD_OUT)
+        found = answer.value
+        first = float(found.probes[POOLINGS.index(found.pooling), 1])
+        outcome = "coin" if first < NEAR else "some" if first < FAR else "more"
+        cover.judge(outcome)
+        with cover.picture():
+            _show_probes(view, answer)
+
+
+def _show_probes(view: View, answer: Answer[LayerProbes]) -> None:
+    found = answer.value
+    own = POOLINGS.index(found.pooling)
+    series = {t(f"encoder.probe_{name}"): found.probes[place] for place, name in enumerate(POOLINGS)}
+    series[t("encoder.probe_own_map", pooling=t(f"encoder.pooling_{found.pooling}"))] = found.own_map[own]
+    words = {"stage": t("encoder.axis_depth"), "value": t("encoder.axis_accuracy")}
+    chart = stage_lines(depth_names(view), series, words, level=0.5, format=".1%")
+    show_chart(chart, answer, key="encoder_probes", stem="encoder_probes", label=t("encoder.probes_label"))
+    cls, mean = found.probes[:, -1]
+    say(
+        t(
+            "encoder.probes_measured",
+            first=f"{found.probes[own, 1]:.1%}",
+            cls=f"{cls:.1%}",
+            mean=f"{mean:.1%}",
+            own=f"{found.own_map[own, -1]:.1%}",
+            error=f"{100 * found.error:.1f}",
+        )
+    )
+    say(
+        t(
+            "encoder.probes_note",
+            language=t(f"encoder.corpus_{found.language}"),
+            train=found.train,
+            held_out=found.held_out,
+            seen=f"{found.trained[own, -1]:.1%}",
+        ),
+        small=True,
+    )

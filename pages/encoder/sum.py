@@ -1,0 +1,115 @@
+"""The page's part on the last sum: the class map's dot product with numbers that add up to the logit."""
+
+import streamlit as st
+
+from pages.encoder.figures import product_bars, running_line
+from pages.encoder.shared import class_name
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.number_format import significant_in_tex
+from pages.ui.url import choose, choose_from_list
+from transformer_core.analysis.encoder.coordinates import LogitSum, logit_sum
+
+MARGIN = "margin"
+MOST_BUTTONS = 5
+NAMED = 6
+FEW, SOME = 0.05, 0.25
+SUM = (
+    r"z={{\textstyle\sum_k}}\,w_k s_k+b={above}\,{below}\,{bias}={total}"
+    r"\qquad \text{{{model}}}\ {logit}\qquad \text{{{apart}}}\ {difference}"
+)
+
+
+@st.fragment
+def sum_part(view: View) -> None:
+    """Show the sum in numbers, every product as a bar, and, after a prediction, how the sum grows."""
+    target = _choose_target(view)
+    answer = ask(logit_sum, **view.asked, target=target)
+    found = answer.value
+    st.latex(
+        SUM.format(
+            above=f"{found.above:+.4f}",
+            below=f"{found.below:+.4f}",
+            bias=f"{found.bias:+.4f}",
+            total=f"{found.total:+.4f}",
+            logit=f"{found.logit:+.4f}",
+            difference=significant_in_tex(found.difference, 1, sign=True),
+            model=t("encoder.model_says"),
+            apart=t("encoder.apart"),
+        )
+    )
+    bars_place, growth_place = st.columns(2, gap="large")
+    with bars_place:
+        show_chart(
+            product_bars(found.products, found.bias, strings("encoder") | _sides(view, found)),
+            answer,
+            key="encoder_products",
+            stem="encoder_products",
+            label=t("encoder.products_label", name=_name_of(view, found)),
+        )
+        st.caption(t("encoder.sum_note", name=_name_of(view, found), winner=class_name(view, found.winner)))
+    with growth_place:
+        _show_growth(view, answer)
+        st.caption(t("encoder.largest", count=NAMED))
+        st.markdown(_table(found))
+
+
+def _choose_target(view: View) -> int | None:
+    classes = {str(number): class_name(view, number) for number in range(len(view.bundle.labels))}
+    options = {MARGIN: t("encoder.margin")} | classes
+    label = t("encoder.sum_of")
+    if len(options) <= MOST_BUTTONS:
+        chosen = choose(label, options, name="encoder_of", default=MARGIN)
+    else:
+        chosen = choose_from_list(label, options, name="encoder_of") or MARGIN
+    return None if chosen == MARGIN else int(chosen)
+
+
+def _name_of(view: View, found: LogitSum) -> str:
+    if found.target is not None:
+        return t("encoder.logit_of", label=class_name(view, found.target))
+    return t("encoder.margin_of", winner=class_name(view, found.winner), rival=class_name(view, found.rival))
+
+
+def _sides(view: View, found: LogitSum) -> dict[str, str]:
+    """Return what a product above 0 and one below it do, in the words of the legend."""
+    if found.target is not None:
+        label = class_name(view, found.target)
+        return {"above": t("encoder.above_raises", label=label), "below": t("encoder.below_lowers")}
+    winner, rival = class_name(view, found.winner), class_name(view, found.rival)
+    return {"above": t("encoder.above_for", label=winner), "below": t("encoder.below_for", label=rival)}
+
+
+def _table(found: LogitSum) -> str:
+    head = [t("encoder.coordinate"), r"$s_k$", r"$w_k$", r"$w_k s_k$", t("encoder.sum")]
+    lines = [f"| {' | '.join(head)} |", "|---:|---:|---:|---:|---:|", f"| b |  |  |  | {found.bias:+.4f} |"]
+    for place, index in enumerate(found.order[:NAMED].tolist(), start=1):
+        numbers = (found.vector[index], found.weight[index], found.products[index], found.running[place])
+        lines.append(f"| {index} | {' | '.join(f'{number:+.4f}' for number in numbers)} |")
+    return "\n".join(lines)
+
+
+def _show_growth(view: View, answer: Answer[LogitSum]) -> None:
+    found = answer.value
+    size = len(found.products)
+    few, some = max(1, round(FEW * size)), max(2, round(SOME * size))
+    options = {name: t(f"encoder.needed_{name}", few=few, some=some) for name in ("few", "some", "many")}
+    question = section("encoder", "try_sum").format(size=size)
+    cover = ask_first(
+        question, options, name="encoder_sum", about=f"{view.bundle.name} {found.target} {view.encoding.text}"
+    )
+    outcome = "few" if found.needed <= few else "some" if found.needed <= some else "many"
+    cover.judge(outcome)
+    with cover.picture():
+        words = strings("encoder") | {"settled_at": t("encoder.settled_after", count=found.needed)}
+        show_chart(
+            running_line(found.running, found.needed, words),
+            answer,
+            key="encoder_running",
+            stem="encoder_running_sum",
+            label=t("encoder.running_label"),
+        )
+        say(t("encoder.needed_measured", needed=found.needed, size=size))

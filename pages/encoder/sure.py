@@ -1,0 +1,91 @@
+"""The page's part on confidence: a reliability diagram on held-out built-in reviews, and a temperature to try."""
+
+import streamlit as st
+
+from pages.encoder.figures import reliability
+from pages.encoder.layers import HELD_OUT
+from pages.encoder.shared import class_name, knows_reviews
+from pages.ui.asking import ask, ask_once
+from pages.ui.because import show_because
+from pages.ui.boxes import ask_first, say, say_number
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.url import slide
+from pages.ui.verdict import show_verdict
+from transformer_core.analysis.encoder.calibration import Calibration, calibration
+from transformer_core.analysis.encoder.layers import layer_verdicts
+
+EVEN = 0.03
+BINS = 10
+
+
+@st.fragment
+def sure_part(view: View) -> None:
+    """Ask whether the model is as often right as it is sure, then show the diagram, with a temperature."""
+    if not knows_reviews(view):
+        return
+    own = ask(layer_verdicts, **view.asked).value
+    show_verdict(view.bundle.labels, own.final)
+    options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
+    cover = ask_first(
+        section("encoder", "try_sure").format(count=HELD_OUT), options, name="encoder_sure", about=view.bundle.name
+    )
+    shown = st.container()
+    temperature = float(
+        slide(t("encoder.temperature"), 0.5, 4.0, name="encoder_temperature", default=1.0, step=0.05, format="%.2f")
+    )
+    asked = {**view.asked, "reviews": HELD_OUT, "bins": BINS}
+    with st.spinner(t("encoder.reading", count=HELD_OUT)):
+        plain_one = ask_once(calibration, **asked, temperature=1.0).value
+        answer = ask_once(calibration, **asked, temperature=round(temperature, 2))
+    found = answer.value
+    gap = plain_one.mean_confidence - plain_one.overall
+    outcome = "even" if abs(gap) < EVEN else "over" if gap > 0 else "under"
+    with shown:
+        cover.judge(outcome)
+    with shown, cover.picture():
+        chart_place, words_place = st.columns([3, 2], gap="large")
+        with chart_place:
+            words = strings("encoder") | {"here": t("encoder.here", sure=f"{found.here:.1%}")}
+            show_chart(
+                reliability(answer.arrays, found.here, words),
+                answer,
+                key="encoder_reliability",
+                stem="encoder_reliability",
+                label=t("encoder.reliability_label"),
+            )
+        with words_place:
+            _show_numbers(found)
+    show_because(view)  # below, since the words take more lines as a sentence grows
+    st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
+    with cover.picture("_after"):
+        say(section("encoder", "sure_after"))
+
+
+def _show_numbers(found: Calibration) -> None:
+    numbers = {
+        "mean_confidence": f"{found.mean_confidence:.1%}",
+        "overall": f"{found.overall:.1%}",
+        "error": f"{found.error:.3f}",
+        "loss": f"{found.loss:.3f}",
+    }
+    for place, (name, number) in zip([*st.columns(2), *st.columns(2)], numbers.items(), strict=True):
+        say_number(t(f"encoder.number_{name}"), number, note=t(f"encoder.help_{name}"), at=place)
+    count = int(found.counts[found.place])
+    right = round(float(found.accuracy[found.place]) * count) if count else 0
+    low, high = found.edges[found.place : found.place + 2]
+    say(
+        t("encoder.like_yours", low=f"{low:.0%}", high=f"{high:.0%}", count=count, right=right)
+        if count
+        else t("encoder.none_like_yours", low=f"{low:.0%}", high=f"{high:.0%}")
+    )
+    say(
+        t(
+            "encoder.best_temperature",
+            best=f"{found.best:.2f}",
+            before=f"{found.error_before:.3f}",
+            after=f"{found.error_after:.3f}",
+        )
+    )
+    say(t("encoder.sure_note", count=found.reviews, language=t(f"encoder.corpus_{found.language}")), small=True)

@@ -1,0 +1,139 @@
+"""The page's part on tokens: six measures of what the verdict rests on, with integrated gradients checked."""
+
+import numpy as np
+import streamlit as st
+
+from pages.encoder.believe import show_deletion
+from pages.encoder.figures import measures_figure, token_bars
+from pages.encoder.shared import board_words, class_name, has_words, measure_names, token_name
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import Cover, ask_first, say, say_number
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.number_format import significant
+from pages.ui.pickers import some_places
+from pages.ui.url import choose, slide
+from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
+from transformer_core.analysis.encoder.saliency import Baseline
+
+INTEGRATED = MEASURES.index("integrated")
+DEFAULT_STEPS, MOST_STEPS = 16, 128
+FORMULAS = {
+    "gradient": r"\left\lVert\frac{\partial m}{\partial e_i}\right\rVert_2",
+    "product": r"\frac{\partial m}{\partial e_i}\cdot e_i",
+    "integrated": r"(e_i-e'_i)\cdot\int_0^1\frac{\partial m\,(e'+\alpha(e-e'))}{\partial e_i}\,d\alpha",
+    "occlusion": r"m(x)-m(x\ \text{without}\ x_i)",
+    "rollout": r"\big(\tilde A_L\cdots\tilde A_1\big)_{\text{verdict},\,i}",
+    "last": r"\big(\bar A_L\big)_{\text{verdict},\,i}",
+}
+
+
+@st.fragment
+def tokens_part(view: View) -> None:
+    """Show where attention leads, ask which word counts most, then show all six measures and one of them large."""
+    if not has_words(view):
+        return
+    shown = st.container()
+    baseline_place, steps_place = st.columns([2, 3], gap="large")
+    with baseline_place:
+        baseline = choose_baseline(view)
+    with steps_place:
+        steps = int(slide(t("encoder.steps"), 2, MOST_STEPS, name="encoder_steps", default=DEFAULT_STEPS, step=2))
+    answer = ask_once(measures, **view.asked, steps=steps, baseline=baseline)
+    found = answer.value
+    with shown:
+        cover = _guess_token(view, found)
+        _judge(view, found, cover)
+    with shown, cover.picture():
+        figure = measures_figure(
+            found.values,
+            measure_names(),
+            view.encoding.labels,
+            strings("encoder"),
+            board_words(),
+            version=f"{baseline}.{steps}|{view.encoding.text}",
+        )
+        show_matrix(figure, answer, key="encoder_measures")
+        tell_signs(view, found)
+        export_matrix(figure, answer, key="encoder_measures")
+    with cover.picture("_one"):
+        _show_one(view, answer)
+    if cover.open:
+        show_deletion(view, steps=steps, baseline=baseline)
+
+
+def choose_baseline(view: View) -> Baseline:
+    """Show what integrated gradients start from, as far as the vocabulary has it."""
+    there = ("mask", "zero") if view.bundle.tokenizer.mask_id is not None else ("zero",)
+    options = {name: t(f"encoder.baseline_{name}") for name in there}
+    chosen = choose(t("encoder.baseline"), options, name="encoder_baseline", default=there[0])
+    return "mask" if chosen == "mask" else "zero"
+
+
+def tell_signs(view: View, found: Measures) -> None:
+    """Say what the two hues mean: what speaks for the verdict, whichever class that is, and what against it."""
+    say(t("encoder.signs", label=class_name(view, found.saliency.winner)), small=True)
+
+
+def _guess_token(view: View, found: Measures) -> Cover:
+    labels = view.encoding.labels
+
+    def called(place: int) -> str:
+        return plain(labels[place] if labels.count(labels[place]) == 1 else f"{labels[place]} {place}")
+
+    own = np.where(view.encoding.special, np.nan, found.values[INTEGRATED])
+    options = {str(place): called(place) for place in some_places(own)}
+    about = f"{view.bundle.name} {view.encoding.text}"
+    return ask_first(section("encoder", "try_tokens"), options, name="encoder_tokens", about=about)
+
+
+def _judge(view: View, found: Measures, cover: Cover) -> None:
+    first = int(found.first[INTEGRATED])
+    same = int((found.first == first).sum())
+    names = [
+        f"{name}: {token_name(view, place) if place >= 0 else '–'}"
+        for name, place in zip(measure_names(), found.first.tolist(), strict=True)
+    ]
+    told = t("encoder.firsts", same=same, count=len(MEASURES), token=token_name(view, first))
+    outcome = str(first) if str(first) in cover.options else token_name(view, first)
+    cover.judge(outcome, f"{told}\n\n:small[{' · '.join(names)}]")
+
+
+def _show_one(view: View, answer: Answer[Measures]) -> None:
+    found, checked = answer.value, answer.value.saliency
+    options = dict(zip(MEASURES, measure_names(), strict=True))
+    name = choose(t("encoder.measure"), options, name="encoder_measure", default="integrated")
+    chart_place, words_place = st.columns([3, 2], gap="large")
+    winner, rival = class_name(view, checked.winner), class_name(view, checked.rival)
+    with chart_place:
+        words = strings("encoder") | {
+            "value": t(f"encoder.unit_{name}"),
+            "above": t("encoder.supports", label=winner),
+            "below": t("encoder.opposes", label=winner),
+        }
+        chart = token_bars(found.values[MEASURES.index(name)], view.encoding.labels, words)
+        show_chart(chart, answer, key="encoder_one", stem=f"encoder_{name}", label=f"{options[name]}: {words['value']}")
+    with words_place:
+        st.latex(FORMULAS[name])
+        say(section("encoder", f"measure_{name}"))
+        say(t("encoder.margin_is", winner=winner, rival=rival, margin=f"{checked.margin:+.3f}"), small=True)
+    if name == "integrated":
+        _show_check(found)
+
+
+def _show_check(found: Measures) -> None:
+    """Hold the sum of integrated gradients against the difference of the margins."""
+    checked = found.saliency
+    numbers = {
+        "here": f"{checked.margin:+.4f}",
+        "empty": f"{checked.margin_baseline:+.4f}",
+        "apart": f"{checked.margin - checked.margin_baseline:+.4f}",
+        "summed": f"{checked.summed:+.4f}",
+        "gap": significant(checked.gap, sign=True),
+    }
+    for place, (name, number) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
+        say_number(t(f"encoder.check_{name}"), number, at=place)
+    say(t("encoder.check_note", steps=checked.steps), small=True)

@@ -1,0 +1,96 @@
+"""The page's part on the coin: GELU as the mean of keeping x or losing it, tossed live."""
+
+import math
+
+import streamlit as st
+
+from pages.feed_forward.figures.activations import error_chart, tosses_chart
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.language import section, strings, t
+from pages.ui.url import current, keep, slide
+from transformer_core.analysis.feed_forward.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
+
+SEED = "feed_forward_seed"
+MOST_SEED = 9_999
+TIMES = 100
+FACTORS = {"none": 1, "ten": 10, "hundred": 100}
+
+
+def _seed() -> int:
+    asked = str(current(SEED) or "0")
+    return int(asked) if asked.isascii() and asked.isdigit() and int(asked[:5]) <= MOST_SEED and len(asked) < 5 else 0
+
+
+def _toss_again() -> None:
+    keep(SEED, str((_seed() + 1) % (MOST_SEED + 1)), "0")
+
+
+@st.fragment
+def coin_part() -> None:
+    """Show the tosses and their mean; how fast the error falls only after a prediction."""
+    words = strings("feed_forward")
+    value_place, draws_place, again_place = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
+    with value_place:
+        x = slide(t("feed_forward.coin_x"), -3.0, 3.0, name="feed_forward_x", default=1.0, step=0.1, format="%.1f")
+    with draws_place:
+        draws = slide(
+            t("feed_forward.coin_draws"), FIRST_DRAWS, MOST_DRAWS, name="feed_forward_draws", default=500, step=10
+        )
+    with again_place:
+        st.button(t("feed_forward.coin_again"), icon=":material/casino:", on_click=_toss_again, key="toss_again")
+    answer = ask_once(coin_tosses, x=round(float(x), 1), draws=int(draws), seed=_seed())
+    found = answer.value
+    numbers = {
+        "probability": f"{found.probability:.4f}",
+        "kept_share": f"{found.kept.mean():.4f}",
+        "mean": f"{found.mean:+.5f}",
+        "expected": f"{found.expected:+.5f}",
+        "error": f"{found.error:.5f}",
+    }
+    for (name, number), place in zip(numbers.items(), st.columns(len(numbers)), strict=True):
+        place.metric(t(f"feed_forward.coin_{name}", x=f"{found.x:g}"), number)
+    tosses, errors = st.columns(2, gap="large")
+    with tosses:
+        show_chart(
+            tosses_chart(answer.arrays, words),
+            answer,
+            key="feed_forward_tosses",
+            stem="feed_forward_tosses",
+            label=t("feed_forward.tosses_label", x=f"{found.x:g}", draws=draws),
+        )
+        st.caption(t("feed_forward.coin_note", seed=_seed(), draws=f"{int(draws):,}"))
+    with errors:
+        _errors(answer)
+    tell(section("feed_forward", "coin_after"))
+
+
+def _errors(answer: Answer[CoinTosses]) -> None:
+    options = {name: t(f"feed_forward.falls_{name}") for name in FACTORS}
+    cover = ask_first(section("feed_forward", "try_coin").format(times=TIMES), options, name="feed_forward_coin_error")
+    found = answer.value
+    if math.isnan(found.slope):
+        st.info(t("feed_forward.coin_certain", x=f"{found.x:g}", probability=f"{found.probability:.6f}"))
+        return
+    factor = TIMES**-found.slope
+    outcome = min(FACTORS, key=lambda name: abs(math.log(FACTORS[name] / factor)))
+    cover.judge(outcome)
+    with cover.picture():
+        say(
+            t(
+                "feed_forward.coin_measured",
+                slope=f"{found.slope:.3f}",
+                repeats=found.repeats,
+                times=TIMES,
+                factor=f"{factor:.1f}",
+            )
+        )
+        show_chart(
+            error_chart(answer.arrays, strings("feed_forward")),
+            answer,
+            key="feed_forward_error",
+            stem="feed_forward_coin_error",
+            label=t("feed_forward.error_label", slope=f"{found.slope:.3f}"),
+        )

@@ -1,0 +1,171 @@
+"""Neurons as figures: a sentence's strongest ones, all of them, those that never wake, and what each is worth.
+
+Arrays come from transformer_core.analysis.feed_forward.neurons and .neuron_corpus.
+
+Another activation at inference: how far the verdict moves, exchanged in all layers and in each alone.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+
+from pages.feed_forward.figures.activations import hues_of
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Panel, Scale
+
+Words = Mapping[str, str]
+
+
+def strongest_figure(
+    activation: np.ndarray,
+    columns: np.ndarray,
+    labels: tuple[str, ...],
+    words: Words,
+    ui: Words,
+    *,
+    cell: tuple[int, int] | None,
+    version: str,
+) -> MatrixFigure:
+    """Draw the activations of the neurons that the sentence excites most.
+
+    Args:
+        activation: (pos, neuron).
+        columns: numbers of the neurons to draw, in this order.
+        labels: one a token.
+        cell: the pinned (token, column).
+        version: names this state.
+    """
+    values = activation[:, columns]
+    across = Axis(words["neuron"], tuple(map(str, columns.tolist())))
+    return MatrixFigure(
+        (Panel("strongest", words["strongest"].format(count=len(columns)), values, Scale.of("signed", values)),),
+        Axis(words["token"], labels),
+        across,
+        ui,
+        role="weights",
+        detail="exact",
+        cell=cell,
+        link="neurons",
+        quantity=words["activation"],
+        filename="feed_forward_strongest",
+        version=version,
+    )
+
+
+def whole_figure(
+    activation: np.ndarray, labels: tuple[str, ...], words: Words, ui: Words, *, version: str
+) -> MatrixFigure:
+    """Draw every activation of a layer, (pos, neuron)."""
+    across = Axis(words["neuron"], tuple(map(str, range(activation.shape[1]))))
+    return MatrixFigure(
+        (Panel("whole", words["whole"], activation, Scale.of("signed", activation)),),
+        Axis(words["token"], labels),
+        across,
+        ui,
+        role="weights",
+        link="neurons_whole",
+        quantity=words["activation"],
+        filename="feed_forward_activations",
+        version=version,
+    )
+
+
+def moves_chart(peaks: np.ndarray, moves: np.ndarray, words: Words, *, neuron: int) -> Chart:
+    """Draw, for each neuron of a layer, how strong it is in the sentence and how far the verdict moves without it."""
+    which = np.where(np.arange(len(peaks)) == neuron, words["this_neuron"], words["other_neurons"])
+    names = [words["this_neuron"], words["other_neurons"]]
+    data = records(
+        neuron=np.arange(len(peaks)), peak=peaks.astype(float).round(4), move=np.abs(moves).round(5), which=which
+    )
+    hue = alt.Scale(domain=names, range=[HUES["key"], HUES["weights"]])
+    chart = alt.Chart(data).encode(
+        x=alt.X("peak:Q", title=words["axis_peak"]),
+        y=alt.Y("move:Q", title=words["axis_move"]),
+        color=alt.Color("which:N", scale=hue, title=None, legend=alt.Legend(orient="top")),
+        shape=alt.Shape("which:N", scale=alt.Scale(domain=names, range=["diamond", "circle"]), title=None),
+        tooltip=["neuron:Q", "peak:Q", "move:Q"],
+    )
+    others = chart.transform_filter(alt.datum.which == names[1]).mark_point(filled=True, size=30, opacity=0.5)
+    this = chart.transform_filter(alt.datum.which == names[0]).mark_point(filled=True, size=170)
+    return alt.layer(others, this).properties(width="container", height=280)
+
+
+def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Words, *, band: float) -> Chart:
+    """Draw the share of a layer's neurons whose activation never leaves a band around 0, over the band's width.
+
+    Args:
+        bands: (band,); within: (layer, band), counts.
+        neurons: of a layer.
+        band: the one that counts as dead, drawn as a rule.
+    """
+    names = [words["layer_name"].format(layer=layer) for layer in range(len(within))]
+    places = np.arange(len(names))
+    data = records(
+        band=np.tile(bands, len(names)),
+        share=(100 * within / neurons).ravel().round(3),
+        count=within.ravel(),
+        layer=np.repeat(names, len(bands)),
+    )
+    hues = [PALETTE[place % len(PALETTE)] for place in places]
+    dashes = [list(DASHES[place % len(DASHES)]) for place in places]
+    curves = (
+        alt.Chart(data)
+        .mark_line(strokeWidth=2.5)
+        .encode(
+            x=alt.X("band:Q", title=words["axis_band"], scale=alt.Scale(type="log"), axis=alt.Axis(format="~g")),
+            y=alt.Y("share:Q", title=words["axis_within"], scale=alt.Scale(domain=[0, 100])),
+            color=alt.Color("layer:N", scale=alt.Scale(domain=names, range=hues), title=None),
+            strokeDash=alt.StrokeDash("layer:N", scale=alt.Scale(domain=names, range=dashes), title=None),
+            tooltip=["layer:N", alt.Tooltip("band:Q", format=".3g"), "count:Q", "share:Q"],
+        )
+    )
+    rule = alt.Chart(records(band=[band])).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(x="band:Q")
+    return alt.layer(rule, curves).properties(width="container", height=260)
+
+
+def swap_chart(names: Sequence[str], moves: np.ndarray, by_layer: np.ndarray, words: Words, *, used: str) -> Chart:
+    """Draw the move of the verdict for every activation but the model's own.
+
+    Args:
+        names: of the activations.
+        moves: (activation,), exchanged everywhere, in percentage points.
+        by_layer: (layer, activation), exchanged in one layer alone.
+        used: the model's own.
+    """
+    others = [place for place, name in enumerate(names) if name != used]
+    places = [words["everywhere"], *(words["layer_name"].format(layer=layer) for layer in range(len(by_layer)))]
+    every = np.vstack([moves, by_layer])[:, others]  # (place, activation)
+    shown = [words[f"name_{names[other]}"] for other in others]
+    data = records(
+        where=np.repeat(places, len(others)), activation=np.tile(shown, len(places)), move=every.ravel().round(6)
+    )
+    hue, _ = hues_of([names[other] for other in others], words)
+    bars = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            y=alt.Y("where:N", sort=places, title=None),
+            yOffset=alt.YOffset("activation:N", sort=shown),
+            x=alt.X("move:Q", title=words["axis_points"], scale=alt.Scale(padding=44)),
+            color=alt.Color("activation:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
+            tooltip=["where:N", "activation:N", alt.Tooltip("move:Q", format="+.4f")],
+        )
+    )
+    zero = alt.Chart(records(move=[0.0])).mark_rule(color=HUES["residual"]).encode(x="move:Q")
+    numbers = (
+        alt.Chart(data)
+        .mark_text(
+            align=alt.expr("datum.move < 0 ? 'right' : 'left'"),
+            dx=alt.expr("datum.move < 0 ? -4 : 4"),
+            color=HUES["residual"],
+        )
+        .encode(
+            y=alt.Y("where:N", sort=places),
+            yOffset=alt.YOffset("activation:N", sort=shown),
+            x="move:Q",
+            text=alt.Text("move:Q", format="+.3f"),
+        )
+    )
+    return alt.layer(bars, zero, numbers).properties(width="container", height=56 * len(places) + 80)

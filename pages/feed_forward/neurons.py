@@ -1,0 +1,157 @@
+"""The page's part on neurons: the strongest of the sentence, what excites one, and the verdict without it."""
+
+import streamlit as st
+
+from pages.feed_forward.figures.neurons import moves_chart, strongest_figure, whole_figure
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.number_format import significant
+from pages.ui.pickers import choose_layer
+from pages.ui.url import forget, keep, slide
+from pages.ui.verdict import concludes, outcome_word, show_outcome
+from transformer_core.analysis.feed_forward.neuron_corpus import exciting_tokens
+from transformer_core.analysis.feed_forward.neurons import Neurons, WithoutNeuron, neurons, without_neuron
+
+SENTENCES = 300
+TOP = 24
+NEURON = "feed_forward_neuron"
+MUCH = 5.0
+AROUND = 42
+
+
+@st.fragment
+def neurons_part(view: View) -> None:
+    """Show the strongest neurons; a click on a cell takes its neuron apart below."""
+    words, config = strings("feed_forward"), view.bundle.config
+    layers, chosen = st.columns([1, 1], gap="large")
+    with layers:
+        layer = choose_layer(t("feed_forward.layer"), view)
+    text, n_tokens = view.encoding.text, len(view.encoding)
+    top = min(TOP, config.d_ff)
+    answer = ask(neurons, bundle=view.bundle, text=text, n_tokens=n_tokens, layer=layer, top=top)
+    found = answer.value
+    with chosen:
+        neuron = _choose_neuron(config.d_ff, int(found.columns[0]))
+    figure = strongest_figure(
+        found.activation,
+        found.columns,
+        view.encoding.labels,
+        words,
+        strings("matrix"),
+        cell=_cell(found, neuron),
+        version=f"{layer}.{neuron}|{text}",
+    )
+
+    def on_cell(cell: tuple[int, int] | None) -> None:
+        if cell is not None and cell[1] < len(found.columns):
+            forget(NEURON)
+            keep(NEURON, str(found.columns[cell[1]]), "")
+
+    show_matrix(figure, answer, key="feed_forward_strongest", on_cell=on_cell)
+    export_matrix(figure, answer, key="feed_forward_strongest")
+    _whole(view, answer, layer)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _exciting(view, layer, neuron)
+    with right:
+        _without(view, layer, neuron)
+
+
+def _choose_neuron(d_ff: int, strongest: int) -> int:
+    return int(slide(t("feed_forward.choose_neuron"), 0, d_ff - 1, name=NEURON, default=strongest))
+
+
+def _cell(found: Neurons, neuron: int) -> tuple[int, int] | None:
+    columns = found.columns.tolist()
+    return (int(found.activation[:, neuron].argmax()), columns.index(neuron)) if neuron in columns else None
+
+
+def _whole(view: View, answer: Answer[Neurons], layer: int) -> None:
+    box = lazy_box(t("feed_forward.whole_open"), icon=":material/zoom_out_map:", key="feed_forward_whole_open")
+    if box is None:
+        return
+    with box:
+        activation, labels = answer.value.activation, view.encoding.labels
+        figure = whole_figure(
+            activation,
+            labels,
+            strings("feed_forward"),
+            strings("matrix"),
+            version=f"whole {layer}|{view.encoding.text}",
+        )
+        show_matrix(figure, answer, key="feed_forward_whole")
+        export_matrix(figure, answer, key="feed_forward_whole")
+
+
+def _exciting(view: View, layer: int, neuron: int) -> None:
+    st.subheader(t("feed_forward.exciting", layer=layer, neuron=neuron), anchor=False)
+    with st.spinner(t("feed_forward.reading", count=SENTENCES)):
+        answer = ask_once(exciting_tokens, bundle=view.bundle, sentences=SENTENCES, layer=layer, neuron=neuron)
+    found = answer.value
+    head = (t("feed_forward.pre_activation"), t("feed_forward.activation"), t("feed_forward.in_context"))
+    lines = [f"| {' | '.join(head)} |", "|---:|---:|---|"]
+    rows = zip(found.pre_activation, found.activation, found.tokens, found.before, found.after, strict=True)
+    for before_it, activation, token, before, after in rows:
+        context = f"{plain(before[-AROUND:])} **{plain(token.lstrip('·'))}** {plain(after[:AROUND])}"
+        lines.append(f"| {before_it:+.3f} | {activation:+.3f} | {context.strip()} |")
+    st.markdown("\n".join(lines))
+    st.caption(t("feed_forward.exciting_note", count=SENTENCES, share=f"{found.share_above_zero:.1%}"))
+
+
+def _without(view: View, layer: int, neuron: int) -> None:
+    st.subheader(t("feed_forward.without", layer=layer, neuron=neuron), anchor=False)
+    if not concludes(view):
+        return
+    options = {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
+    cover = ask_first(
+        section("feed_forward", "try_neuron").format(layer=layer, neuron=neuron),
+        options,
+        name="feed_forward_without",
+        about=f"{view.bundle.name} {view.encoding.text} {layer}.{neuron}",
+    )
+    with st.spinner(t("feed_forward.each_off", count=view.bundle.config.d_ff)):
+        answer = ask_once(
+            without_neuron,
+            **view.asked,
+            layer=layer,
+            neuron=neuron,
+        )
+    found = answer.value
+    cover.judge(_outcome(found), _told(view, found))
+    with cover.picture():
+        show_outcome(view, found.after.tolist(), beside=found.before.tolist())
+        show_chart(
+            moves_chart(found.peaks, found.moves, strings("feed_forward"), neuron=neuron),
+            answer,
+            key="feed_forward_moves",
+            stem=f"feed_forward_without_layer{layer}",
+            label=t("feed_forward.moves_label", layer=layer),
+        )
+        say(
+            t("feed_forward.moves_note", rho=f"{found.agreement.rho:+.2f}", chance=significant(found.agreement.chance)),
+            small=True,
+        )
+
+
+def _outcome(found: WithoutNeuron) -> str:
+    if found.flipped:
+        return "flips"
+    moved = abs(found.moved)
+    return "much" if moved >= MUCH else "little" if moved >= 0.1 else "nothing"
+
+
+def _told(view: View, found: WithoutNeuron) -> str:
+    return t(
+        "feed_forward.without_measured",
+        label=outcome_word(view, found.winner),
+        moved=f"{found.moved:+.3f}",
+        rank=found.rank,
+        count=len(found.moves),
+        greatest=f"{abs(found.moves).max():.3f}",
+        strongest=int(abs(found.moves).argmax()),
+    )

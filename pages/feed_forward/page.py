@@ -1,0 +1,21 @@
+"""Feed-forward: activations with the sentence's own neurons on them, GELU as a coin, neurons and their worth."""
+
+from pages.feed_forward.coin import coin_part
+from pages.feed_forward.curves import curves_part
+from pages.feed_forward.dead import dead_part
+from pages.feed_forward.neurons import neurons_part
+from pages.feed_forward.swap import swap_part
+from pages.ui.header import header
+from pages.ui.models import READERS
+from pages.ui.page_layout import parts_page
+
+PARTS = {
+    "curves": curves_part,
+    "bernoulli": lambda _: coin_part(),
+    "neurons": neurons_part,
+    "dead": dead_part,
+    "swap": swap_part,
+}
+SITES = ("*.feed_forward.activation", "*.feed_forward.pre_activation")
+
+parts_page("feed_forward", lambda: header(kinds=READERS), PARTS, sites=SITES)

@@ -1,0 +1,86 @@
+"""The page's part on exchanging the activation of the trained model at inference."""
+
+import streamlit as st
+
+from pages.feed_forward.figures.neurons import swap_chart
+from pages.ui.asking import ask, ask_once
+from pages.ui.boxes import ask_first, covered, say
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.verdict import classifies, concludes, outcome_word
+from transformer_core.analysis.feed_forward.swapping import (
+    Swapped,
+    SwappedOnCorpus,
+    swapped_activation,
+    swapped_on_corpus,
+)
+
+SENTENCES = 300
+MUCH = 5.0
+
+
+@st.fragment
+def swap_part(view: View) -> None:
+    """Ask what another activation does to the verdict, then show it, on the sentence and on the corpus."""
+    if not concludes(view):
+        return
+    used = view.bundle.config.activation
+    other = "gelu" if used == "relu" else "relu"
+    options = {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
+    question = section("feed_forward", "try_swap").format(
+        used=t(f"feed_forward.name_{used}"), other=t(f"feed_forward.name_{other}")
+    )
+    cover = ask_first(question, options, name="feed_forward_swap", about=f"{view.bundle.name} {view.encoding.text}")
+    answer = ask(swapped_activation, **view.asked)
+    found = answer.value
+    cover.judge(_outcome(found, other), _told(view, found, other))
+    with cover.picture():
+        chart, corpus = st.columns([3, 2], gap="large")
+        with chart:
+            show_chart(
+                swap_chart(found.names, found.moves, found.by_layer, strings("feed_forward"), used=used),
+                answer,
+                key="feed_forward_swap",
+                stem="feed_forward_swap",
+                label=t("feed_forward.swap_label"),
+            )
+        with corpus:
+            if not covered() and classifies(view):
+                with st.spinner(t("feed_forward.reading", count=SENTENCES)):
+                    say(_table(ask_once(swapped_on_corpus, bundle=view.bundle, sentences=SENTENCES).value))
+        say(section("feed_forward", "swap_after"))
+
+
+def _outcome(found: Swapped, other: str) -> str:
+    place = found.names.index(other)
+    if found.probabilities[place].argmax() != found.winner:
+        return "flips"
+    moved = abs(found.moves[place])
+    return "much" if moved >= MUCH else "little" if moved >= 0.1 else "nothing"
+
+
+def _told(view: View, found: Swapped, other: str) -> str:
+    return t(
+        "feed_forward.swap_measured",
+        label=outcome_word(view, found.winner),
+        before=f"{found.probabilities[found.names.index(found.used)][found.winner]:.2%}",
+        after=f"{found.probabilities[found.names.index(other)][found.winner]:.2%}",
+        other=t(f"feed_forward.name_{other}"),
+    )
+
+
+def _table(found: SwappedOnCorpus) -> str:
+    language = t(f"feed_forward.corpus_{found.language}")
+    title = t("feed_forward.swap_corpus", count=found.sentences, language=language)
+    head = [t("feed_forward.activation_function"), t("feed_forward.flips"), t("feed_forward.mean_move")]
+    rows = [
+        [t(f"feed_forward.name_{name}"), f"{flips}", f"{move:.3f}"]
+        for name, flips, move in zip(found.names, found.flips, found.mean_move, strict=True)
+    ]
+    if found.accuracy is not None:
+        head.append(t("feed_forward.accuracy"))
+        for row, accuracy in zip(rows, found.accuracy, strict=True):
+            row.append(f"{accuracy:.1%}")
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---", *["---:"] * (len(head) - 1)], *rows)]
+    return f"**{title}**\n\n" + "\n".join(lines)

@@ -1,0 +1,156 @@
+"""Attention as matrices: every head at a glance, one head large, and its five steps.
+
+Arrays come from transformer_core.analysis.attention.heads.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words on the figures, already in the reader's language.
+
+    Args:
+        ui: what the matrix itself says.
+        query, key, dimension: names of the axes.
+        layer, head: with a place for the number, such as "Head {number}".
+        steps: titles of the steps, by name.
+        quantities: what a cell of each step is, by name.
+    """
+
+    ui: Mapping[str, str]
+    query: str
+    key: str
+    dimension: str
+    layer: str
+    head: str
+    steps: Mapping[str, str]
+    quantities: Mapping[str, str]
+
+
+STEP_NAMES = ("products", "scores", "masked_scores", "weights", "mixture")
+
+
+def panel_id(layer: int, head: int) -> str:
+    """Return the id of a head's panel in the grid."""
+    return f"{layer}.{head}"
+
+
+def layer_and_head(panel: str) -> tuple[int, int]:
+    """Return layer and head of a panel's id."""
+    layer, head = panel.split(".")
+    return int(layer), int(head)
+
+
+def heads_grid(
+    weights: np.ndarray,
+    labels: tuple[str, ...],
+    words: Words,
+    *,
+    layer: int,
+    head: int,
+    version: str,
+    note: str = "",
+    same_scale: bool = True,
+    tendencies: Sequence[Sequence[str]] | None = None,
+    keys: tuple[str, ...] | None = None,
+    filename: str = "attention_heads",
+) -> MatrixFigure:
+    """Draw every head of every layer.
+
+    Shapes:
+        weights: (layer, head, query_pos, key_pos)
+
+    Args:
+        labels: one a token that looks.
+        layer, head: the chosen one.
+        version: names this state; set on the page once it is painted.
+        note: the caption.
+        same_scale: one scale for all heads, from 0 to 1; else each head's own, from 0 to its greatest weight.
+        tendencies: by layer and head, a short name of what the head tends to do, or "".
+        keys: labels of the tokens that are looked at, where they are others: cross-attention.
+        filename: of exports, without ending.
+    """
+    panels = tuple(
+        Panel(
+            id=panel_id(index, number),
+            title=_title(number, index, words, tendencies),
+            values=values,
+            scale=Scale("probability", 0.0, 1.0) if same_scale else Scale.of("count", values),
+            row_heading=words.layer.format(number=index),
+        )
+        for index, layer_weights in enumerate(weights)
+        for number, values in enumerate(layer_weights)
+    )
+    return MatrixFigure(
+        panels,
+        Axis(words.query, labels),
+        Axis(words.key, labels if keys is None else keys),
+        words.ui,
+        columns=weights[0].shape[0],
+        selected=panel_id(layer, head),
+        link="attention",
+        quantity=words.quantities["weights"],
+        note=note,
+        filename=filename,
+        version=version,
+    )
+
+
+def _title(head: int, layer: int, words: Words, tendencies: Sequence[Sequence[str]] | None) -> str:
+    if tendencies is None:
+        return words.head.format(number=head)
+    return f"{head} {tendencies[layer][head]}".strip()
+
+
+def one_head(
+    steps: Mapping[str, np.ndarray],
+    divisor: float,
+    labels: tuple[str, ...],
+    words: Words,
+    *,
+    title: str,
+    step: str,
+    cell: tuple[int, int] | None,
+    version: str,
+    note: str = "",
+    keys: tuple[str, ...] | None = None,
+) -> MatrixFigure:
+    """Draw one step of one head, with the arithmetic of every cell.
+
+    Args:
+        steps: query, key, products, scores, masked_scores, weights and mixture of the head.
+        divisor: sqrt(d_head).
+        step: which of STEP_NAMES to draw.
+        cell: the pinned (query_pos, key_pos).
+        keys: as of heads_grid.
+    """
+    values = steps[step]
+    explain = Explain(steps["query"], steps["key"], steps["scores"], steps["masked_scores"], steps["weights"], divisor)
+    across = Axis(words.dimension, tuple(map(str, range(values.shape[1])))) if step == "mixture" else None
+    return MatrixFigure(
+        (Panel(id=step, title=words.steps[step], values=values, scale=_scale(step, values), cols=across),),
+        Axis(words.query, labels),
+        Axis(words.key, labels if keys is None else keys),
+        words.ui,
+        role="value" if step == "mixture" else "weights",
+        detail="exact",
+        cell=None if step == "mixture" else cell,
+        link="attention",
+        title=title,
+        quantity=words.quantities[step],
+        note=note,
+        filename=f"attention_{step}",
+        version=version,
+        explain=None if step == "mixture" else explain,
+    )
+
+
+def _scale(step: str, values: np.ndarray) -> Scale:
+    return Scale.of("probability" if step == "weights" else "signed", values)

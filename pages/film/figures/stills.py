@@ -1,0 +1,164 @@
+"""One moment of a film's map as a drawing: where everything lies, the same as SVG, and a run's curves as CSV."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pages.film.figures.colours import PALETTE, rim
+from pages.film.figures.film import Film
+
+EDGE, HEADING, KEY_LINE, SMALL, LARGE = 24, 40, 24, 14, 16
+DIAMOND = ((0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0))
+GROUNDS = {"light": ("#ffffff", "#1f1b2e", "#5b586a"), "dark": ("#14121b", "#ece9f3", "#b3b0bd")}  # paper, ink, muted
+TRAIN_ALPHA = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Still:
+    """Say where everything lies on one picture of the map, in pixels.
+
+    Shapes:
+        xy: (point, 2)
+
+    Args:
+        title, measures: the lines above and below the map.
+        radius: of a point.
+        key: legend entries as (x, line, text, hue), hue None for the two parts.
+    """
+
+    side: int
+    height: int
+    title: str
+    measures: str
+    xy: np.ndarray
+    radius: float
+    key: Sequence[tuple[float, int, str, str | None, bool]]
+
+
+def still(film: Film, words: Mapping[str, str], at: float, *, method: str, theme: str, side: int) -> Still:
+    """Lay out the map at a place between frames: 2.5 lies halfway from the third to the fourth.
+
+    The box holds all frames, so that what moves from picture to picture moved in the layout.
+
+    Args:
+        film: a run with points.
+        words: of the film, WORDS of film_page.py.
+        at: from 0 to the number of frames less one.
+        method: "tsne" or "pca".
+        theme: "light" or "dark".
+        side: width of the picture, and width and height of its map.
+
+    Raises:
+        ValueError: If the run has no points or no frame of that layout, or `at` lies outside.
+    """
+    frames = [frame for frame in film.frames if method in frame.layouts]
+    if film.points is None or not frames:
+        raise ValueError(f"run {film.run.id} has no frame with a map by {method}")
+    if not 0 <= at <= len(frames) - 1:
+        raise ValueError(f"at={at} must lie from 0 to {len(frames) - 1}, the last frame")
+    every = np.stack([np.asarray(frame.layouts[method].xy, np.float64) for frame in frames])  # (frame, point, 2)
+    low, high = np.nanmin(every, axis=(0, 1)), np.nanmax(every, axis=(0, 1))  # (2,)
+    scale = (side - 2 * EDGE) / max(float((high - low).max()), 1e-9)
+    index = min(int(at), len(frames) - 1)
+    share = at - index
+    share = share * share * (3 - 2 * share)
+    here, there = every[index], every[min(index + 1, len(frames) - 1)]
+    centred = (here + share * (there - here) - (low + high) / 2) * scale  # (point, 2)
+    xy = np.stack([side / 2 + centred[:, 0], HEADING + side / 2 - centred[:, 1]], axis=1)
+    frame = frames[index]
+    title = words["picture_title"].format(name=film.run.name, method=words[f"method_{method}"], step=frame.step)
+    key = _key(film, words, PALETTE[theme], side)
+    height = HEADING + side + KEY_LINE * (key[-1][1] + 2) + 8
+    radius = min(6.0, max(2.4, 0.13 * side / math.sqrt(max(60, len(xy)))))
+    return Still(side, height, title, _measures(frame.layouts[method].measures, words), xy, radius, key)
+
+
+def _measures(measures: Mapping[str, float], words: Mapping[str, str]) -> str:
+    def said(name: str, form: str) -> str:
+        value = measures.get(name)
+        return "–" if value is None or not math.isfinite(value) else format(value, form)
+
+    return words["picture_measures"].format(
+        held_out=said("neighbours_held_out", ".0%"),
+        train=said("neighbours_train", ".0%"),
+        trust=said("trustworthiness", ".3f"),
+    )
+
+
+def _key(film: Film, words: Mapping[str, str], hues: Sequence[str], side: int) -> list:
+    entries = [(words["train"], None, False), (words["held_out"], None, True)]
+    entries += [(label[:24], hue, False) for label, hue in zip(film.run.labels, hues, strict=False)]
+    key, x, line = [], 4.0, 0
+    for text, hue, held_out in entries:
+        wide = 30 + sum(SMALL if ord(sign) > 0x2E7F else 0.6 * SMALL for sign in text)
+        if x > 4 and x + wide > side:
+            x, line = 4.0, line + 1
+        key.append((x, line, text, hue, held_out))
+        x += wide
+    return key
+
+
+def frame_svg(film: Film, words: Mapping[str, str], at: float, *, method: str = "tsne", theme: str = "light") -> str:
+    """Return one picture of the map as an SVG document; see `still` for the arguments."""
+    side = 720
+    scene = still(film, words, at, method=method, theme=theme, side=side)
+    paper, ink, muted = GROUNDS[theme]
+    hues, points = PALETTE[theme], film.points
+    assert points is not None
+    parts = [f'<rect width="{side}" height="{scene.height}" fill="{paper}"/>']
+    parts.append(_text(4, 26, scene.title, LARGE, ink, 600))
+    for held_out in (False, True):
+        for (x, y), label, held in zip(scene.xy, points.labels, points.held_out, strict=True):
+            if bool(held) == held_out and np.isfinite([x, y]).all():
+                parts.append(_mark(x, y, scene.radius, hues[int(label)], ink, held_out))
+    bottom = HEADING + side + 18
+    for x, line, text, hue, held_out in scene.key:
+        y = bottom + KEY_LINE * line
+        parts.append(_mark(x + 8, y - 5, 5.5, hue or muted, ink, held_out, solid=hue is not None))
+        parts.append(_text(x + 20, y, text, SMALL, ink))
+    parts.append(_text(4, scene.height - 10, scene.measures, SMALL, muted))
+    fonts = "system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{scene.height}" font-family="{fonts}">'
+    return "\n".join([head, *parts, "</svg>\n"])
+
+
+def _text(x: float, y: float, text: str, size: int, fill: str, weight: int = 400) -> str:
+    shown = html.escape("".join(sign for sign in text if sign.isprintable()))
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{fill}">{shown}</text>'
+
+
+def _mark(x: float, y: float, radius: float, fill: str, ink: str, held_out: bool, *, solid: bool = False) -> str:
+    if held_out:
+        corners = " ".join(f"{x + u * radius * 1.12:.2f},{y + v * radius * 1.12:.2f}" for u, v in DIAMOND)
+        return f'<polygon points="{corners}" fill="{fill}" stroke="{rim(fill, ink)}" stroke-width="1.2"/>'
+    opacity = "" if solid else f' fill-opacity="{TRAIN_ALPHA}"'
+    return f'<circle cx="{x:.2f}" cy="{y:.2f}" r="{radius:.2f}" fill="{fill}"{opacity}/>'
+
+
+def curves_csv(film: Film) -> str:
+    """Write a run's curves, one row a step; a row at whose step a frame was taken has its measures, too.
+
+    Numbers are written so that they read back exactly.
+    """
+    measures = sorted({name for frame in film.frames for name in frame.measures})
+    of_step = {int(step): row for step, *row in zip(*vars(film.steps).values(), strict=True)}
+    of_frame = {frame.step: frame for frame in film.frames}
+    names = [name for name in vars(film.steps) if name != "step"]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(["step", *names, "frame", "epoch", *measures])
+    for step in sorted(of_step.keys() | of_frame.keys()):
+        numbers = [repr(float(value)) for value in of_step.get(step, ())] or [""] * len(names)
+        frame = of_frame.get(step)
+        taken = ["", "", *[""] * len(measures)] if frame is None else [frame.number, repr(float(frame.epoch))]
+        if frame is not None:
+            taken += [repr(float(frame.measures[name])) if name in frame.measures else "" for name in measures]
+        writer.writerow([step, *numbers, *taken])
+    return buffer.getvalue()

@@ -1,0 +1,193 @@
+"""Runs as the film shows them, each read once for all who watch it and from then on only for what is new."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pages.film.figures.film import Film, FilmFrame, FilmLayout, FilmPoints, FilmRun, FilmSteps, coded, film_bytes
+from pages.film.figures.followed_text import FilmProbe, ProbeMoment, probe_bytes
+from pages.ui.runs import run_list
+from transformer_core.analysis.film.moments import Moment, probe_film
+from transformer_core.training.runs.store.run_store import RunStore
+
+SECONDS_FRESH = 0.25
+MOST_RUNS, MOST_PROBES, MOST_ANSWERS = 12, 16, 64
+MOST_PROBE_BYTES = 16 << 20
+NO_STEPS = FilmSteps(*(np.zeros(0) for _ in range(4)))
+
+
+class Reading:
+    """One run as far as it has been read.
+
+    Args:
+        run: its id.
+
+    Raises:
+        RunError: from all methods, where there is no such run or it cannot be read.
+    """
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self._lock = threading.Lock()
+        self._read_at = -SECONDS_FRESH
+        self._forget()
+
+    def film(self) -> Film:
+        """Return the run as it is, or was a quarter of a second ago."""
+        with self._lock:
+            return self._fresh()
+
+    def answer(self, after: int, after_step: int) -> bytes:
+        """Return what a browser lacks that has the frames up to `after` and the steps up to `after_step`."""
+        with self._lock:
+            film = self._fresh()
+            if (after, after_step) not in self._answers:
+                _put(
+                    self._answers,
+                    (after, after_step),
+                    film_bytes(film, after=after, after_step=after_step),
+                    MOST_ANSWERS,
+                )
+            return self._answers[after, after_step]
+
+    def _fresh(self) -> Film:
+        if time.monotonic() - self._read_at >= SECONDS_FRESH:
+            self._read()
+            self._read_at = time.monotonic()
+        return self._film
+
+    def _forget(self) -> None:
+        self._film = Film(FilmRun(self.run, self.run, "", (), "", 0, 0), NO_STEPS)
+        self._answers: OrderedDict[Any, bytes] = OrderedDict()
+
+    def _read(self) -> None:
+        """Read the status first: a run that says it is finished has published all its frames by then."""
+        store = run_list().open(self.run)
+        status = store.status()
+        if status.n_frames < len(self._film.frames):
+            self._forget()
+        old = self._film
+        facts = store.facts()
+        points = old.points or _points(store)
+        last = old.frames[-1].number if old.frames else -1
+        frames = [*old.frames, *_frames(store, last, points is not None)]
+        run = _run(store, status, facts)
+        steps = _longer(old.steps, store)
+        same = run == old.run and len(frames) == len(old.frames) and len(steps.step) == len(old.steps.step)
+        if not same:
+            self._film = Film(run, steps, frames, facts.get("baselines") or {}, points)
+            self._answers = OrderedDict()
+
+
+class Listening:
+    """One text in one run, as far as its frames have read it."""
+
+    def __init__(self, run: str, text: str) -> None:
+        self.run, self.text = run, text
+        self._lock = threading.Lock()
+        self._probe: FilmProbe | None = None
+
+    def answer(self, after: int) -> bytes:
+        """Return what the models of the frames after number `after` make of the text.
+
+        Raises:
+            ValueError: the text cannot be followed; RunError: the run cannot be read.
+        """
+        with self._lock:
+            known = self._probe.frames if self._probe else ()
+            film = probe_film(run_list().open(self.run), self.text, known[-1].number if known else -1)
+            if film.frames or self._probe is None:
+                frames = (*known, *map(_moment, film.frames))
+                self._probe = FilmProbe(film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames)
+            probe = self._probe
+        return probe_bytes(replace(probe, frames=[frame for frame in probe.frames if frame.number > after]))
+
+    def size(self) -> int:
+        """Return about how many bytes are kept."""
+        return sum(frame.attention.nbytes for frame in self._probe.frames) if self._probe else 0
+
+
+_lock = threading.Lock()
+_readings: OrderedDict[Any, Reading] = OrderedDict()
+_listenings: OrderedDict[Any, Listening] = OrderedDict()
+
+
+def reading(run: str) -> Reading:
+    """Return what is known of a run; it is kept while it is among the last that anybody watched."""
+    with _lock:
+        found = _readings.get((run_list().root, run)) or Reading(run)
+        _put(_readings, (run_list().root, run), found, MOST_RUNS)
+        return found
+
+
+def listening(run: str, text: str) -> Listening:
+    """Return what is known of a text in a run."""
+    with _lock:
+        for key in [key for key, one in _listenings.items() if one.size() > MOST_PROBE_BYTES]:
+            del _listenings[key]
+        found = _listenings.get((run_list().root, run, text)) or Listening(run, text)
+        _put(_listenings, (run_list().root, run, text), found, MOST_PROBES)
+        return found
+
+
+def _put(kept: OrderedDict, key: Any, value: Any, most: int) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
+def _axis(name: str) -> Any:
+    return "cross" if name == "cross" else "self"
+
+
+def _moment(moment: Moment) -> ProbeMoment:
+    return ProbeMoment(moment.number, coded(moment.attention), moment.probabilities, moment.xy, moment.sample)
+
+
+def _run(store: RunStore, status: Any, facts: dict[str, Any]) -> FilmRun:
+    return FilmRun(
+        id=store.id,
+        name=store.spec.name,
+        kind=facts.get("kind") or store.spec.data.kind,
+        labels=tuple(facts.get("labels") or ()),
+        state=status.state,
+        step=status.step,
+        total_steps=status.total_steps,
+        steps_per_epoch=int(facts.get("steps_per_epoch") or 0),
+        seconds=round(status.seconds, 1),
+        seconds_left=None if status.seconds_left is None else round(status.seconds_left),
+        message=status.message,
+        queue_place=status.queue_place,
+        frames_planned=store.spec.frames,
+        alive=status.alive,
+    )
+
+
+def _points(store: RunStore) -> FilmPoints | None:
+    points = store.points()
+    return None if points is None else FilmPoints(points.texts, points.labels, points.held_out)
+
+
+def _longer(steps: FilmSteps, store: RunStore) -> FilmSteps:
+    new = store.curves(int(steps.step[-1]) if len(steps.step) else 0)
+    return FilmSteps(*(np.concatenate([array, getattr(new, name)]) for name, array in vars(steps).items()))
+
+
+def _frames(store: RunStore, after: int, classified: bool) -> list[FilmFrame]:
+    layouts: dict[int, dict[str, FilmLayout]] = {}
+    for layout in store.layouts(after):
+        layouts.setdefault(layout.frame, {})[layout.method] = FilmLayout(layout.xy, layout.measures)
+    frames = []
+    for frame in store.frames(after):
+        guess = store.predictions(frame.number) if classified else None  # (point, class)
+        predicted, certainty = (None, None) if guess is None else (guess.argmax(1), guess.max(1))
+        laid = layouts.get(frame.number, {})
+        frames.append(FilmFrame(frame.number, frame.step, frame.epoch, frame.measures, laid, predicted, certainty))
+    return frames

@@ -1,0 +1,132 @@
+"""Under the glass: any tensor of the model with its formula, its numbers, their check, the code that computes it."""
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from pages.figures.matrix import MatrixFigure
+from pages.glass.cell import show_badge, show_cell, show_facts, show_formula, show_line, show_sources
+from pages.glass.choice import choose_tensor, default_of
+from pages.glass.figures import Slice, slice_of, tensor_figure
+from pages.ui.asking import Answer
+from pages.ui.boxes import lazy_box
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.pickers import choose_head
+from pages.ui.url import remember
+from pages.ui.verdict import class_word
+from transformer_core.analysis.arithmetic import Recomputed, explain_cell, read_through, recompute, tensor_of
+from transformer_core.analysis.source import lines_of
+from transformer_core.probe import Edit
+from transformer_core.sites import site_of
+from transformer_core.trace import matches
+
+TOKEN_AXES = ("pos", "query_pos", "key_pos")
+
+
+def under_the_glass(
+    view: View,
+    *,
+    sites: tuple[str, ...] = ("*",),
+    edits: Mapping[str, Edit] | None = None,
+    target_ids: Callable[[], tuple[int, ...]] | None = None,
+) -> None:
+    """Show the box that, once open, runs the model on the view's text and lets a person look at any tensor.
+
+    Args:
+        sites: glob patterns of the tensors that this page is about; one of them comes first, all can be chosen.
+        edits: what the page has changed in the model's forward pass, as of capture.
+        target_ids: returns what the decoder of a model that translates reads, the start first; asked once the box is
+            open.
+    """
+    box = lazy_box(t("glass.heading"), icon=":material/search:", key="glass_open")
+    if box is not None:
+        with box:
+            _glass(view, sites, dict(edits or {}), None if target_ids is None else target_ids())
+
+
+def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[str, tuple[str, ...]]:
+    """Return the labels of the axes that have any: classes, and tokens, of the source or of the target."""
+    source = view.encoding.labels
+    of_source = not target_ids or name.startswith(("encoder.", "memory"))
+    labels = dict.fromkeys(TOKEN_AXES, source if of_source else view.bundle.tokenizer.labels_of(target_ids or ()))
+    if ".cross_attention." in name or ".alignment." in name:
+        labels["key_pos"] = source
+    return labels | {"class": tuple(map(class_word, view.bundle.labels))}
+
+
+def _choose_head(found: Recomputed) -> int:
+    if "head" not in found.axes:
+        return 0
+    return choose_head(t("glass.head"), found.values.shape[found.axes.index("head")], name="glass_head")
+
+
+def _cell(part: Slice) -> tuple[int, int]:
+    """Return the cell that the URL names, else the strongest; say so where a link names one that is not there."""
+    asked = st.query_params.get("glass_cell")
+    cell = part.cell(asked)
+    if asked is not None and cell is None:
+        remember("glass_cell", None)
+        if "glass_seen" not in st.session_state:  # later, it is of a text or a tensor that was there before
+            size = " × ".join(map(str, part.matrix.shape))
+            st.toast(
+                t("glass.no_cell", asked=plain(asked[:20]), size=size), icon=":material/link_off:", duration="long"
+            )
+    st.session_state.glass_seen = True
+    return cell or part.strongest()
+
+
+def _keep_cell(cell: tuple[int, int] | None) -> None:
+    remember("glass_cell", None if cell is None else f"{cell[0]}.{cell[1]}")
+
+
+def _figure(
+    view: View, part: Slice, name: str, cell: tuple[int, int], labels: dict[str, tuple[str, ...]]
+) -> MatrixFigure:
+    head = t("axis.head", number=part.head) if "head" in part.axes else ""
+    return tensor_figure(
+        part,
+        name,
+        site_of(name).scale,
+        labels=labels,
+        names={axis: t(f"glass.axis_{axis}") for axis in (part.rows, part.cols)},
+        words=strings("matrix"),
+        cell=cell,
+        panel=head,
+        version=f"{name}|{part.head}|{view.encoding.text}",
+    )
+
+
+def _answer(view: View, found: Recomputed, edited: bool, target_ids: tuple[int, ...] | None) -> Answer[Recomputed]:
+    """Return the tensor as an answer; a pass that the page has edited has no script, since the edits are its own."""
+    arguments = {**view.asked, "name": found.name} | ({"target_ids": target_ids} if target_ids else {})
+    return Answer(found, tensor_of, arguments, repeatable=not edited)
+
+
+@st.fragment
+def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_ids: tuple[int, ...] | None) -> None:
+    run = read_through(view.bundle, view.encoding, target_ids=target_ids, edits=edits)
+    default = default_of([name for name in run.trace if matches(name, sites)])
+    part_place, tensor_place, head_place = st.columns([3, 5, 4])
+    name = choose_tensor(list(run.trace), default, part_place, tensor_place)
+    found, labels = recompute(run, name), _labels(view, name, target_ids)
+    with head_place:
+        part = slice_of(found.values, found.axes, _choose_head(found))
+    show_facts(site_of(name), found)
+    cell = _cell(part)
+    arithmetic = explain_cell(run, name, part.index(cell))
+    show_cell(part, cell, arithmetic, labels)
+    values_place, formula_place = st.columns([3, 2], gap="large")
+    with values_place:
+        figure = _figure(view, part, name, cell, labels)
+        answer = _answer(view, found, bool(edits), target_ids)
+        of = {"head": part.head} if "head" in part.axes else {}
+        show_matrix(figure, answer, key="glass_matrix", of=of, on_cell=_keep_cell)
+        export_matrix(figure, answer, key="glass", of=of)
+    with formula_place:
+        show_badge(found)
+        show_formula(site_of(name))
+        show_sources(arithmetic.sources)
+        show_line(lines_of(run.model)[name])

@@ -1,0 +1,87 @@
+"""Where a tensor comes from: its formula, one cell with its numbers put in, the check of the whole, and the code."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from pages.glass.choice import look_at
+from pages.glass.figures import Slice
+from pages.ui.language import plain, t
+from pages.ui.number_format import significant
+from transformer_core.analysis.arithmetic import CellArithmetic, Recomputed
+from transformer_core.analysis.source import SourceLine
+from transformer_core.sites import Site
+
+
+def show_facts(site: Site, found: Recomputed) -> None:
+    """Show the name, the named axes, and the least, mean and greatest value."""
+    sizes = zip(found.axes, found.values.shape, strict=True)
+    chips = " ".join(f":gray-badge[{t(f'glass.axis_{axis}')} {size}]" for axis, size in sizes)
+    finite = found.values[np.isfinite(found.values)].astype(np.float64)
+    numbers = {"minimum": finite.min(), "mean": finite.mean(), "maximum": finite.max()} if finite.size else {}
+    if site.scale == "id":
+        numbers.pop("mean")
+    told = " · ".join(f"{t(f'glass.{name}')} **{significant(value, 4)}**" for name, value in numbers.items())
+    masked = found.values.size - finite.size
+    left_out = f" · {t('glass.masked', count=masked)}" if masked else ""
+    st.markdown(f"`{found.name}` {chips} :gray[{told}{left_out}]")
+
+
+def show_badge(found: Recomputed) -> None:
+    """Say how far the whole tensor is from its own formula, computed again in float64."""
+    difference = significant(found.difference)
+    if found.edited:
+        st.markdown(f":orange-badge[:material/edit: {t('glass.badge_edited', difference=difference)}]")
+    elif found.agrees:
+        st.markdown(f":green-badge[:material/check: {t('glass.badge', difference=difference)}]")
+    else:
+        st.markdown(f":red-badge[:material/priority_high: {t('glass.badge_differs', difference=difference)}]")
+
+
+def show_formula(site: Site) -> None:
+    """Show what the tensor is, its formula and the formula's source."""
+    lines = site.formula.replace(r";\quad ", r";\\[4pt] ").replace(r",\; ", r",\\[20pt] ")
+    st.latex(rf"\begin{{gathered}} {lines} \end{{gathered}}")
+    st.caption(site.source)
+
+
+def show_cell(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels: dict[str, tuple[str, ...]]) -> None:
+    """Show which cell it is, its formula with its indices, then with its numbers, and what the model recorded."""
+    places = [] if "head" not in part.axes else [t("axis.head", number=part.head)]
+    for axis, place in zip((part.rows, part.cols), cell, strict=True):
+        if axis != "batch":
+            token = f" “{plain(labels[axis][place])}”" if labels.get(axis) else ""
+            places.append(f"{t(f'glass.axis_{axis}')} {place}{token}")
+    lines = [found.cell.symbols, found.cell.numbers, found.result]
+    lines = [line for place, line in enumerate(lines) if line not in lines[:place]]
+    right = "".join(rf"&= {line} \\[{22 if 'frac' in line else 8}pt] " for line in lines)
+    words_place, formula_place = st.columns([2, 5], gap="medium", vertical_alignment="center")
+    with words_place:
+        st.markdown("  \n".join([f"**{t('glass.cell')}**", *places]))
+        brace = f" {t('glass.brace')}" if "underbrace" in found.cell.numbers else ""
+        st.caption(t("glass.recorded", recorded=significant(found.recorded, 9)) + brace)
+    formula_place.latex(rf"\begin{{aligned}} {found.entry} {right} \end{{aligned}}")
+
+
+def show_sources(sources: Mapping[str, str]) -> None:
+    """Offer the recorded tensors that went in; a click puts one of them under the glass."""
+    if not sources:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(t("glass.sources"), width="content")
+        for letter, name in sources.items():
+            st.button(
+                f"${letter}$ `{name}`",
+                key=f"glass from {letter}",
+                type="tertiary",
+                on_click=look_at,
+                args=(name,),
+                width="content",
+            )
+
+
+def show_line(line: SourceLine) -> None:
+    """Show the line of this project that computed the tensor, with the ones that lead up to it."""
+    st.caption(f":material/code: {line.path}:{line.number}")
+    st.code(line.code, language="python", wrap_lines=True)

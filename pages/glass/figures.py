@@ -1,0 +1,128 @@
+"""Any recorded tensor as a matrix: what a cell of the picture is in the tensor, and its colours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Kind, Panel, Role, Scale
+
+ROLES: dict[str, Role] = {
+    "query": "query",
+    "rotated_query": "query",
+    "key": "key",
+    "rotated_key": "key",
+    "value": "value",
+    "heads": "value",
+    "scores": "weights",
+    "masked_scores": "weights",
+    "weights": "weights",
+    "position_embedding": "positions",
+    "position_bias": "positions",
+}  # all others are the residual stream's
+MOST_EXACT = 200_000  # cells that are sent as they are; more of them go as one byte each
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """The part of a tensor that is on the screen: the first sentence, and one head where there are heads.
+
+    Shapes:
+        matrix: (row, col)
+
+    Args:
+        axes: of the tensor.
+        head: the one shown.
+        rows, cols: the axes that run down and across; a vector is one row of its batch.
+    """
+
+    matrix: np.ndarray
+    axes: tuple[str, ...]
+    head: int
+    rows: str
+    cols: str
+
+    def index(self, cell: tuple[int, int]) -> tuple[int, ...]:
+        """Return the place in the tensor of a cell (row, col) of the picture."""
+        fixed = {"batch": 0, "head": self.head, "one": 0, self.rows: cell[0], self.cols: cell[1]}
+        return tuple(fixed[axis] for axis in self.axes)
+
+    def strongest(self) -> tuple[int, int]:
+        """Return the finite cell of the greatest magnitude."""
+        magnitude = np.where(np.isfinite(self.matrix), np.abs(self.matrix), -1.0)
+        row, col = np.unravel_index(int(magnitude.argmax()), magnitude.shape)
+        return int(row), int(col)
+
+    def cell(self, written: str | None) -> tuple[int, int] | None:
+        """Return the cell that a link writes as ``row.col``; None where it is none of this picture's."""
+        row, _, col = (written or "").partition(".")
+        if not all(part.isascii() and part.isdigit() and len(part) < 7 for part in (row, col)):
+            return None
+        cell = int(row), int(col)
+        return cell if all(place < side for place, side in zip(cell, self.matrix.shape, strict=True)) else None
+
+
+def slice_of(values: np.ndarray, axes: tuple[str, ...], head: int) -> Slice:
+    """Take the first sentence and one head of a tensor.
+
+    Shapes:
+        values: one number an axis
+    """
+    place = tuple({"batch": 0, "head": head, "one": 0}.get(axis, slice(None)) for axis in axes)
+    rows, cols = ("batch", *(axis for axis in axes if axis not in ("batch", "head", "one")))[-2:]
+    return Slice(np.atleast_2d(values[place]), axes, head, rows, cols)
+
+
+def tensor_figure(
+    part: Slice,
+    name: str,
+    kind: str,
+    *,
+    labels: Mapping[str, tuple[str, ...]],
+    names: Mapping[str, str],
+    words: Mapping[str, str],
+    cell: tuple[int, int],
+    panel: str,
+    version: str,
+) -> MatrixFigure:
+    """Draw a slice with its axes labelled.
+
+    Args:
+        name: the tensor's full name.
+        kind: the scale that SITES gives it.
+        labels: of each axis that has any; others count from 0.
+        names: of the axes, in the reader's language.
+        words: what the matrix itself says.
+        cell: the pinned one.
+        panel: printed above the matrix, such as the head.
+        version: names this state.
+    """
+    leaf = name.rpartition(".")[2]
+    rows, cols = (
+        Axis(names[axis], labels.get(axis) or tuple(map(str, range(size))), key=axis)
+        for axis, size in zip((part.rows, part.cols), part.matrix.shape, strict=True)
+    )
+    return MatrixFigure(
+        (Panel(id="tensor", title=panel or leaf, values=part.matrix, scale=_scale(kind, part.matrix)),),
+        rows,
+        cols,
+        words,
+        role=ROLES.get(leaf, "residual"),
+        detail="exact" if part.matrix.size <= MOST_EXACT else "quantised",
+        cell=cell,
+        quantity=leaf,
+        title=name,
+        filename=name.replace(".", "_") + (f"_head{part.head}" if "head" in part.axes else ""),
+        version=version,
+    )
+
+
+def _scale(kind: str, values: np.ndarray) -> Scale:
+    finite = values[np.isfinite(values)]
+    if kind == "probability" and not (finite.min() >= 0 and finite.max() <= 1):
+        return Scale.of("signed", values)  # an edit may leave the range
+    return Scale.of(cast(Kind, "count" if kind == "id" else kind), values)

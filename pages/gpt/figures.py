@@ -1,0 +1,334 @@
+"""Drawing: how often each token came in many draws, beside how often it should; and what a cache saves.
+
+Arrays come from transformer_core.analysis.gpt.
+
+The logit lens as a board of first choices, and one place's answer layer by layer.
+
+The causal mask at work: what a changed word moves, and the surprisal of a text with the mask and without it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.likeliest import CHANCE, REST, ROOM, distinct
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.token_strip import DARK, PLACE, WHITE, shortened
+
+
+def draws_bars(
+    labels: Sequence[str],
+    chances: np.ndarray,
+    counts: np.ndarray,
+    spread: np.ndarray,
+    words: Mapping[str, str],
+) -> Chart:
+    """Draw the counts as bars, and over each the expected count with two standard deviations either way.
+
+    Shapes:
+        chances, counts, spread: (top + 1,), the last of all other tokens
+
+    Args:
+        words: count, counted, due, rest.
+    """
+    names = [*distinct(labels), words["rest"]]
+    draws = counts.sum()
+    due = chances * draws
+    low, high = (due - 2 * spread).clip(0.0), due + 2 * spread
+    data = records(
+        token=names, count=counts, due=due.round(2), low=low.round(2), high=high.round(2), chance=chances.round(6)
+    )
+    top = float(max(counts.max(), high.max())) * 1.08
+    base = alt.Chart(data).encode(
+        y=alt.Y(
+            "token:N",
+            sort=None,
+            scale=alt.Scale(domain=names),
+            title=None,
+            axis=alt.Axis(labelFont="monospace", labelFontSize=13, labelLimit=220, labelOverlap=False, ticks=False),
+        ),
+        tooltip=[
+            "token:N",
+            alt.Tooltip("count:Q", title=words["counted"]),
+            alt.Tooltip("due:Q", title=words["due"]),
+            alt.Tooltip("chance:Q", format=".3%"),
+        ],
+    )
+    across = alt.Scale(domain=[0, top])
+    bars = base.mark_bar(color=CHANCE, opacity=0.55, cornerRadiusEnd=2).encode(
+        x=alt.X("count:Q", title=words["count"], scale=across)
+    )
+    band = base.mark_rule(strokeWidth=2, color=HUES["residual"]).encode(x="low:Q", x2="high:Q")
+    tick = base.mark_tick(thickness=3, size=16, color=PALETTE[4]).encode(x="due:Q")
+    return alt.layer(bars, band, tick).properties(width="container", height=ROOM + 26 * len(names))
+
+
+def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw the time of one more token over the tokens read so far, without a cache and with it.
+
+    Shapes:
+        lengths, plain, cached: (length,), times in seconds
+
+    Args:
+        words: length, milliseconds, plain, cached.
+    """
+    names = [words["plain"], words["cached"]]
+    data = records(
+        length=np.tile(lengths, 2),
+        ms=(1_000 * np.concatenate([plain, cached])).round(4),
+        way=np.repeat(names, len(lengths)).tolist(),
+    )
+    return (
+        alt.Chart(data)
+        .mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2.5)
+        .encode(
+            x=alt.X("length:Q", title=words["length"], scale=alt.Scale(nice=False)),
+            y=alt.Y("ms:Q", title=words["milliseconds"], scale=alt.Scale(zero=True)),
+            color=alt.Color(
+                "way:N",
+                title=None,
+                scale=alt.Scale(domain=names, range=[REST, CHANCE]),
+                legend=alt.Legend(orient="top", labelLimit=300),
+            ),
+            strokeDash=alt.StrokeDash("way:N", scale=alt.Scale(domain=names, range=[list(d) for d in DASHES[:2]])),
+            tooltip=["way:N", "length:Q", alt.Tooltip("ms:Q", format=".2f", title=words["milliseconds"])],
+        )
+        .properties(width="container", height=280)
+    )
+
+
+LIGHT = ("#eef7f8", "#9ad0d6", "#2f98a4", "#0d5560")
+CELL, AXES = 34, 185
+WIDTH = 1040  # of the board on a usual screen, in pixels
+
+
+def lens_board(
+    choices: Sequence[Sequence[str]],
+    probability: np.ndarray,
+    answer_probability: np.ndarray,
+    answer_rank: np.ndarray,
+    places: Sequence[int],
+    read: Sequence[str],
+    answers: Sequence[str],
+    words: Mapping[str, str],
+    *,
+    chosen: int,
+) -> Chart:
+    """Draw every layer's first choice at every place, coloured by the probability that the layer gives the answer.
+
+    Shapes:
+        probability, answer_probability, answer_rank: (stage, place); the first stage is the embedding
+
+    Args:
+        choices: labels by stage and place.
+        places: how many tokens have been read at each.
+        read: the last token read at each; answers: what the whole model holds likeliest there.
+        words: stage, place, choice, choice_probability, answer, answer_probability, answer_rank, embedding, layer.
+        chosen: the place whose column is ringed.
+    """
+    stages = stage_names(len(choices), words)
+    columns = [f"{place - 1} {shortened(label)}" for place, label in zip(places, read, strict=True)]
+    n_stages, n_places = probability.shape
+    data = records(
+        stage=np.repeat(stages, n_places).tolist(),
+        column=columns * n_stages,
+        place=list(places) * n_stages,
+        choice=[shortened(label) for row in choices for label in row],
+        answer=[shortened(label) for label in answers] * n_stages,
+        own=probability.ravel().astype(float),
+        chance=answer_probability.ravel().astype(float),
+        rank=answer_rank.ravel(),
+        settled=[label == answer for row in choices for label, answer in zip(row, answers, strict=True)],
+    )
+    across = alt.X(
+        "column:N",
+        sort=None,
+        scale=alt.Scale(domain=columns, paddingInner=0.06),
+        title=words["place"],
+        axis=alt.Axis(labelAngle=-45, labelFont="monospace", labelLimit=110, ticks=False, orient="bottom"),
+    )
+    up = alt.Y(
+        "stage:N", sort=None, scale=alt.Scale(domain=stages[::-1], paddingInner=0.08), title=None, axis=_stage_axis()
+    )
+    scale = alt.Scale(domain=[0, 1], range=list(LIGHT))
+    legend = alt.Legend(
+        orient="top", direction="horizontal", format="~%", gradientLength=220, gradientThickness=10, titleLimit=500
+    )
+    pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
+    base = alt.Chart(data).encode(x=across, y=up, tooltip=_told(words))
+    cells = (
+        base.mark_rect(cornerRadius=3, cursor="pointer")
+        .encode(color=alt.Color("chance:Q", scale=scale, title=words["answer_probability"], legend=legend))
+        .add_params(pick)
+    )
+    same = base.transform_filter(alt.datum.settled).mark_rect(
+        cornerRadius=3, filled=False, stroke=HUES["value"], strokeWidth=1.6
+    )
+    ring = base.transform_filter(alt.datum.place == chosen).mark_rect(
+        cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=2.5
+    )
+    text = base.mark_text(font="monospace", fontSize=12, limit=WIDTH // n_places - 4, cursor="pointer").encode(
+        text="choice:N", color=alt.condition("datum.chance > 0.55", alt.value(WHITE), alt.value(DARK))
+    )
+    return alt.layer(cells, same, ring, text).properties(width="container", height=AXES + CELL * n_stages)
+
+
+def _told(words: Mapping[str, str]) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("stage:N", title=words["stage"]),
+        alt.Tooltip("column:N", title=words["place"]),
+        alt.Tooltip("choice:N", title=words["choice"]),
+        alt.Tooltip("own:Q", title=words["choice_probability"], format=".2%"),
+        alt.Tooltip("answer:N", title=words["answer"]),
+        alt.Tooltip("chance:Q", title=words["answer_probability"], format=".2%"),
+        alt.Tooltip("rank:Q", title=words["answer_rank"], format=",d"),
+    ]
+
+
+def stage_names(count: int, words: Mapping[str, str]) -> list[str]:
+    """Return what the stages are called: the embedding, then the layers."""
+    return [words["embedding"], *(words["layer"].format(number=number) for number in range(count - 1))]
+
+
+def _stage_axis() -> alt.Axis:
+    return alt.Axis(ticks=False, labelLimit=120)
+
+
+def chance_by_stage(chance: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw the answer's probability from stage to stage.
+
+    Shapes:
+        chance: (stage,)
+
+    Args:
+        words: answer_probability, embedding, layer.
+    """
+    axis = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1])
+    across = alt.X("value:Q", title=words["answer_probability"], scale=alt.Scale(domain=[0, 1.12]), axis=axis)
+    return _by_stage(chance.astype(float), across, CHANCE, ".2%", words)
+
+
+def rank_by_stage(rank: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw the answer's rank among all tokens from stage to stage as points, on an axis of logarithms.
+
+    Shapes:
+        rank: (stage,), from 1
+
+    Args:
+        words: rank_axis, embedding, layer.
+    """
+    most = float(rank.max())
+    powers = [10.0**power for power in range(len(str(int(most))) + 1)]
+    scale = alt.Scale(type="log", domain=[0.9, max(10.0, 2 * most)], nice=False)
+    axis = alt.Axis(values=powers, format=",d")
+    across = alt.X("value:Q", title=words["rank_axis"], scale=scale, axis=axis)
+    return _by_stage(rank, across, REST, ",d", words, points=True)
+
+
+def bits_by_stage(bits: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw the mean surprisal of a text from stage to stage.
+
+    Shapes:
+        bits: (stage,)
+
+    Args:
+        words: bits, embedding, layer.
+    """
+    scale = alt.Scale(domain=[0, 1.12 * float(bits.max())])
+    across = alt.X("value:Q", title=words["bits"], scale=scale, axis=alt.Axis(tickCount=6))
+    return _by_stage(bits, across, CHANCE, ".2f", words)
+
+
+def _by_stage(
+    values: np.ndarray, across: alt.X, hue: str, form: str, words: Mapping[str, str], *, points: bool = False
+) -> Chart:
+    stages = stage_names(len(values), words)
+    up = alt.Y("stage:N", sort=None, scale=alt.Scale(domain=stages[::-1]), title=None, axis=_stage_axis())
+    tooltip = ["stage:N", alt.Tooltip("value:Q", format=form)]
+    base = alt.Chart(records(stage=stages, value=values)).encode(x=across, y=up, tooltip=tooltip)
+    marks = base.mark_point(color=hue, filled=True, size=110) if points else base.mark_bar(color=hue, cornerRadiusEnd=2)
+    numbers = base.mark_text(align="left", dx=9 if points else 4).encode(text=alt.Text("value:Q", format=form))
+    return alt.layer(marks, numbers).properties(width="container", height=70 + 26 * len(stages))
+
+
+def moved_board(
+    masked: np.ndarray,
+    unmasked: np.ndarray | None,
+    before: Sequence[str],
+    after: Sequence[str],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
+) -> MatrixFigure:
+    """Draw how far the residual stream moves at each stage and place, with the causal mask and, if given, without.
+
+    Differences grow by orders of magnitude from layer to layer, so that log2(1 + difference) is drawn; nothing stays 0.
+
+    Shapes:
+        masked, unmasked: (stage, pos)
+
+    Args:
+        before, after: labels of both texts.
+        words: stage, place, masked, unmasked, moved, embedding, layer.
+    """
+    stages = tuple(stage_names(len(masked), words))
+    columns = tuple(old if old == new else f"→ {new}" for old, new in zip(before, after, strict=True))
+    shown = {"masked": masked} if unmasked is None else {"masked": masked, "unmasked": unmasked}
+    shown = {name: np.log2(1.0 + values) for name, values in shown.items()}
+    scale = Scale.of("count", *shown.values())
+    panels = tuple(Panel(name, words[name], values, scale) for name, values in shown.items())
+    return MatrixFigure(
+        panels,
+        Axis(words["stage"], stages),
+        Axis(words["place"], columns),
+        ui,
+        role="residual",
+        detail="exact",
+        layout="single",
+        columns=1,
+        link="gpt_moved",
+        quantity=words["moved"],
+        filename="gpt_changed_word",
+        version=version,
+    )
+
+
+def surprise_pairs(labels: Sequence[str], masked: np.ndarray, unmasked: np.ndarray, words: Mapping[str, str]) -> Chart:
+    """Draw each token's surprisal with the mask and without it.
+
+    Shapes:
+        masked, unmasked: (pos,), in bits; not a number for the first token
+
+    Args:
+        words: token, bits (short: it runs beside the chart), masked, unmasked.
+    """
+    names = [words["masked"], words["unmasked"]]
+    tokens = [f"{place} {shortened(label)}" for place, label in enumerate(labels)]
+    data = records(
+        token=tokens * 2,
+        bits=np.concatenate([masked, unmasked]).round(4),
+        way=np.repeat(names, len(tokens)).tolist(),
+    )
+    overlap = "greedy" if len(tokens) > 48 else False
+    axis = alt.Axis(labelAngle=-50, labelFont="monospace", labelLimit=100, labelOverlap=overlap, ticks=False)
+    return (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("token:N", sort=None, scale=alt.Scale(domain=tokens), title=words["token"], axis=axis),
+            xOffset=alt.XOffset("way:N", sort=names),
+            y=alt.Y("bits:Q", title=words["bits"]),
+            color=alt.Color(
+                "way:N",
+                title=None,
+                scale=alt.Scale(domain=names, range=[HUES["residual"], PALETTE[4]]),
+                legend=alt.Legend(orient="top", labelLimit=300),
+            ),
+            tooltip=["token:N", "way:N", alt.Tooltip("bits:Q", format=".3f", title=words["bits"])],
+        )
+        .properties(width="container", height=400)
+    )

@@ -1,0 +1,151 @@
+"""The page's part on the causal mask: a later word is changed, and the mask is taken off a trained model."""
+
+from contextlib import nullcontext
+
+import streamlit as st
+
+from pages.gpt.figures import moved_board, surprise_pairs
+from pages.gpt.shared import written
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import Cover, ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import in_words, read_and_tell
+from pages.ui.matrix import show_matrix
+from pages.ui.url import slide, text_input
+from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
+
+WORDS = "dragon"
+MOST_LETTERS = 60
+ALIKE = 0.05
+
+
+def mask_part(view: View) -> None:
+    """Show what a changed word moves with the mask, then without it, and what taking it off does to a reading."""
+    size = len(view.encoding)
+    where, what = st.columns(2, gap="large")
+    with where:
+        place = size - 1
+        if size > 1:
+            place = size + int(slide(t("gpt.changed"), -size, -1, name="gpt_changed", default=-max(1, size // 3)))
+    with what:
+        words = text_input(t("gpt.words"), name="gpt_words", default=WORDS)
+    answer = read_and_tell("gpt_words", words, WORDS, lambda words: _changed(view, place, words))
+    if answer is None:
+        return
+    if answer.value.place < 0:
+        st.info(t("gpt.nothing_changed"), icon=":material/info:")
+    else:
+        _moved(view, answer, answer.arguments["words"])
+    st.caption(t("gpt.changed_note", token=plain(view.encoding.labels[place]), place=place))
+    _off(view)
+
+
+def _changed(view: View, place: int, words: str) -> Answer[Changed]:
+    """Read the text with other words from a place on.
+
+    Raises:
+        ValueError: the words are missing, too long or cannot be read; in words for the page.
+    """
+    if not words.strip() or len(words) > MOST_LETTERS:
+        raise ValueError(t("gpt.words_needed", most=MOST_LETTERS))
+    before = view.encoding.surface(place)
+    if before[:1].isspace() and not words[:1].isspace() and len(before) > 1:
+        words = f" {words}"
+    with in_words():
+        return ask_once(changed_word, **view.asked, place=place, words=words)
+
+
+def _moved(view: View, answer: Answer[Changed], words: str) -> None:
+    found = answer.value
+    start, version = found.place, f"{view.encoding.text}|{words}|{found.place}"
+    cover = None
+    if start:
+        options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
+        question = section("gpt", "try_unmasked").format(count=start)
+        cover = ask_first(question, options, name="gpt_moved", about=f"{view.bundle.name} {version}")
+    else:
+        st.info(t("gpt.nothing_before"), icon=":material/info:")
+    with cover.picture() if cover else nullcontext():
+        board = moved_board(
+            found.masked,
+            found.unmasked,
+            found.before,
+            found.after,
+            _words(),
+            strings("matrix") | strings("gpt_matrix"),
+            version=version,
+        )
+        show_matrix(board, answer, key="gpt_moved")
+        say(t("gpt.moved_note"), small=True)
+        export_matrix(board, answer, key="gpt_moved")
+    if cover:
+        _judge(found, cover)
+    st.metric(t("gpt.earlier_masked"), written(found.earlier_masked), help=t("gpt.earlier_help"))
+
+
+def _judge(found: Changed, cover: Cover) -> None:
+    """Say how many of the places before the changed one moved without the mask."""
+    before = found.place
+    outcome = "none" if not found.moved_unmasked else "all" if found.moved_unmasked == before else "some"
+    told = t(
+        "gpt.moved_measured",
+        moved=found.moved_unmasked,
+        count=before,
+        greatest=written(found.earlier_unmasked),
+        chance=f"{found.chance_unmasked[:before].max():.1%}",
+    )
+    cover.judge(outcome, told)
+
+
+def _words() -> dict[str, str]:
+    words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "moved")}
+    return words | {
+        "stage": t("gpt.lens_stage"),
+        "place": t("gpt.token"),
+        "embedding": t("gpt.lens_embedding"),
+        "layer": t("axis.layer"),
+    }
+
+
+def _off(view: View) -> None:
+    st.subheader(t("gpt.off_heading"), anchor=False)
+    if len(view.encoding) == 1:
+        st.info(t("gpt.nothing_before"), icon=":material/info:")
+        return
+    options = {name: t(f"gpt.off_{name}") for name in ("better", "alike", "worse")}
+    cover = ask_first(
+        section("gpt", "try_off"), options, name="gpt_off", about=f"{view.bundle.name} {view.encoding.text}"
+    )
+    answer = ask_once(without_mask, **view.asked)
+    found = answer.value
+    cover.judge(_outcome(found), _told(found))
+    with cover.picture():
+        words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "token")} | {"bits": t("gpt.bits")}
+        show_chart(
+            surprise_pairs(found.labels, found.masked, found.unmasked, words),
+            answer,
+            key="gpt_off",
+            stem="gpt_without_mask",
+            label=t("gpt.off_label"),
+        )
+        say(t("gpt.off_note"), small=True)
+        say(section("gpt", "off_after"))
+
+
+def _outcome(found: Unmasked) -> str:
+    change = found.mean_unmasked / found.mean_masked - 1 if found.mean_masked else 0.0
+    return "alike" if abs(change) < ALIKE else "worse" if change > 0 else "better"
+
+
+def _told(found: Unmasked) -> str:
+    return t(
+        "gpt.off_measured",
+        masked=f"{found.mean_masked:.2f}",
+        unmasked=f"{found.mean_unmasked:.2f}",
+        right_masked=found.right_masked,
+        right=found.right_unmasked,
+        count=len(found.labels) - 1,
+    )

@@ -1,0 +1,103 @@
+"""The page's part on the next token: the text's surprisal, and what the model expects at the chosen place."""
+
+import streamlit as st
+
+from pages.figures.likeliest import expected_bars
+from pages.gpt.shared import TOP, choose_place, measured_text, show_text
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import joined, plain, section, t
+from transformer_core.analysis.gpt.expectation import Expected, Surprisals, expected
+
+GUESSES = (0, 1, 3, 6)
+AROUND = 160
+
+
+def next_part(view: View) -> None:
+    """Show the text with its surprisal, the expectation at one place, and a guess against the model."""
+    text = measured_text(view)
+    strip = st.container()
+    place = choose_place(view)
+    with strip:
+        show_text(view, text, place, key="gpt_text")
+    bars, numbers = st.columns([3, 2], gap="large")
+    answer = ask(expected, **view.asked, place=place, top=TOP)
+    with bars:
+        _bars(answer, key="gpt_expected")
+    with numbers:
+        _numbers(view, answer.value, text.value, place)
+    _guess(view)
+
+
+def _bars(answer: Answer[Expected], *, key: str) -> None:
+    found = answer.value
+    inside = found.ids.tolist().index(found.came_id) if found.came_id in found.ids.tolist() else None
+    outside = (found.came, found.came_probability, found.came_rank) if found.came_id >= 0 and inside is None else None
+    words = {
+        "probability": t("gpt.probability"),
+        "expected": t("gpt.bar_expected"),
+        "came": t("gpt.bar_came"),
+        "others": t("gpt.bar_others"),
+        "rest": t("gpt.rest", count=f"{found.n_rest - (outside is not None):,}"),
+    }
+    chart = expected_bars(found.labels, found.probabilities, found.rest, words, came=outside, inside=inside)
+    show_chart(chart, answer, key=key, stem="gpt_next_token", label=t("gpt.expected_label"))
+
+
+def _numbers(view: View, found: Expected, text: Surprisals, place: int) -> None:
+    read = view.encoding.labels[place - 1]
+    st.subheader(t("gpt.after", place=place, token=plain(read)), anchor=False)
+    entropy, alike = st.columns(2)
+    entropy.metric(t("gpt.entropy"), t("gpt.in_bits", bits=f"{found.entropy:.2f}"))
+    alike.metric(t("gpt.alike"), f"{2**found.entropy:,.1f}", help=t("gpt.alike_help"))
+    st.caption(t("gpt.entropy_note", greatest=f"{found.greatest:.2f}", count=f"{len(found.ids) + found.n_rest:,}"))
+    if found.came_id >= 0:
+        st.markdown(
+            t(
+                "gpt.came_measured",
+                token=plain(found.came),
+                chance=f"{found.came_probability:.2%}",
+                rank=f"{found.came_rank:,}",
+                bits=f"{found.came_bits:.2f}",
+            )
+        )
+    known = len(text.labels) - 1
+    if known:
+        st.markdown(
+            t("gpt.text_measured", bits=f"{text.mean_bits:.2f}", foreseen=text.foreseen, count=known),
+        )
+
+
+def _guess(view: View) -> None:
+    box = lazy_box(t("gpt.try_guess"), icon=":material/science:", key="gpt_guess_open")
+    if box is None:
+        return
+    with box:
+        half = (len(view.encoding) + 1) // 2
+        end = view.encoding.offsets[half - 1][1]
+        begun = view.encoding.text[max(0, end - AROUND) : end]
+        answer = ask(expected, **view.asked, place=half, top=TOP)
+        found = answer.value
+        picked = sorted((found.labels[k], str(found.ids[k])) for k in GUESSES if k < len(found.ids))
+        options = {id_: plain(label) for label, id_ in picked}
+        question = t("gpt.guess", begun=plain(begun).replace("\n", " ⏎ "))
+        cover = ask_first(question, options, name="gpt_next", about=f"{view.bundle.name} {begun}")
+        told = t(
+            "gpt.guess_measured",
+            chance=f"{_chance(found, cover.guess or str(found.ids[0])):.1%}",
+            entropy=f"{found.entropy:.2f}",
+        )
+        came = t("gpt.guess_end")
+        if found.came:
+            came = t("gpt.guess_came", came=plain(found.came), rank=f"{found.came_rank:,}")
+        cover.judge(str(found.ids[0]), joined(told, came))
+        with cover.picture():
+            _bars(answer, key="gpt_guessed")
+    tell(section("gpt", "next_after"))
+
+
+def _chance(found: Expected, guess: str) -> float:
+    return float(found.probabilities[found.ids.tolist().index(int(guess))])

@@ -1,0 +1,13 @@
+"""GPT: what comes next, how it is drawn, writing on, the answer layer by layer, and what the causal mask is for."""
+
+from pages.gpt.draw import draw_part
+from pages.gpt.lens import lens_part
+from pages.gpt.mask import mask_part
+from pages.gpt.next import next_part
+from pages.gpt.shared import header_of_gpt
+from pages.gpt.write import write_part
+from pages.ui.page_layout import parts_page
+
+PARTS = {"next": next_part, "draw": draw_part, "write": write_part, "lens": lens_part, "mask": mask_part}
+
+parts_page("gpt", header_of_gpt, PARTS, sites=("logits", "decoder.final_norm.*", "decoder.*"))

@@ -1,0 +1,271 @@
+"""What the architecture diagram is drawn with: boxes that open a page, arrows with shapes, sums and norms.
+
+The architecture as a diagram, drawn from the sizes of a model that is loaded and of the sentence it reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+
+STREAM_Y, BRANCH_Y = 214, 92
+WIDTH, HEIGHT = 1180, 300
+
+
+class Drawing:
+    """Collect shapes; the last ones lie on top.
+
+    Args:
+        words: labels by name.
+        pages: titles of the pages that exist, by part; only these parts can be clicked.
+        height: of the whole drawing.
+    """
+
+    def __init__(self, words: Mapping[str, str], pages: Mapping[str, str], height: int = HEIGHT) -> None:
+        self.words, self.pages, self.height = words, pages, height
+        self.down = 0.0  # how far below its usual place everything is drawn from now on
+        self._lines: list[str] = []
+        self._shapes: list[str] = []
+
+    def box(self, part: str, x: float, y: float, width: float, title: str, detail: str) -> None:
+        """Draw a part of the model, its middle at x and y."""
+        self._shapes.append(
+            f'<g class="box {escape(part)}"{self._button(part)}>'
+            f'<rect x="{x - width / 2}" y="{y - 30 + self.down}" width="{width}" height="60" rx="9"/>'
+            f'<text x="{x}" y="{y - 4 + self.down}">{escape(title)}</text>'
+            f'<text x="{x}" y="{y + 16 + self.down}" class="shape">{escape(detail)}</text></g>'
+        )
+
+    def _button(self, part: str) -> str:
+        if part not in self.pages:
+            return ""
+        label = escape(self.words["open"].format(page=self.pages[part]))
+        return f' role="button" tabindex="0" data-part="{escape(part)}" aria-label="{label}"'
+
+    def pill(self, x: float, y: float, title: str) -> None:
+        """Draw a normalisation."""
+        y += self.down
+        self._shapes.append(
+            f'<g class="pill"{self._button("norm")}><rect x="{x - 26}" y="{y - 11}" width="52" height="22" rx="11"/>'
+            f'<text x="{x}" y="{y + 4}" class="small">{escape(title)}</text></g>'
+        )
+
+    def caption(self, part: str, x: float, y: float, title: str) -> None:
+        """Write a part's name where the part itself is a line, beginning at x."""
+        y += self.down
+        self._shapes.append(
+            f'<g class="caption"{self._button(part)}><rect x="{x - 6}" y="{y - 14}" width="104" height="20" rx="6"/>'
+            f'<text x="{x}" y="{y}" class="small" style="text-anchor:start">{escape(title)}</text></g>'
+        )
+
+    def plus(self, x: float, y: float) -> None:
+        """Draw a sum."""
+        y += self.down
+        cross = f"M{x - 5} {y}H{x + 5}M{x} {y - 5}V{y + 5}"
+        self._shapes.append(f'<g class="plus"><circle cx="{x}" cy="{y}" r="11"/><path d="{cross}"/></g>')
+
+    def frame(self, x: float, width: float, title: str, *, start: bool = False) -> None:
+        """Draw the border of the layers with its title."""
+        self._lines.append(f'<rect class="frame" x="{x}" y="{34 + self.down}" width="{width}" height="232" rx="14"/>')
+        place, anchor = (x + 4, "start") if start else (x + width / 2, "middle")
+        self.text(place, 24, title, "frame-title", anchor=anchor)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, role: str, *, arrow: bool = False) -> None:
+        """Draw a line of one role: stream, branch, positions or memory."""
+        y1, y2 = y1 + self.down, y2 + self.down
+        end = ' marker-end="url(#tip)"' if arrow else ""
+        self._lines.append(f'<line class="{role}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"{end}/>')
+
+    def arrow(self, x1: float, x2: float, y: float, shape: str) -> None:
+        """Draw the stream going on, with the shape of what flows."""
+        self.line(x1, y, x2, y, "stream", arrow=True)
+        self.text((x1 + x2) / 2, y + 24, shape, "shape")
+
+    def text(self, x: float, y: float, text: str, role: str, *, anchor: str = "middle") -> None:
+        """Write a text, all of it escaped."""
+        self._lines.append(
+            f'<text class="{role}" x="{x}" y="{y + self.down}" style="text-anchor:{anchor}">{escape(text)}</text>'
+        )
+
+    def svg(self, label: str) -> str:
+        """Return the whole as an SVG element."""
+        tip = (
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" '
+            'markerUnits="userSpaceOnUse" markerWidth="13" markerHeight="13" orient="auto">'
+            '<path d="M0 0L8 4L0 8z"/></marker></defs>'
+        )
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height}" role="group" '
+            f'aria-label="{escape(label)}">{tip}{"".join(self._lines)}{"".join(self._shapes)}</svg>'
+        )
+
+
+LAYERS_X = 376
+BRANCH_WIDTHS = {2: (244, 98, 191), 3: (200, 88, 172)}  # of each branch, to its middle, to where it comes down
+MEMORY_Y = 292
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes of a model, and of one sentence.
+
+    Args:
+        kind: "classifier", "bert", "gpt", "encoder" or "translation".
+        n_tokens: positions of the sentence.
+        vocab_size, target_vocab_size, d_model, n_heads, d_head, d_ff, n_layers, n_classes, n_segments: as in
+            ModelConfig.
+        positions: the position scheme; "rotary", "alibi" and "none" add no vector.
+        norm_order: "pre" or "post".
+        embedding_norm: whether the summed embeddings are normalised.
+        causal: whether a decoder's position sees nothing that comes later.
+        pooling: "cls" or "mean".
+        pair_head: whether a BERT also tells if two sentences belong together.
+    """
+
+    n_tokens: int
+    vocab_size: int
+    d_model: int
+    n_heads: int
+    d_head: int
+    d_ff: int
+    n_layers: int
+    n_classes: int
+    positions: str
+    norm_order: str
+    pooling: str
+    kind: str = "classifier"
+    target_vocab_size: int = 0
+    n_segments: int = 0
+    embedding_norm: bool = False
+    causal: bool = True
+    pair_head: bool = True
+
+
+@dataclass(frozen=True)
+class _Branch:
+    part: str
+    title: str
+    detail: str
+    inside: str
+
+
+def architecture_svg(model: Architecture, words: Mapping[str, str], pages: Mapping[str, str]) -> str:
+    """Draw the diagram; a translation has its decoder below its encoder.
+
+    Args:
+        words: labels by name.
+        pages: titles of the pages that exist, by part; only these parts can be clicked.
+
+    Returns:
+        An SVG element, every text in it escaped.
+    """
+    if model.kind == "translation":
+        return _two_stacks(model, words, pages)
+    draw = Drawing(words, pages)
+    _beginning(draw, model, str(model.n_tokens), model.vocab_size, words["tokens"])
+    masked = model.kind == "gpt" and model.causal
+    _layers(draw, model, [_attention(model, words, masked=masked), _feed_forward(model, words, str(model.n_tokens))])
+    draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")
+    if model.kind in ("bert", "gpt"):
+        _word_scores(draw, model)
+    else:
+        _sentence(draw, model)
+    return draw.svg(words["label"])
+
+
+def _attention(model: Architecture, words: Mapping[str, str], *, masked: bool, queries: str = "") -> _Branch:
+    size = queries or str(model.n_tokens)
+    heads = words["heads"].format(count=model.n_heads, width=model.d_head)
+    title = words["masked_attention" if masked else "attention"]
+    return _Branch("attention", title, heads, f"(1, {model.n_heads}, {size}, {size})")
+
+
+def _feed_forward(model: Architecture, words: Mapping[str, str], size: str) -> _Branch:
+    widths = f"{model.d_model} → {model.d_ff:,} → {model.d_model}"
+    return _Branch("feed_forward", words["feed_forward"], widths, f"(1, {size}, {model.d_ff})")
+
+
+def _beginning(draw: Drawing, model: Architecture, size: str, vocab_size: int, title: str) -> None:
+    words = draw.words
+    draw.box("target" if draw.down else "tokens", 58, STREAM_Y, 104, title, f"(1, {size})")
+    draw.arrow(110, 134, STREAM_Y, "")
+    draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{vocab_size:,} × {model.d_model}")
+    added = [words["segments"]] if model.n_segments and not draw.down else []
+    if model.positions not in ("rotary", "alibi", "none"):
+        added = [words["positions"], *added]
+    if added:
+        draw.box(
+            "positions", 198, BRANCH_Y, 128 if len(added) == 1 else 170, " + ".join(added), f"({size}, {model.d_model})"
+        )
+        draw.line(198, BRANCH_Y + 30, 198, STREAM_Y - 30, "positions", arrow=True)
+    draw.arrow(262, LAYERS_X, STREAM_Y, f"(1, {size}, {model.d_model})")
+    if model.embedding_norm:
+        draw.pill(316, STREAM_Y, words["norm"])
+
+
+def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None:
+    words, pre = draw.words, model.norm_order == "pre"
+    step, to_middle, to_down = BRANCH_WIDTHS[len(branches)]
+    width = step * len(branches) + (22 if len(branches) == 2 else 34)
+    end = LAYERS_X + width
+    draw.frame(LAYERS_X, width, words["layers"].format(count=model.n_layers), start=len(branches) > 2)
+    draw.line(LAYERS_X, STREAM_Y, end, STREAM_Y, "stream")
+    draw.caption("stream", LAYERS_X + 20, STREAM_Y + 24, words["residual"])
+    for index, branch in enumerate(branches):
+        up = LAYERS_X + 40 + step * index
+        middle, down = up + to_middle, up + to_down
+        draw.text(middle, BRANCH_Y - 38, branch.inside, "shape")
+        draw.line(up, STREAM_Y, up, BRANCH_Y, "branch")
+        draw.line(up, BRANCH_Y, down, BRANCH_Y, "branch")
+        draw.line(down, BRANCH_Y, down, STREAM_Y - 11, "branch", arrow=True)
+        draw.box(branch.part, middle, BRANCH_Y, 156, branch.title, branch.detail)
+        draw.plus(down, STREAM_Y)
+        draw.pill(*((up, 156) if pre else (down + 32, STREAM_Y)), words["norm"])
+    if pre:
+        draw.pill(end + 56, STREAM_Y, words["final_norm"])
+
+
+def _sentence(draw: Drawing, model: Architecture) -> None:
+    """End in one vector a sentence, and in the classes where the model has them."""
+    words = draw.words
+    pooled = words["cls"] if model.pooling == "cls" else words["mean"]
+    draw.box("pooled", 1066, STREAM_Y, 104, pooled, f"(1, {model.d_model})")
+    if model.kind == "classifier":
+        draw.line(1066, STREAM_Y - 30, 1066, BRANCH_Y + 30, "stream", arrow=True)
+        draw.box("classifier", 1066, BRANCH_Y, 120, words["classifier"], f"(1, {model.n_classes})")
+
+
+def _word_scores(draw: Drawing, model: Architecture) -> None:
+    """End in a score for every word of the vocabulary at every position, and what is read off it."""
+    words = draw.words
+    draw.box("word_scores", 1088, STREAM_Y, 156, words["word_scores"], f"(1, {model.n_tokens}, {model.vocab_size:,})")
+    if model.kind == "gpt":
+        draw.line(1088, STREAM_Y - 30, 1088, BRANCH_Y + 30, "stream", arrow=True)
+        draw.box("next_token", 1088, BRANCH_Y, 140, words["next_token"], f"(1, {model.vocab_size:,})")
+    elif model.pair_head:
+        draw.line(988, STREAM_Y, 988, BRANCH_Y, "branch")
+        draw.line(988, BRANCH_Y, 1018, BRANCH_Y, "branch", arrow=True)
+        draw.box("pair", 1092, BRANCH_Y, 148, words["pair"], f"{words['cls_short']} → (1, 2)")
+
+
+def _two_stacks(model: Architecture, words: Mapping[str, str], pages: Mapping[str, str]) -> str:
+    draw, size = Drawing(words, pages, 2 * HEIGHT), words["target_size"]
+    _beginning(draw, model, str(model.n_tokens), model.vocab_size, words["source"])
+    _layers(draw, model, [_attention(model, words, masked=False), _feed_forward(model, words, str(model.n_tokens))])
+    draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")
+    draw.box("memory", 1066, STREAM_Y, 104, words["memory"], f"(1, {model.n_tokens}, {model.d_model})")
+    step, to_middle, _ = BRANCH_WIDTHS[3]
+    crossing = LAYERS_X + 40 + step + to_middle + 60
+    draw.line(1066, STREAM_Y + 30, 1066, MEMORY_Y, "memory")
+    draw.line(1066, MEMORY_Y, crossing, MEMORY_Y, "memory")
+    draw.line(crossing, MEMORY_Y, crossing, HEIGHT + BRANCH_Y - 30, "memory", arrow=True)
+    draw.down = float(HEIGHT)
+    _beginning(draw, model, size, model.target_vocab_size or model.vocab_size, words["target"])
+    heads = words["heads"].format(count=model.n_heads, width=model.d_head)
+    cross = _Branch("cross", words["cross"], heads, f"(1, {model.n_heads}, {size}, {model.n_tokens})")
+    own = _attention(model, words, masked=model.causal, queries=size)
+    _layers(draw, model, [own, cross, _feed_forward(model, words, size)])
+    vocabulary = model.target_vocab_size or model.vocab_size
+    draw.line(LAYERS_X + 3 * step + 34, STREAM_Y, 1108, STREAM_Y, "stream")
+    draw.line(1108, STREAM_Y, 1108, BRANCH_Y + 30, "stream", arrow=True)
+    draw.box("word_scores", 1108, BRANCH_Y, 136, words["word_scores"], f"(1, {size}, {vocabulary:,})")
+    return draw.svg(words["label"])

@@ -1,0 +1,172 @@
+"""Masks as figures: one that is painted beside the scores and weights it leaves, and those of a batch side by side.
+
+Arrays come from transformer_core.analysis.masks.masking and mask_batches.
+
+The losses of an honest and a cheating run, step by step.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import HUES, records
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words on the figures, already in the reader's language.
+
+    Args:
+        ui: what the matrix itself says.
+        query, key: names of the axes.
+        target, source: names of the axes of cross-attention.
+        panels: titles of the panels, by id.
+    """
+
+    ui: Mapping[str, str]
+    query: str
+    key: str
+    target: str
+    source: str
+    panels: Mapping[str, str]
+
+
+def painter(
+    mask: np.ndarray,
+    steps: Mapping[str, np.ndarray],
+    divisor: float | None,
+    labels: tuple[str, ...],
+    words: Words,
+    *,
+    version: str,
+    note: str,
+) -> MatrixFigure:
+    """Draw a mask to paint on, and the scores and weights of a head under it.
+
+    Shapes:
+        mask: (query_pos, key_pos), boolean
+
+    Args:
+        steps: query, key, scores, masked_scores and weights of the head.
+        divisor: of the dot products; None where the head's arithmetic is another and cannot be shown.
+        labels: one a token.
+        version: names this state; set on the page once it is painted.
+        note: the caption.
+    """
+    explain = None
+    if divisor is not None:
+        arrays = {name: steps[name] for name in ("query", "key", "scores", "masked_scores", "weights")}
+        explain = Explain(**arrays, divisor=divisor, panels=("masked_scores", "weights"))
+    scores = steps["masked_scores"]
+    panels = (
+        Panel("mask", words.panels["mask"], mask.astype(np.float32), Scale.of("mask")),
+        Panel("masked_scores", words.panels["masked_scores"], scores, Scale.of("signed", scores)),
+        Panel("weights", words.panels["weights"], steps["weights"], Scale.of("probability")),
+    )
+    return MatrixFigure(
+        panels,
+        Axis(words.query, labels),
+        Axis(words.key, labels),
+        words.ui,
+        detail="exact",
+        link="masks",
+        note=note,
+        filename="attention_under_a_mask",
+        version=version,
+        explain=explain,
+        paint="mask",
+    )
+
+
+def batch_figure(
+    arrays: Mapping[str, np.ndarray],
+    source_labels: tuple[str, ...],
+    target_labels: tuple[str, ...],
+    words: Words,
+    *,
+    version: str,
+    note: str,
+) -> MatrixFigure:
+    """Draw padding, causal and combined mask of one row of a batch, and a cross-attention's: boolean, then additive.
+
+    Args:
+        arrays: self_padding, self_causal, self_both and cross, boolean; added_padding and so on.
+        source_labels: of the row, padding included.
+        target_labels: of the row whose queries cross-attention asks, without padding.
+        version, note: as of painter.
+    """
+    queries, keys = Axis(words.query, source_labels), Axis(words.key, source_labels)
+    targets, sources = Axis(words.target, target_labels), Axis(words.source, source_labels, key=words.key)
+    panels = tuple(
+        Panel(
+            id=name,
+            title=words.panels[name],
+            values=arrays[name].astype(np.float32),
+            scale=Scale.of("added" if name.startswith("added") else "mask"),
+            rows=targets if name.endswith("cross") else None,
+            cols=sources if name.endswith("cross") else None,
+        )
+        for form in ("self", "added")
+        for name in (f"{form}_padding", f"{form}_causal", f"{form}_both", "cross" if form == "self" else "added_cross")
+    )
+    return MatrixFigure(
+        panels,
+        queries,
+        keys,
+        words.ui,
+        columns=4,
+        layout="single",
+        link="mask batch",
+        note=note,
+        filename="batch_masks",
+        version=version,
+    )
+
+
+SERIES = ("honest", "honest_held_out", "cheater", "cheater_masked")
+HUES_OF = (HUES["query"], HUES["query"], HUES["key"], HUES["positions"])
+DASHES_OF = ([1, 0], [2, 2], [1, 0], [6, 3])
+
+
+def losses(arrays: Mapping[str, np.ndarray], words: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
+    """Draw both training losses, and the held-out losses of both with the causal mask on.
+
+    Args:
+        arrays: honest.loss, honest.held_out, cheater.loss, cheater.held_out_masked, measured_at and guessing.
+        words: the names of SERIES, "step", "loss" and "guessing".
+    """
+    steps = np.arange(1, len(arrays["honest.loss"]) + 1)
+    at = arrays["measured_at"]
+    parts = {
+        "honest": (steps, arrays["honest.loss"]),
+        "honest_held_out": (at, arrays["honest.held_out_masked"]),
+        "cheater": (steps, arrays["cheater.loss"]),
+        "cheater_masked": (at, arrays["cheater.held_out_masked"]),
+    }
+    data = records(
+        step=np.concatenate([part[0] for part in parts.values()]),
+        loss=np.concatenate([part[1] for part in parts.values()]),
+        series=[words[name] for name, part in parts.items() for _ in part[0]],
+    )
+    names = [words[name] for name in SERIES]
+    legend = alt.Legend(title=None, orient="top", columns=2, labelLimit=420, symbolStrokeWidth=3)
+    lines = (
+        alt.Chart(data)
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("step:Q", title=words["step"], scale=alt.Scale(domain=[0, int(steps[-1])], nice=False)),
+            y=alt.Y("loss:Q", title=words["loss"], scale=alt.Scale(zero=True)),
+            color=alt.Color("series:N", scale=alt.Scale(domain=names, range=list(HUES_OF)), legend=legend),
+            strokeDash=alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=list(DASHES_OF)), legend=legend),
+            tooltip=[alt.Tooltip("series:N"), alt.Tooltip("step:Q"), alt.Tooltip("loss:Q", format=".3f")],
+        )
+    )
+    guessing = float(arrays["guessing"])
+    level = records(loss=[guessing], label=[words["guessing"]])
+    rule = alt.Chart(level).mark_rule(strokeDash=[1, 3], color=HUES["residual"]).encode(y="loss:Q")
+    label = alt.Chart(level).mark_text(align="right", dy=-6).encode(y="loss:Q", x=alt.value("width"), text="label:N")
+    return alt.layer(rule, label, lines).properties(width="container", height=330)

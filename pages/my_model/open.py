@@ -1,0 +1,178 @@
+"""Open a model: by its name on the hub, from an uploaded zip, or from a folder on this machine."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import streamlit as st
+
+from pages.my_model.trust import forget_checks
+from pages.ui.access import may_read
+from pages.ui.glossary import tell
+from pages.ui.language import plain, section, t
+from pages.ui.model_choice import prefer_model
+from pages.ui.models import forget_models, model_folders, opened_models
+from pages.ui.url import choose, set_choice
+from transformer_core.archives import MB
+from transformer_core.checkpoints import BundleError, load
+from transformer_core.open_checkpoints import SUPPORTED
+from transformer_core.opened.fetching import MOST_BYTES as MOST_FETCHED
+from transformer_core.opened.fetching import MOST_SECONDS, Fetching, NoHubError
+from transformer_core.opened.shelf import LONGEST_NAME, MOST_BYTES, MOST_MODELS, Opened, name_from
+from transformer_core.opened.unpacking import MOST_PACKED
+
+SECONDS_BETWEEN_LOOKS = 1.0
+LONGEST_ASKED = 200
+
+
+@lru_cache(maxsize=1)
+def fetching() -> Fetching:
+    """Return what is on its way from the hub, one model for the whole server."""
+    return Fetching()
+
+
+def _turn_to(name: str) -> None:
+    """Show a model that was just opened, here and on every page that can."""
+    forget_models()
+    forget_checks()
+    prefer_model(name)
+    set_choice("model", name)
+    state = st.session_state
+    state.my_model_opened = name
+    state.my_model_round = state.get("my_model_round", 0) + 1  # empties the fields
+
+
+def _say(error: BundleError) -> None:
+    st.error(_words(error), icon=":material/error:")
+
+
+def _words(error: BundleError) -> str:
+    if isinstance(error, NoHubError):
+        return t("my_model.no_hub")
+    cause = error.__cause__
+    if type(cause).__name__ in ("RepositoryNotFoundError", "GatedRepoError"):
+        return t("my_model.not_there")
+    return plain(str(error))
+
+
+def _key(name: str) -> str:
+    return f"my_model_{name} {st.session_state.get('my_model_round', 0)}"
+
+
+def _choose_name(usual: str, about: str) -> str:
+    """Let a person name the model; another file or folder begins with another name."""
+    name = st.text_input(t("my_model.name"), usual, max_chars=LONGEST_NAME, key=_key(f"name {about}"))
+    return (name or "").strip() or usual
+
+
+def _open_now(act: Callable[[], Opened]) -> None:
+    """Open what lies on this machine, and turn to it."""
+    try:
+        with st.spinner(t("my_model.opening")):
+            opened = act()
+    except BundleError as error:
+        _say(error)
+        return
+    _turn_to(opened.name)
+    st.rerun()
+
+
+def _from_hub() -> None:
+    asked = st.text_input(
+        t("my_model.hub_name"),
+        key=_key("hub"),
+        max_chars=LONGEST_ASKED,
+        placeholder="sentence-transformers/all-MiniLM-L6-v2",
+        help=section("my_model", "hub").format(most=MOST_FETCHED >> 30),
+    )
+    asked = (asked or "").strip().removeprefix("hf:")
+    name = _choose_name(name_from(asked), asked) if asked else ""
+    cannot = not asked or fetching().seconds is not None
+    if st.button(t("my_model.open"), type="primary", icon=":material/cloud_download:", disabled=cannot):
+        try:
+            fetching().start(opened_models(), asked, name, taken=model_folders())
+        except BundleError as error:
+            _say(error)
+            return
+        st.session_state.my_model_asked = (asked, name)
+        st.rerun()
+
+
+def _from_zip() -> None:
+    given = st.file_uploader(
+        t("my_model.zip"), "zip", max_upload_size=MOST_PACKED // MB, key=_key("zip"), help=section("my_model", "zip")
+    )
+    if given is None:
+        return
+    name = _choose_name(name_from(given.name), given.file_id)
+    if st.button(t("my_model.open"), type="primary", icon=":material/unarchive:"):
+        _open_now(lambda: opened_models().take_zip(given, name, asked=given.name, taken=model_folders()))
+
+
+def _from_folder() -> None:
+    path = st.text_input(t("my_model.path"), key=_key("path"), max_chars=4_096, help=section("my_model", "folder"))
+    path = (path or "").strip()
+    if not path:
+        return
+    try:
+        place = Path(path).expanduser().resolve()
+        allowed = may_read(place)
+    except (OSError, ValueError, RuntimeError):
+        place, allowed = Path(), False
+    if not allowed:
+        st.error(t("my_model.not_here"), icon=":material/block:")
+        return
+    name = _choose_name(name_from(path), path)
+
+    def take() -> Opened:
+        load(place, device="cpu")
+        return opened_models().take_note(Opened(name, "folder", path, place), taken=model_folders())
+
+    if st.button(t("my_model.open"), type="primary", icon=":material/folder_open:"):
+        _open_now(take)
+
+
+WAYS = {"hub": _from_hub, "zip": _from_zip, "folder": _from_folder}
+
+
+def _await_hub() -> None:
+    """Say what is on its way, and turn to what this person asked for once it is here."""
+    waited, there = st.session_state.get("my_model_asked"), fetching()
+    on_its_way, own = there.seconds is not None, (there.asked, there.name) == waited
+    if waited is not None and not (on_its_way and own):
+        del st.session_state.my_model_asked
+        if own and there.error is not None:
+            st.session_state.my_model_told = _words(there.error)
+        elif waited[1] in opened_models().all():
+            _turn_to(waited[1])
+    if not on_its_way:
+        return
+
+    def look() -> None:
+        fetching().give_up_if_late()
+        seconds = fetching().seconds
+        if seconds is None:
+            st.rerun()
+        asked, most = plain(fetching().asked), f"{MOST_SECONDS / 60:.0f}"
+        st.info(
+            t("my_model.on_its_way", name=asked, seconds=f"{seconds:.0f}", most=most), icon=":material/downloading:"
+        )
+
+    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS, key="fetching")()
+
+
+def show_opening() -> None:
+    """Show the ways to open a model; before the list of models is shown, so that it can turn to a new one."""
+    _await_hub()
+    told = st.session_state.pop("my_model_told", None)
+    if told:
+        st.error(told, icon=":material/error:")
+    if name := st.session_state.pop("my_model_opened", None):
+        st.success(t("my_model.opened", name=plain(name)), icon=":material/check_circle:")
+    ways = {way: t(f"my_model.from_{way}") for way in WAYS}
+    way = choose(t("my_model.from"), ways, name="my_model_from", default="hub")
+    WAYS[way]()
+    with st.expander(t("my_model.supported"), icon=":material/rule:"):
+        st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
+        tell(section("my_model", "supported"), small=True)
+    st.caption(t("my_model.rule", most=MOST_MODELS, size=MOST_BYTES >> 30, zip=MOST_PACKED // MB))

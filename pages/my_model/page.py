@@ -1,0 +1,50 @@
+"""My model: open a checkpoint, see what it is, check it against its reference, and take it to every page."""
+
+import streamlit as st
+
+from pages.my_model.open import show_opening
+from pages.my_model.parts import show_parts
+from pages.my_model.show import show_card, show_identity, show_pages, show_removal, show_sizes
+from pages.my_model.trust import show_trust
+from pages.ui.glossary import tell
+from pages.ui.language import plain, section, t
+from pages.ui.model_choice import choose_model
+from pages.ui.models import open_bundle
+from pages.ui.page_layout import heading
+from transformer_core.checkpoints import MODELS, Bundle, BundleError
+
+
+def show_model(bundle: Bundle) -> None:
+    """Show what a model is, the pages that show it, and whether to trust it."""
+    show_identity(bundle)
+    with st.container(border=True):
+        st.markdown(f"**{t('my_model.trust')}**")
+        trust = st.container()
+    show_pages(bundle)
+    show_sizes(bundle)
+    with trust:
+        show_trust(bundle)
+    show_card(bundle)
+
+
+heading(t("my_model.heading"))
+tell(section("my_model", "look"))
+opening, shown = st.columns([1, 1.9], gap="large")
+with opening:
+    show_opening()
+with shown:
+    name = choose_model(tuple(MODELS), None)
+    bundle = None
+    if name is not None:
+        try:
+            bundle = open_bundle(name)
+        except BundleError as error:
+            st.error(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/error:")
+    if bundle is not None:
+        show_model(bundle)
+    if name is not None:
+        show_removal(name)
+if bundle is not None:
+    show_parts(bundle)
+with st.expander(t("story.why"), icon=":material/school:"):
+    tell(section("my_model", "why"))

@@ -1,0 +1,172 @@
+"""What a model is: kind, family, sizes, card; the pages that show it; and how an opened one goes again."""
+
+import re
+from itertools import groupby
+
+import streamlit as st
+
+from pages.my_model.trust import forget_checks
+from pages.ui.language import plain, t
+from pages.ui.models import READERS, forget_models, opened_models
+from pages.ui.navigation import ICONS, page_path
+from pages.ui.url import forget
+from pages.ui.verdict import class_word
+from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.open_checkpoints.families import architecture_of, family_of
+from transformer_core.open_checkpoints.settings import Settings
+from transformer_core.opened.fetching import forget_fetched
+
+SIZES = (
+    *("n_layers", "n_heads", "d_model", "d_hidden", "d_ff", "max_len", "n_classes"),
+    *("positions", "norm_order", "activation", "unit", "attention"),
+)
+KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
+    "home": (*READERS, "translation"),
+    **dict.fromkeys(
+        ("tokens", "embeddings", "positions", "masks", "attention", "feed_forward", "norm"),
+        READERS,
+    ),
+    "why": ("classifier",),
+    "encoder": ("classifier",),
+    "translation": ("translation",),
+    "bert": ("bert",),
+    "gpt": ("gpt",),
+    "before": ("seq2seq",),
+}
+LONGEST_CARD = 20_000
+MARKED = re.compile(r"(\*\*[^*\n]+\*\*|`[^`\n]+`)")
+RULE = re.compile(r"\s*:?-+:?\s*")
+MOST_CLASSES, LONGEST_CLASS = 24, 80
+
+
+def _family(bundle: Bundle) -> str:
+    if bundle.source is None:
+        return t("my_model.own_family")
+    try:
+        settings = Settings.read(bundle.source)
+        family = family_of(settings)
+        return f"{family.model_type} · {architecture_of(family, settings)}"
+    except (BundleError, OSError):
+        return "–"
+
+
+def show_identity(bundle: Bundle) -> None:
+    """Show how large the model is."""
+    numbers = {
+        "my_model.parameters": f"{bundle.n_parameters:,}",
+        "my_model.vocabulary": f"{bundle.tokenizer.vocab_size:,}",
+        "my_model.bytes": f"{sum(p.numel() * p.element_size() for p in bundle.model.parameters()) / 1e6:,.2f} MB",
+    }
+    for place, (key, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
+        place.metric(t(key), value)
+
+
+def _class(label: str) -> str:
+    return class_word(" ".join(label.split())[:LONGEST_CLASS])
+
+
+def show_sizes(bundle: Bundle) -> None:
+    """Show every choice and size in a table."""
+    config = bundle.config
+    rows = {
+        t("my_model.kind"): t(f"kind.{bundle.kind}"),
+        t("my_model.family"): plain(_family(bundle)),
+        t("my_model.tokenizer"): bundle.tokenizer.kind,
+    }
+    if bundle.labels:
+        rows[t("my_model.labels")] = ", ".join(_class(label) for label in bundle.labels[:MOST_CLASSES])
+    sizes = {name: getattr(config, name, None) for name in SIZES if name != "n_classes" or bundle.kind == "classifier"}
+    rows |= {t(f"my_model.size_{name}"): plain(f"{value}") for name, value in sizes.items() if value is not None}
+    lines = [f"| {name} | {value} |" for name, value in rows.items()]
+    head, half = f"| {t('my_model.choice')} | {t('my_model.value')} |", (len(lines) + 1) // 2
+    for place, part in zip(st.columns(2), (lines[:half], lines[half:]), strict=True):
+        place.markdown("\n".join((head, "|---|---|", *part)))
+
+
+def show_pages(bundle: Bundle) -> None:
+    """Show links to the pages that can show this model, which switch them to it."""
+    st.markdown(t("my_model.pages"))
+    kept = {name: value for name, value in st.query_params.items() if name in ("lang", "text")}
+    pages = [name for name in ICONS if bundle.kind in KINDS_OF_PAGE.get(name, ()) and page_path(name).exists()]
+    with st.container(horizontal=True):
+        for name in pages:
+            st.page_link(
+                page_path(name), label=t(f"nav.{name}"), icon=ICONS[name], query_params={**kept, "model": bundle.name}
+            )
+
+
+def _marked(part: str) -> str:
+    return part if part.startswith("`") else f"**{plain(part[2:-2].strip())}**"
+
+
+def _inline(text: str) -> str:
+    parts = MARKED.split(text)  # every second one is marked
+    return "".join(_marked(part) if odd % 2 else plain(part) for odd, part in enumerate(parts))
+
+
+def _cell(cell: str) -> str:
+    return cell.strip() if RULE.fullmatch(cell) else _inline(cell.strip())
+
+
+def safe_line(line: str) -> str:
+    """Return one line of Markdown of which its layout is kept, and nothing else is read as Markdown."""
+    line = line.strip()
+    if line.startswith("|"):
+        return f"| {' | '.join(_cell(cell) for cell in line.strip('|').split('|'))} |"
+    if heading := re.fullmatch(r"#{1,6}\s+(.+)", line):
+        return f"\n**{plain(heading[1])}**\n"
+    return f"- {_inline(line[2:])}" if line.startswith(("- ", "* ")) else _inline(line)
+
+
+def _show_card_text(card: str) -> None:
+    """Show headings, tables, lists, bold words and code of a card, whoever wrote it."""
+    for is_code, lines in groupby(card.splitlines(), key=lambda line: line.startswith(("    ", "\t"))):
+        text = "\n".join(line.strip() if is_code else safe_line(line) for line in lines)
+        if is_code:
+            st.code(text, language=None, wrap_lines=True)
+        elif text.strip():
+            st.markdown(text)
+
+
+def show_card(bundle: Bundle) -> None:
+    """Show the card, and as it stands what the checkpoint's own README says."""
+    with st.expander(t("my_model.card"), icon=":material/description:"):
+        _show_card_text(bundle.card[:LONGEST_CARD] or t("my_model.no_card"))
+        readme = None if bundle.source is None else bundle.source / "README.md"
+        if readme is not None and readme.is_file() and not readme.is_symlink():
+            with readme.open(encoding="utf-8", errors="replace") as file:
+                st.code(file.read(LONGEST_CARD), language=None, wrap_lines=True)
+
+
+def _remove(name: str) -> None:
+    model = opened_models().all().get(name)
+    try:
+        opened_models().remove(name)
+    except BundleError as error:
+        st.toast(plain(str(error)), icon=":material/error:")
+        return
+    if model is not None:
+        forget_fetched(model)
+    forget_models()
+    forget_checks()
+    st.session_state.models = [other for other in st.session_state.get("models", []) if other != name]
+    forget("model")
+
+
+def show_removal(name: str) -> None:
+    """Say where an opened model comes from, what of it was left out, and let a person remove it."""
+    model = opened_models().all().get(name)
+    if model is None:
+        return
+    st.caption(t(f"my_model.origin_{model.origin}", asked=plain(model.asked[:200])))
+    if model.left_out:
+        st.caption(t("my_model.left_out", names=plain(", ".join(model.left_out))))
+    sure = st.checkbox(t("my_model.sure"), key=f"sure {name}")
+    st.button(
+        t("my_model.remove", name=plain(name)),
+        icon=":material/delete:",
+        key="remove",
+        disabled=not sure,
+        on_click=_remove,
+        args=(name,),
+    )

@@ -1,0 +1,107 @@
+"""The page's part on depth: gradients in untrained stacks measured live, and a deep stack trained with and without."""
+
+import streamlit as st
+
+from pages.norm.figures import MEASURES, depth_chart, training_chart
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.language import section, strings, t
+from pages.ui.number_format import significant
+from pages.ui.url import choose, current, keep, slide
+from transformer_core.analysis.stream.deep_training import MOST_LAYERS as MOST_TRAINED
+from transformer_core.analysis.stream.deep_training import deep_training
+from transformer_core.analysis.stream.depth import MOST_LAYERS, GradientsByDepth, gradients_by_depth
+
+WIDTHS = ("32", "48", "64")
+SAME = 100.0
+TRAINED = "norm_trained"
+
+
+@st.fragment
+def depth_part() -> None:
+    """Ask what happens to the gradient, then measure it; then train on request."""
+    depth_place, width_place, seed_place = st.columns([2, 1, 1], gap="large")
+    with depth_place:
+        n_layers = int(slide(t("norm.depth"), 2, MOST_LAYERS, name="norm_depth", default=24))
+    with width_place:
+        d_model = int(choose(t("norm.width"), {width: width for width in WIDTHS}, name="norm_width", default="32"))
+    with seed_place:
+        seed = int(slide(t("norm.seed"), 0, 20, name="norm_seed", default=0))
+    options = {name: t(f"norm.gradient_{name}") for name in ("vanishes", "stays", "explodes")}
+    cover = ask_first(section("norm", "try_depth").format(layers=n_layers), options, name="norm_depth")
+    with st.spinner(t("norm.measuring")):
+        answer = ask_once(gradients_by_depth, n_layers=n_layers, d_model=d_model, seed=seed)
+    ratios = {(profile.norm, profile.residual): profile.first_over_last for profile in answer.value.profiles}
+    plain = ratios["pre", False]
+    outcome = "vanishes" if plain < 1 / SAME else "explodes" if plain > SAME else "stays"
+    cover.judge(outcome)
+    with cover.picture():
+        measure = choose(
+            t("norm.measure"),
+            {name: t(f"norm.measure_{name}") for name in MEASURES},
+            name="norm_measure",
+            default="input_gradients",
+        )
+        figure, _, numbers = st.columns([30, 2, 18])
+        with figure:
+            show_chart(
+                depth_chart([vars(profile) for profile in answer.value.profiles], strings("norm"), measure=measure),
+                answer,
+                key="norm_depth_chart",
+                stem=f"norm_depth_{measure}",
+                label=t("norm.depth_label", measure=t(f"norm.measure_{measure}"), layers=n_layers),
+            )
+        with numbers:
+            say(_table(answer))
+            say(t("norm.depth_note", layers=n_layers, width=d_model, seed=seed), small=True)
+            say(section("norm", "depth_after"))
+    _train(n_layers, seed)
+
+
+def _table(answer: Answer[GradientsByDepth]) -> str:
+    head = [t("norm.stack"), t("norm.first_over_last"), t("norm.last_apart")]
+    lines = [f"| {' | '.join(head)} |", "|---|---:|---:|"]
+    for profile in answer.value.profiles:
+        kind = t("norm.with_residuals") if profile.residual else t("norm.without_residuals")
+        name = f"{t(f'norm.stack_{profile.norm}')}, {kind}"
+        lines.append(f"| {name} | {significant(profile.first_over_last, 3)} | {significant(profile.apart[-1])} |")
+    return "\n".join(lines)
+
+
+def _train(n_layers: int, seed: int) -> None:
+    st.subheader(t("norm.train"), anchor=False)
+    layers = min(n_layers, MOST_TRAINED)
+    st.markdown(section("norm", "train").format(layers=layers))
+    order = choose(
+        t("norm.order"), {name: t(f"norm.stack_{name}") for name in ("pre", "post")}, name="norm_order", default="pre"
+    )
+    asked = f"{layers}.{order}.{seed}"
+    st.button(
+        t("norm.train_start"), icon=":material/play_arrow:", key="norm_train", on_click=keep, args=(TRAINED, asked, "")
+    )
+    if current(TRAINED) != asked:
+        return
+    with st.spinner(t("norm.training", layers=layers)):
+        answer = ask_once(deep_training, n_layers=layers, norm_order=order, seed=seed)
+    found = answer.value
+    show_chart(
+        training_chart(answer.arrays, strings("norm")),
+        answer,
+        key="norm_training",
+        stem="norm_training",
+        label=t("norm.training_label", layers=layers),
+    )
+    st.markdown(
+        t(
+            "norm.trained",
+            layers=layers,
+            steps=max(len(found.with_residuals), len(found.without_residuals)),
+            right_with=f"{found.right_with:.1%}",
+            right_without=f"{found.right_without:.1%}",
+            loss_with=f"{found.with_residuals[-1]:.3f}",
+            loss_without=f"{found.without_residuals[-1]:.3f}",
+            guessing=f"{found.guessing:.3f}",
+            parameters=f"{found.parameters:,}",
+        )
+    )

@@ -1,0 +1,367 @@
+"""A vector before and after its normalisation, with gain and bias: dimension by dimension.
+
+Arrays come from transformer_core.analysis.stream.normalizing.
+
+The residual stream as a sum on the canvas, its length by depth, and each sublayer's share.
+
+Gradients by depth of six untrained stacks, with residuals and without, and the loss of two trained ones.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import DASHES, HUES, Chart, records
+from pages.figures.forms import Filled, form, named
+from pages.figures.log_axis import LABELS
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Panel, Scale
+
+Words = Mapping[str, str]
+BEFORE, AFTER, OTHER = HUES["residual"], HUES["query"], HUES["positions"]
+HALF_BAR = 0.4
+TITLE_OF_ROWS = "data('levels').length ? data('levels')[0].title : ''"  # it has numbers of the vector in it
+
+
+def _across(count: int, *, title: str | None) -> alt.X:
+    scale = alt.Scale(domain=[-0.5, count - 0.5], nice=False)
+    return alt.X("low:Q", scale=scale, title=title, axis=alt.Axis(tickCount=8, labels=title is not None))
+
+
+def _dimensions() -> alt.Chart:
+    ends = {"low": f"datum.dimension - {HALF_BAR}", "high": f"datum.dimension + {HALF_BAR}"}
+    return named("dimensions").transform_calculate(**ends)
+
+
+def _bars(field: str, hue: str, count: int, *, y: str, title: str | None = None) -> alt.Chart:
+    return (
+        _dimensions()
+        .mark_rect(color=hue)
+        .encode(
+            x=_across(count, title=title),
+            x2="high:Q",
+            y=alt.Y(f"{field}:Q", title=y, axis=alt.Axis(tickCount=5)),
+            y2=alt.datum(0),
+            tooltip=["dimension:Q", alt.Tooltip(f"{field}:Q", format=".5g", title="value")],
+        )
+    )
+
+
+def _levels(field: str) -> alt.Chart:
+    hue = alt.condition("datum.deviations == 0", alt.value(HUES["key"]), alt.value(HUES["weights"]))
+    return named("levels").mark_rule(strokeDash=[5, 4], strokeWidth=2).encode(y=f"{field}:Q", color=hue)
+
+
+def _marks(field: str, hue: str, count: int) -> alt.Chart:
+    across = _across(count, title=None)
+    across.shorthand = "dimension:Q"
+    return (
+        named("dimensions")
+        .mark_point(shape="diamond", size=18, color=hue, filled=True, opacity=1)
+        .encode(
+            x=across,
+            y=f"{field}:Q",
+            tooltip=["dimension:Q", alt.Tooltip(f"{field}:Q", format=".5~f", title="value")],
+        )
+    )
+
+
+def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
+    """Draw the vector before, standardised, and after, and the trained gain and bias, one under the other.
+
+    Args:
+        found: x, standard, after, gain, bias, mean and variance.
+    """
+    mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
+    columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
+    count = len(found["x"])
+    title = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
+    levels = records(
+        value=[mean, mean + deviation, mean - deviation],
+        deviations=[0.0, 1.0, -1.0],
+        title=[title] * 3,
+    )
+    rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
+    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
+    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
+
+
+@form
+def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
+    words = dict(said)
+    before = alt.layer(_bars("x", BEFORE, count, y="x"), _levels("value"))
+    unit = _levels("deviations").transform_filter("datum.deviations != 0")
+    standard = alt.layer(_bars("standard", HUES["value"], count, y="(x − μ) / √(σ² + ε)"), unit)
+    learned = alt.layer(_bars("gain", HUES["weights"], count, y="g, b"), _marks("bias", HUES["key"], count))
+    after = alt.layer(_bars("after", AFTER, count, y="y", title=words["axis_dimension"]))
+    rows = (
+        (before, alt.expr(TITLE_OF_ROWS), 140),
+        (standard, words["title_standard"], 110),
+        (learned, words["title_learned"], 90),
+        (after, words["title_after"], 120),
+    )
+    parts = [
+        part.properties(width="container", height=height, title=alt.Title(title, anchor="start", fontSize=13))
+        for part, title, height in rows
+    ]
+    return alt.vconcat(*parts, spacing=4)
+
+
+def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
+    """Draw, for each dimension, how far the two variants differ."""
+    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
+    return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
+
+
+@form
+def _variants(count: int, y: str, title: str) -> Chart:
+    return _bars("value", OTHER, count, y=y, title=title).properties(height=180)
+
+
+def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
+    """Draw the output as it was, in bars, and with its input multiplied, as diamonds."""
+    rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
+    return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
+
+
+@form
+def _scaled(count: int, title: str) -> Chart:
+    bars = _bars("after", AFTER, count, y="y", title=title)
+    return alt.layer(bars, _marks("scaled", HUES["key"], count)).properties(height=180)
+
+
+HUES_OF_KINDS = {"embedding": HUES["residual"], "self_attention": HUES["weights"], "feed_forward": HUES["value"]}
+
+
+def name_of(part: str, words: Words) -> str:
+    """Return what a part such as "0.self_attention" or "token_embedding" is called on the page."""
+    layer, _, sublayer = part.rpartition(".")
+    return words[f"part_name_{sublayer}"].format(layer=layer) if layer else words[f"part_name_{part}"]
+
+
+def _kind(part: str) -> str:
+    sublayer = part.rpartition(".")[2]
+    return sublayer if sublayer in HUES_OF_KINDS else "embedding"
+
+
+def sum_figure(
+    parts: Sequence[str],
+    contributions: np.ndarray,
+    total: np.ndarray,
+    stream: np.ndarray,
+    words: Words,
+    ui: Words,
+    *,
+    version: str,
+) -> MatrixFigure:
+    """Draw what each part wrote, their sum, and the stream that the model recorded, a row each.
+
+    Args:
+        parts: names of the rows.
+        contributions: (part, d_model); total, stream: (d_model).
+        version: names this state.
+    """
+    values = np.vstack([contributions, total, stream])
+    labels = (*(name_of(part, words) for part in parts), words["row_sum"], words["row_stream"])
+    return MatrixFigure(
+        (Panel("sum", words["sum_title"], values, Scale.of("signed", values)),),
+        Axis(words["axis_part"], labels),
+        Axis(words["axis_dimension"], tuple(map(str, range(values.shape[1])))),
+        ui,
+        role="residual",
+        detail="exact",
+        quantity=words["quantity_written"],
+        filename="norm_stream_sum",
+        version=version,
+    )
+
+
+def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart:
+    """Draw the length of what each part wrote into the final stream."""
+    names = [name_of(part, words) for part in parts]
+    kinds = [words[f"kind_{_kind(part)}"] for part in parts]
+    data = records(part=names, length=norms.round(5), kind=kinds)
+    hue = alt.Scale(domain=[words[f"kind_{kind}"] for kind in HUES_OF_KINDS], range=list(HUES_OF_KINDS.values()))
+    y = alt.Y("part:N", sort=names, title=None, axis=alt.Axis(labelLimit=260, labelOverlap=False))
+    bars = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            y=y,
+            x=alt.X("length:Q", title=words["axis_length"]),
+            color=alt.Color("kind:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=260)),
+            tooltip=["part:N", "length:Q"],
+        )
+    )
+    numbers = (
+        alt.Chart(data).mark_text(align="left", dx=4).encode(y=y, x="length:Q", text=alt.Text("length:Q", format=".2f"))
+    )
+    return alt.layer(bars, numbers).properties(width="container", height=24 * len(names) + 110)
+
+
+def growth_chart(
+    stages: Sequence[str], lengths: np.ndarray, labels: Sequence[str], words: Words, *, token: int
+) -> Chart:
+    """Draw the length of every token's stream by depth, the chosen token's strong, and the mean over tokens.
+
+    Args:
+        lengths: (stage, pos).
+        labels: one a token.
+    """
+    names = [name_of(stage, words) for stage in stages]
+    n_tokens = lengths.shape[1]
+    everyone = records(
+        stage=np.repeat(names, n_tokens),
+        length=lengths.ravel().round(4),
+        token=np.tile([f"{place} · {label}" for place, label in enumerate(labels)], len(names)),
+    )
+    both = (words["mean_of_tokens"], words["one_token"].format(token=f"{token} · {labels[token]}"))
+    bold = records(
+        stage=np.tile(names, 2),
+        length=np.concatenate([lengths.mean(1), lengths[:, token]]).round(4),
+        of=np.repeat(both, len(names)),
+    )
+    hue = alt.Scale(domain=list(both), range=[HUES["key"], HUES["weights"]])
+    x = alt.X(
+        "stage:N", sort=names, title=None, axis=alt.Axis(labelAngle=-35, labelLimit=200, labelOverlap=len(names) > 26)
+    )
+    y = alt.Y("length:Q", title=words["axis_stream"])
+    thin = (
+        alt.Chart(everyone)
+        .mark_line(strokeWidth=1, opacity=0.45, color=HUES["residual"])
+        .encode(x=x, y=y, detail="token:N", tooltip=["token:N", "stage:N", "length:Q"])
+    )
+    strong = (
+        alt.Chart(bold)
+        .mark_line(strokeWidth=3, point=True)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("of:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
+            strokeDash=alt.StrokeDash("of:N", scale=alt.Scale(domain=list(both), range=[[1, 0], [6, 3]]), title=None),
+            tooltip=["of:N", "stage:N", "length:Q"],
+        )
+    )
+    return alt.layer(thin, strong).properties(width="container", height=300)
+
+
+def written_chart(
+    sublayers: Sequence[str], values: np.ndarray, labels: Sequence[str], words: Words, *, measure: str
+) -> Chart:
+    """Draw one measure of what each sublayer adds, a dot a token and a bar for the mean.
+
+    Args:
+        values: (sublayer, pos).
+        labels: one a token.
+        measure: "written", the share of the stream's length, or "cosine", with the stream.
+    """
+    names = [name_of(sublayer, words) for sublayer in sublayers]
+    n_tokens = values.shape[1]
+    kinds = ("self_attention", "feed_forward")
+    data = records(
+        sublayer=np.repeat(names, n_tokens),
+        value=values.ravel().round(5),
+        token=np.tile([f"{place} · {label}" for place, label in enumerate(labels)], len(names)),
+        kind=np.repeat([words[f"kind_{_kind(sublayer)}"] for sublayer in sublayers], n_tokens),
+    )
+    hue = alt.Scale(domain=[words[f"kind_{kind}"] for kind in kinds], range=[HUES_OF_KINDS[kind] for kind in kinds])
+    y = alt.Y("sublayer:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
+    legend = alt.Legend(orient="top", labelLimit=260) if measure == "written" else None
+    color = alt.Color("kind:N", scale=hue, title=None, legend=legend)
+    dots = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=24, opacity=0.5)
+        .encode(
+            y=y,
+            x=alt.X("value:Q", title=words[f"axis_{measure}"], axis=alt.Axis(tickCount=8)),
+            color=color,
+            tooltip=["token:N", "sublayer:N", "value:Q"],
+        )
+    )
+    means = alt.Chart(data).mark_tick(thickness=4, size=16).encode(y=y, x="mean(value):Q", color=color)
+    return alt.layer(dots, means).properties(width="container", height=22 * len(names) + (120 if legend else 90))
+
+
+MEASURES = ("input_gradients", "parameter_gradients", "activations", "apart")
+HUES_OF_NORMS = {"pre": HUES["query"], "post": HUES["positions"], "none": HUES["key"]}
+LEAST = 1e-40
+
+
+def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure: str) -> Chart:
+    """Draw one measure by depth, the stacks with residuals and without side by side on one axis.
+
+    Args:
+        profiles: each with norm, residual and the measure, (layer).
+        measure: one of MEASURES; what is 0 or not finite has no place on the logarithmic axis.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in ("layer", "value", "norm", "kind")}
+    for profile in profiles:
+        values = profile[measure]
+        columns["layer"] += range(len(values))
+        columns["value"] += [float(value) if np.isfinite(value) and value > LEAST else None for value in values]
+        columns["norm"] += [words[f"stack_{profile['norm']}"]] * len(values)
+        columns["kind"] += [words["with_residuals"] if profile["residual"] else words["without_residuals"]] * len(
+            values
+        )
+    shown = [words[f"stack_{name}"] for name in HUES_OF_NORMS]
+    scale, axis = alt.Scale(type="log"), alt.Axis(labelExpr=LABELS, tickCount=6)
+    dash = alt.Scale(domain=shown, range=[list(dash) for dash in DASHES[: len(shown)]])
+    kinds = [words["with_residuals"], words["without_residuals"]]
+    base = alt.Chart(records(**columns)).encode(
+        x=alt.X("layer:Q", title=words["axis_layer"], scale=alt.Scale(nice=False)),
+        y=alt.Y("value:Q", title=words[f"measure_{measure}"], scale=scale, axis=axis),
+        color=alt.Color(
+            "norm:N",
+            scale=alt.Scale(domain=shown, range=list(HUES_OF_NORMS.values())),
+            title=None,
+            legend=alt.Legend(orient="top", labelLimit=300),
+        ),
+        strokeDash=alt.StrokeDash("norm:N", scale=dash, title=None),
+        tooltip=["kind:N", "norm:N", "layer:Q", alt.Tooltip("value:Q", format=".3e")],
+    )
+    lines = base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=16))
+    panels = [
+        lines.transform_filter(alt.datum.kind == kind).properties(width="container", height=220, title=kind)
+        for kind in kinds
+    ]
+    return alt.vconcat(*panels, spacing=12).resolve_scale(y="shared", x="shared", color="shared", strokeDash="shared")
+
+
+def training_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
+    """Draw the loss by step of the stack with residuals and of the one without, and what blind guessing costs.
+
+    Args:
+        found: with_residuals, without_residuals and guessing.
+    """
+    names = {"with_residuals": HUES["value"], "without_residuals": HUES["key"]}
+    shown = [words[name] for name in names]
+    data = records(
+        step=np.concatenate([np.arange(1, len(found[name]) + 1) for name in names]),
+        loss=np.concatenate([found[name] for name in names]).round(5),
+        of=np.repeat(shown, [len(found[name]) for name in names]),
+    )
+    dash = alt.Scale(domain=shown, range=[list(dash) for dash in DASHES[:2]])
+    lines = (
+        alt.Chart(data)
+        .mark_line(strokeWidth=2.5)
+        .encode(
+            x=alt.X("step:Q", title=words["axis_step"], scale=alt.Scale(nice=False)),
+            y=alt.Y("loss:Q", title=words["axis_loss"]),
+            color=alt.Color(
+                "of:N",
+                scale=alt.Scale(domain=shown, range=list(names.values())),
+                title=None,
+                legend=alt.Legend(orient="top", labelLimit=300),
+            ),
+            strokeDash=alt.StrokeDash("of:N", scale=dash, title=None),
+            tooltip=["of:N", "step:Q", "loss:Q"],
+        )
+    )
+    label = records(loss=[float(found["guessing"])], label=[words["guessing"]])
+    rule = alt.Chart(label).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y="loss:Q")
+    text = (
+        alt.Chart(label).mark_text(align="right", dx=-4, dy=-8).encode(y="loss:Q", x=alt.value("width"), text="label:N")
+    )
+    return alt.layer(rule, lines, text).properties(width="container", height=260)

@@ -1,0 +1,106 @@
+"""The page's part on the residual stream: numbers that add up, how the stream grows, who writes how much."""
+
+import streamlit as st
+
+from pages.norm.figures import growth_chart, name_of, shares_chart, sum_figure, written_chart
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import ask_first
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.number_format import significant
+from pages.ui.pickers import choose_token
+from transformer_core.analysis.stream.residual_sum import StreamSum, stream_growth, stream_sum
+
+KINDS = ("embedding", "self_attention", "feed_forward")
+
+
+@st.fragment
+def residual_part(view: View) -> None:
+    """Show the sum for one token, then growth and shares over all tokens."""
+    words, text, n_tokens = strings("norm"), view.encoding.text, len(view.encoding)
+    token, called = choose_token(t("norm.token"), view, name="norm_token")
+    answer = ask(stream_sum, bundle=view.bundle, text=text, n_tokens=n_tokens, token=token)
+    found = answer.value
+    figure = sum_figure(
+        found.parts,
+        found.contributions,
+        found.total,
+        found.stream,
+        words,
+        strings("matrix"),
+        version=f"sum {token}|{text}",
+    )
+    show_matrix(figure, answer, key="norm_sum")
+    export_matrix(figure, answer, key="norm_sum")
+    st.markdown(
+        t(
+            "norm.sum_measured",
+            token=called.replace("`", "'"),
+            difference=significant(found.difference),
+            inner=significant(found.inner_difference),
+        )
+    )
+    order = "none" if not found.residual else found.norm_order
+    tell(section("norm", f"identity_{order}"))
+    _who_writes(view, answer, token)
+    _growth(view, token)
+
+
+def _growth(view: View, token: int) -> None:
+    words, labels = strings("norm"), view.encoding.labels
+    growth = ask(stream_growth, **view.asked)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader(t("norm.growth"), anchor=False)
+        show_chart(
+            growth_chart(growth.value.stages, growth.value.lengths, labels, words, token=token),
+            growth,
+            key="norm_growth",
+            stem="norm_stream_growth",
+            label=t("norm.growth_label"),
+        )
+        first, last = growth.value.lengths[0].mean(), growth.value.lengths[-1].mean()
+        st.caption(
+            t("norm.growth_note", first=f"{first:.2f}", last=f"{last:.2f}", times=f"{last / max(first, 1e-12):.2f}")
+        )
+    with right:
+        st.subheader(t("norm.written"), anchor=False)
+        for measure, values in (("written", growth.value.written), ("cosine", growth.value.cosines)):
+            show_chart(
+                written_chart(growth.value.sublayers, values, labels, words, measure=measure),
+                growth,
+                key=f"norm_{measure}",
+                stem=f"norm_stream_{measure}",
+                label=t("norm.written_label"),
+            )
+        tell(section("norm", "written"), small=True)
+
+
+def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:
+    found = answer.value
+    options = {kind: t(f"norm.kind_{kind}") for kind in KINDS}
+    cover = ask_first(
+        section("norm", "try_writes"),
+        options,
+        name="norm_writes",
+        about=f"{view.bundle.name} {view.encoding.text} {token}",
+    )
+    own = [place for place, part in enumerate(found.parts) if part != "norm_shifts"]
+    longest = max(own, key=lambda place: found.norms[place])
+    sublayer = found.parts[longest].rpartition(".")[2]
+    outcome = sublayer if sublayer in KINDS else "embedding"
+    part = name_of(found.parts[longest], strings("norm"))
+    longest_words = t("norm.writes_measured", part=part, length=f"{found.norms[longest]:.3f}")
+    cover.judge(outcome, longest_words)
+    with cover.picture():
+        show_chart(
+            shares_chart(found.parts, found.norms, strings("norm")),
+            answer,
+            key="norm_shares",
+            stem="norm_contributions",
+            label=t("norm.shares_label"),
+        )

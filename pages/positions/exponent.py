@@ -1,0 +1,81 @@
+"""The page's part on the exponent: the paper's and the doubled one side by side, and what the slip changes."""
+
+import streamlit as st
+
+from pages.positions.figures.waves import alike_chart, exponents_figure, wavelengths_chart
+from pages.positions.matrix import choose_size
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.number_format import significant
+from transformer_core.analysis.positions.exponents import Exponents, compare_exponents
+
+LEAST = 8
+
+
+@st.fragment
+def exponent_part() -> None:
+    """Show both matrices and their wavelengths, ask what the slip does, then show what was computed."""
+    words = strings("positions")
+    st.latex(
+        r"\sin(pos\cdot 10000^{-2i/d}),\;\cos(pos\cdot 10000^{-2i/d})\qquad\longleftrightarrow\qquad"
+        r"\sin(pos\cdot 10000^{-4i/d}),\;\cos(pos\cdot 10000^{-2(2i+1)/d})"
+    )
+    length, d_model = choose_size("x", least=LEAST)
+    answer = ask(compare_exponents, length=length, d_model=d_model)
+    figure = exponents_figure(answer.value.tables, words, strings("matrix"), version=f"{length}x{d_model}")
+    show_matrix(figure, answer, key="positions_exponents")
+    export_matrix(figure, answer, key="positions_exponents")
+    tell(section("positions", "exponents"), small=True)
+    options = {name: t(f"positions.still_{name}") for name in ("few", "some", "double")}
+    question = section("positions", "try_exponent").format(length=length, d_model=d_model)
+    cover = ask_first(question, options, name="positions_exponent", about=f"{length} {d_model}")
+    cover.judge(_outcome(answer.value))
+    with cover.picture():
+        waves, alike = st.columns(2, gap="large")
+        with waves:
+            show_chart(
+                wavelengths_chart(answer.value.wavelengths, words, length=length),
+                answer,
+                key="positions_wavelengths",
+                stem="positions_wavelengths",
+                label=t("positions.wavelengths_label"),
+            )
+        with alike:
+            show_chart(
+                alike_chart(answer.value.cosines, words),
+                answer,
+                key="positions_alike",
+                stem="positions_alike",
+                label=t("positions.similarity_label"),
+            )
+        say(_table(answer.value, length, d_model))
+        say(section("positions", "exponent_after"))
+
+
+def _outcome(found: Exponents) -> str:
+    paper, doubled = map(int, found.still)
+    if doubled > 2 * paper:
+        return "double"
+    return "few" if doubled <= 1.1 * paper else "some"
+
+
+def _table(found: Exponents, length: int, d_model: int) -> str:
+    rows = {
+        "longest": [f"{value:,.0f}" for value in found.longest],
+        "still": [f"{value} / {d_model}" for value in found.still],
+        "fast": [f"{value} / {d_model}" for value in found.fast],
+        "farthest": [f"{value:.4f}" for value in found.farthest],
+        "deviation": [significant(value) for value in found.deviation],
+        "ratio": [significant(value, 4) for value in found.ratio],
+        "rotation": [significant(value) for value in found.rotation_error],
+    }
+    head = f"| | {t('positions.variant_paper')} | {t('positions.variant_doubled')} |\n|---|---:|---:|\n"
+    return head + "\n".join(
+        f"| {t(f'positions.row_{name}', length=length, last=length - 1)} | {paper} | {doubled} |"
+        for name, (paper, doubled) in rows.items()
+    )

@@ -1,0 +1,150 @@
+"""The page's part on the sum: the factor sqrt(d_model) on and off, and adding beside concatenating."""
+
+import streamlit as st
+
+from pages.positions.figures.waves import concatenated_figure, cosines_chart, norms_chart
+from pages.positions.schemes import choose_word
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.number_format import significant
+from pages.ui.verdict import concludes, outcome_word, show_outcome
+from transformer_core.analysis.positions.sums import Sums, adding_is_concatenating, token_and_position
+
+FLIP_POINTS = 5.0
+
+
+def sum_part(view: View) -> None:
+    """Show the lengths of both summands, what the factor does, and that adding is concatenating with tied weights."""
+    try:
+        answer = ask_once(token_and_position, **view.asked)
+    except ValueError as error:
+        st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
+        return
+    found, words, labels = answer.value, strings("positions"), view.encoding.labels
+    if not found.added_in_model:
+        st.info(t("positions.adds_none", positions=view.bundle.config.positions), icon=":material/info:")
+    _lengths(found)
+    norms, cosines = st.columns(2, gap="large")
+    with norms:
+        show_chart(
+            norms_chart(found.token_norms, found.factor, found.position_norms, labels, words),
+            answer,
+            key="positions_norms",
+            stem="positions_norms",
+            label=t("positions.norms_label"),
+        )
+    with cosines:
+        show_chart(
+            cosines_chart(found.cosine_token, found.cosine_position, labels, words),
+            answer,
+            key="positions_cosines",
+            stem="positions_cosines",
+            label=t("positions.cosines_label"),
+        )
+    _tell_likeness(found)
+    _try_scale(view, answer)
+    st.subheader(t("positions.concatenate_heading"), anchor=False)
+    _concatenated(view)
+
+
+def _lengths(found: Sums) -> None:
+    places = st.columns(4)
+    lengths = {
+        "norm_mean_token": found.token_norms.mean(),
+        "norm_mean_scaled": found.token_norms.mean() * found.factor,
+        "norm_mean_position": found.position_norms.mean(),
+        "norm_vocabulary": found.vocabulary_norm,
+    }
+    for place, (name, value) in zip(places, lengths.items(), strict=True):
+        place.metric(t(f"positions.{name}"), f"{value:.2f}")
+
+
+def _tell_likeness(found: Sums) -> None:
+    st.markdown(
+        t(
+            "positions.sum_measured",
+            factor=f"{found.factor:.2f}",
+            token_off=f"{found.cosine_token[0].mean():.3f}",
+            position_off=f"{found.cosine_position[0].mean():.3f}",
+            token_on=f"{found.cosine_token[1].mean():.3f}",
+            position_on=f"{found.cosine_position[1].mean():.3f}",
+            does=t("positions.model_scales" if found.scaled_in_model else "positions.model_scales_not"),
+        )
+    )
+
+
+def _try_scale(view: View, answer: Answer[Sums]) -> None:
+    """Ask what the verdict does with the factor the other way round, then show it."""
+    found = answer.value
+    box = lazy_box(t("positions.try_scale"), icon=":material/science:", key="positions_try_sum")
+    if box is None:
+        return
+    if found.probabilities is None:
+        with box:
+            concludes(view)
+        return
+    options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
+    with box:
+        way = "off" if found.scaled_in_model else "on"
+        cover = ask_first(
+            section("positions", f"try_scale_{way}"), options, name="positions_scale", about=view.encoding.text
+        )
+        usual, other = found.probabilities[int(found.scaled_in_model)], found.probabilities[int(way == "on")]
+        winner = int(usual.argmax())
+        moved = 100 * float(other[winner] - usual[winner])
+        outcome = "flips" if other[winner] < other.max() else "much" if abs(moved) >= FLIP_POINTS else "little"
+        with cover.picture():
+            show_outcome(view, other.tolist(), beside=usual.tolist())
+        label = outcome_word(view, winner)
+        measured = t("positions.scale_measured", label=label, moved=f"{moved:+.2f}")
+        cover.judge(outcome, measured)
+
+
+@st.fragment
+def _concatenated(view: View) -> None:
+    tell(section("positions", "concatenate"))
+    st.latex(
+        r"W\begin{bmatrix}e\\p\end{bmatrix}=\begin{bmatrix}W_1&W_2\end{bmatrix}\begin{bmatrix}e\\p\end{bmatrix}"
+        r"=W_1e+W_2p;\qquad W_2=W_1:\;W_1(e+p)"
+    )
+    place = choose_word(view, t("positions.token"))
+    try:
+        answer = ask_once(
+            adding_is_concatenating,
+            **view.asked,
+            place=place,
+        )
+    except ValueError as error:
+        st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
+        return
+    found = answer.value
+    rows = {
+        "W₁e": found.of_token,
+        "W₁p": found.of_position,
+        "W₁(e+p)": found.added,
+        "[W₁ W₁][e; p]": found.tied,
+        "[W₁ W₂][e; p]": found.free,
+    }
+    version = f"{place}|{view.encoding.text}"
+    figure = concatenated_figure(rows, strings("positions"), strings("matrix"), version=version)
+    matrix, words = st.columns([3, 2], gap="large")
+    with matrix:
+        show_matrix(figure, answer, key="positions_concatenated")
+        export_matrix(figure, answer, key="positions_concatenated")
+    words.markdown(
+        t(
+            "positions.concatenated",
+            difference=significant(found.difference),
+            share=f"{found.free_share:.1%}",
+            one=f"{found.parameters[0]:,}",
+            two=f"{found.parameters[1]:,}",
+            tied=significant(found.confused[0]),
+            free=f"{found.confused[1]:.3f}",
+        )
+    )

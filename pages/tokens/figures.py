@@ -1,0 +1,382 @@
+"""Charts of the tokens page: what length costs, how merging shortens a text, and which pairs compete.
+
+Arrays come from transformer_core.analysis.words.tokenizing and merging.
+
+Tokens as chips: a line a tokenizer, for the component in assets/components/chips.
+
+One-hot vectors beside learned ones, as two matrices that share their cell.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, named
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.standalone import COMPONENTS, joined, self_contained
+
+POINTS_OF_CURVE = 60
+NEUTRAL = "#7d7887"  # stands out from white and from black alike
+SIZES = (520, 400, 290, 190, 120)  # so that none hides another where two are equally long
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross")
+
+
+def cost_chart(names: Sequence[str], n_tokens: Sequence[int], pairs: Sequence[int], words: Mapping[str, str]) -> Filled:
+    """Draw n squared with a point a tokenizer.
+
+    Shapes:
+        names, n_tokens, pairs: (tokenizer,)
+
+    Args:
+        words: titles "tokens" and "pairs".
+    """
+    xs = np.linspace(0, 1.08 * max([*n_tokens, 1]), POINTS_OF_CURVE)
+    named_so = [f"{name}: {count}² = {pair:,}" for name, count, pair in zip(names, n_tokens, pairs, strict=True)]
+    points = records(tokens=list(n_tokens), pairs=list(pairs), tokenizer=named_so, size=list(SIZES[: len(names)]))
+    rows = {"tokenizers": points, "curve": records(tokens=xs, pairs=xs**2)}
+    return Filled(_cost(len(names), words["tokens"], words["pairs"]), rows)
+
+
+@form
+def _cost(n_tokenizers: int, across: str, up: str) -> Chart:
+    x = alt.X("tokens:Q", title=across, scale=alt.Scale(nice=False))
+    y = alt.Y("pairs:Q", title=up, axis=alt.Axis(format=",.0f"))
+    curve = named("curve").mark_line(color=NEUTRAL, strokeDash=[5, 4]).encode(x, y)
+    hues = alt.Scale(range=list(PALETTE[:n_tokenizers]))
+    shapes = alt.Scale(range=list(SHAPES[:n_tokenizers]))
+    points = (
+        named("tokenizers")
+        .mark_point(filled=True, opacity=1, stroke="#ffffff", strokeWidth=1)
+        .encode(
+            x,
+            y,
+            size=alt.Size("size:Q", scale=None, legend=None),
+            color=alt.Color("tokenizer:N", title=None, sort=None, scale=hues),
+            shape=alt.Shape("tokenizer:N", title=None, sort=None, scale=shapes),
+            tooltip=["tokenizer:N", "tokens:Q", alt.Tooltip("pairs:Q", format=",")],
+        )
+    )
+    legend = alt.LegendConfig(orient="right", labelLimit=260, labelFontSize=13, symbolSize=130, rowPadding=5)
+    return alt.layer(curve, points).properties(height=250).configure(legend=legend)
+
+
+def _corners(counts: np.ndarray, step: int) -> np.ndarray:
+    """Return where a stepped curve is drawn: on both sides of its changes, or evenly spread where these are many."""
+    last = len(counts) - 1
+    changes = np.flatnonzero(np.diff(counts)) + 1
+    if len(changes) > POINTS_OF_CURVE:
+        places = np.linspace(0, last, POINTS_OF_CURVE).round().astype(int)
+    else:
+        places = np.concatenate([changes - 1, changes])
+    return np.union1d(places, [0, step, last])
+
+
+def merging_chart(n_tokens: np.ndarray, sentence_tokens: np.ndarray, step: int, words: Mapping[str, str]) -> Chart:
+    """Draw how much is left of the tokens after each merge, of the text learned from and of the sentence.
+
+    Shapes:
+        n_tokens, sentence_tokens: (merges + 1,)
+
+    Args:
+        step: marked.
+        words: titles "merges" and "left", names "corpus" and "sentence", and "step" of the mark.
+    """
+    series = {words["corpus"]: n_tokens, words["sentence"]: sentence_tokens}
+    drawn_at = {name: _corners(counts, step) for name, counts in series.items()}
+    lines = records(
+        merges=np.concatenate(list(drawn_at.values())),
+        left=np.concatenate([100 * series[name][at] / max(series[name][0], 1) for name, at in drawn_at.items()]),
+        tokens=np.concatenate([series[name][at] for name, at in drawn_at.items()]),
+        of=[name for name, at in drawn_at.items() for _ in at],
+    )
+    across = alt.X("merges:Q", title=words["merges"], scale=alt.Scale(nice=False))
+    up = alt.Y("left:Q", title=words["left"], scale=alt.Scale(domain=[0, 100]))
+    colour = alt.Color("of:N", title=None, sort=None, scale=alt.Scale(range=[HUES["residual"], HUES["weights"]]))
+    dash = alt.StrokeDash("of:N", title=None, sort=None, scale=alt.Scale(range=[[1, 0], [6, 3]]))
+    drawn = alt.Chart(lines).mark_line(strokeWidth=2.2).encode(across, up, colour, dash)
+    shares = [float(100 * counts[step] / max(counts[0], 1)) for counts in series.values()]
+    here = records(
+        merges=[step] * len(series),
+        left=shares,
+        upper=[int(shares[0] >= shares[1]), int(shares[0] < shares[1])],
+        tokens=[int(counts[step]) for counts in series.values()],
+        of=list(series),
+    )
+    rule = alt.Chart(here).mark_rule(color=HUES["positions"], strokeWidth=1.5).encode(across)
+    points = (
+        alt.Chart(here)
+        .mark_point(filled=True, size=90, opacity=1)
+        .encode(across, up, colour, tooltip=["of:N", "merges:Q", "tokens:Q", alt.Tooltip("left:Q", format=".1f")])
+    )
+    above, below = (
+        alt.Chart(here)
+        .transform_filter(f"datum.upper == {upper}")
+        .mark_text(dx=8, dy=-10 if upper else 13, align="left", fontWeight="bold", fontSize=13)
+        .encode(across, up, colour, text=alt.Text("tokens:Q", format=","))
+        for upper in (1, 0)
+    )
+    legend = alt.LegendConfig(orient="top", labelFontSize=13, labelLimit=400, symbolType="stroke", symbolSize=500)
+    chart = alt.layer(rule, drawn, points, above, below).properties(width="container", height=340)
+    return chart.configure(legend=legend)
+
+
+def rivals_chart(rivals: Sequence[str], counts: Sequence[int], words: Mapping[str, str]) -> Chart:
+    """Draw the most frequent pairs as bars, the one that is joined first.
+
+    Shapes:
+        rivals, counts: (pair,)
+
+    Args:
+        words: titles "pair" and "count", and names "joined" and "waiting".
+    """
+    data = records(
+        pair=[f"{place}.  {rival}" for place, rival in enumerate(rivals, start=1)],
+        count=list(counts),
+        what=[words["joined"], *[words["waiting"]] * (len(rivals) - 1)],
+    )
+    down = alt.Y(
+        "pair:N",
+        title=None,
+        sort=None,
+        axis=alt.Axis(labelFontSize=13, labelLimit=220, labelOverlap=False, ticks=False),
+    )
+    across = alt.X("count:Q", title=words["count"], axis=alt.Axis(tickMinStep=1, format=",.0f"))
+    kinds = alt.Scale(domain=[words["joined"], words["waiting"]], range=[HUES["positions"], "#a59eae"])
+    colour = alt.Color("what:N", title=None, sort=None, scale=kinds)
+    bars = alt.Chart(data).mark_bar(height={"band": 0.72}).encode(across, down, colour, tooltip=["pair:N", "count:Q"])
+    numbers = (
+        alt.Chart(data)
+        .mark_text(align="left", dx=4, fontSize=12)
+        .encode(across, down, text=alt.Text("count:Q", format=","))
+    )
+    legend = alt.LegendConfig(orient="top", labelFontSize=13)
+    return alt.layer(bars, numbers).properties(width="container", height=340).configure(legend=legend)
+
+
+WORDS = (
+    "hint",
+    "more",
+    "unknown_mark",
+    "special",
+    "unknown",
+    "shared",
+    "where",
+    "nowhere",
+    "bytes",
+    "id",
+)  # every word that the chips show; assets/words has them as chips.NAME, the {…} are filled in by the browser
+
+COLUMNS = ("tokenizer", "place", "label", "id", "start", "end", "surface", "bytes")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One tokenizer's line.
+
+    Args:
+        title: its name.
+        count, unit: the large number, and what it counts.
+        facts: what else stands beside the line.
+        verdict: whether decoding gives the text back, in words; empty to say nothing.
+        faithful: whether it does.
+        labels, ids, starts, ends, special, unknown, shared, spelled: one a token. # (pos)
+        fresh: whether a token was just made, one a token; empty where none was. # (pos)
+    """
+
+    title: str
+    count: str
+    unit: str
+    facts: tuple[str, ...]
+    verdict: str
+    faithful: bool
+    labels: Sequence[str]
+    ids: Sequence[int]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    special: Sequence[bool]
+    unknown: Sequence[bool]
+    shared: Sequence[bool]
+    spelled: Sequence[str]
+    fresh: Sequence[bool] = ()
+
+
+@dataclass(frozen=True)
+class Chips:
+    """A text and its lines of tokens.
+
+    Args:
+        text: what was cut; places count its code points.
+        lines: at least one.
+        words: all of WORDS.
+        name: of the figure's files, unique on the page.
+        version: names this state; `data-painted` carries it once it is on the screen.
+    """
+
+    text: str
+    lines: tuple[Line, ...]
+    words: Mapping[str, str]
+    name: str
+    version: str
+
+    def __post_init__(self) -> None:
+        if missing := sorted(set(WORDS) - self.words.keys()):
+            raise ValueError(f"words lacks {', '.join(missing)}")
+
+    def data(self, *, caption: Sequence[str] = ()) -> dict:
+        """Return what the component is given.
+
+        Args:
+            caption: lines above the picture in its files, which say what it is of.
+        """
+        return {
+            "text": self.text,
+            "rows": [_row(line) for line in self.lines],
+            "words": {name: self.words[name] for name in WORDS},
+            "name": self.name,
+            "version": self.version,
+            "caption": list(caption),
+        }
+
+
+def _row(line: Line) -> dict:
+    names = ("label", "id", "start", "end", "special", "unknown", "shared", "bytes", "fresh")
+    columns = (
+        line.labels,
+        line.ids,
+        line.starts,
+        line.ends,
+        line.special,
+        line.unknown,
+        line.shared,
+        line.spelled,
+        line.fresh or (False,) * len(line.ids),
+    )
+    tokens = [dict(zip(names, token, strict=True)) for token in zip(*columns, strict=True)]
+    about = ("title", "count", "unit", "facts", "verdict", "faithful")
+    return {name: value for name, value in asdict(line).items() if name in about} | {"tokens": tokens}
+
+
+def rows_of_chips(chips: Chips, columns: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return every token of every line as a row of one table.
+
+    Args:
+        columns: headings of all of COLUMNS.
+    """
+    rows = []
+    for line in chips.lines:
+        surfaces = [chips.text[start:end] for start, end in zip(line.starts, line.ends, strict=True)]
+        ids = [id_ if id_ >= 0 else None for id_ in line.ids]
+        places = zip(line.labels, ids, line.starts, line.ends, surfaces, line.spelled, strict=True)
+        for place, token in enumerate(places):
+            values = (line.title, place, *token)
+            rows.append({columns[name]: value for name, value in zip(COLUMNS, values, strict=True)})
+    return rows
+
+
+def component_assets() -> tuple[str, str]:
+    """Return the component's script, its modules joined into one, and its style."""
+    style = (COMPONENTS / "chips" / "chips.css").read_text(encoding="utf-8")
+    return joined(("matrix/caption", "chips/picture", "chips/chips")), style
+
+
+def to_html(chips: Chips, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one self-contained page with the chips alive in it; nothing in it reaches for a network.
+
+    Args:
+        title: of the page.
+        caption: lines that say what the figure is of.
+    """
+    script, style = component_assets()
+    payload = base64.b64encode(json.dumps(chips.data(caption=caption)).encode()).decode()
+    return self_contained(
+        title=title,
+        language=language,
+        script=f"{script}\nstandalone(document);\n",
+        style=style,
+        data={"payload": payload},
+        caption=caption,
+    )
+
+
+MEASURES = ("vectors", "cosine", "distance")
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words on the figure.
+
+    Args:
+        ui: what the matrix itself says.
+        one_hot, learned: titles of the panels.
+        token, other, column, dimension: names of the axes.
+        quantities: what a cell is, by measure.
+    """
+
+    ui: Mapping[str, str]
+    one_hot: str
+    learned: str
+    token: str
+    other: str
+    column: str
+    dimension: str
+    quantities: Mapping[str, str]
+
+
+def one_hot_figure(
+    one_hot: np.ndarray,
+    learned: np.ndarray,
+    labels: Sequence[str],
+    ids: Sequence[int],
+    words: Words,
+    *,
+    measure: str,
+    version: str,
+    note: str = "",
+) -> MatrixFigure:
+    """Draw both kinds of vectors side by side, or what each says of every two tokens.
+
+    Shapes:
+        one_hot: (token, token)
+        learned: (token, d_model) for "vectors", else (token, token)
+
+    Args:
+        measure: one of MEASURES.
+        version: names this state.
+        note: the caption.
+    """
+    tokens = Axis(words.token, tuple(labels))
+    others = Axis(words.other, tuple(labels))
+    columns = Axis(words.column, tuple(map(str, ids)))
+    dimensions = Axis(words.dimension, tuple(map(str, range(learned.shape[1]))))
+    if measure == "vectors":
+        scales = Scale("probability", 0.0, 1.0), Scale.of("signed", learned)
+    elif measure == "cosine":
+        scales = (Scale("signed", -1.0, 1.0),) * 2
+    else:
+        scales = (Scale.of("count", one_hot, learned),) * 2
+    across = (columns, dimensions) if measure == "vectors" else (others, others)
+    return MatrixFigure(
+        tuple(
+            Panel(id=name, title=title, values=values, scale=scale, cols=cols)
+            for name, title, values, scale, cols in zip(
+                ("one_hot", "learned"), (words.one_hot, words.learned), (one_hot, learned), scales, across, strict=True
+            )
+        ),
+        tokens,
+        others,
+        words.ui,
+        role="residual",
+        detail="exact",
+        link="tokens",
+        quantity=words.quantities[measure],
+        note=note,
+        filename=f"one_hot_{measure}",
+        version=version,
+    )

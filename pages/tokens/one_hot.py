@@ -1,0 +1,111 @@
+"""One-hot vectors beside learned ones, and what each says about words."""
+
+import streamlit as st
+
+from pages.tokens.figures import MEASURES, Words, one_hot_figure
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import choose, choose_from_list
+from transformer_core.analysis.words.word_relations import WordRelations, likeness, word_relations
+
+TRIPLES = {
+    "dull": ("dull", "boring", "exciting"),
+    "good": ("good", "great", "bad"),
+    "three": ("three", "four", "kitchen"),
+    "hao": ("好", "棒", "坏"),
+}
+
+
+@st.fragment
+def show_one_hot(view: View) -> None:
+    """Show the part."""
+    answer = ask(word_relations, **view.asked)
+    measures = {name: t(f"tokens.measure_{name}") for name in MEASURES}
+    measure = choose(t("tokens.measure"), measures, name="tokens_measure", default="cosine")
+    found = vars(answer.value)
+    suffix = "" if measure == "vectors" else f"_{measure}"
+    figure = one_hot_figure(
+        found[f"one_hot{suffix}"],
+        found[f"learned{suffix}"],
+        answer.value.labels,
+        answer.value.ids,
+        _words(),
+        measure=measure,
+        version=f"{measure}|{view.encoding.text}",
+        note=section("tokens", measure),
+    )
+    show_matrix(figure, answer, key="tokens_one_hot")
+    st.markdown(_told(answer.value, measure))
+    export_matrix(figure, answer, key="tokens_one_hot")
+    _memory(answer, len(view.encoding))
+    _foresee(view)
+
+
+def _words() -> Words:
+    return Words(
+        ui=strings("matrix") | {"row_top": t("tokens.row_top"), "col_top": t("tokens.col_top")},
+        one_hot=t("tokens.one_hot"),
+        learned=t("tokens.learned"),
+        token=t("tokens.axis_token"),
+        other=t("tokens.axis_other"),
+        column=t("tokens.axis_column"),
+        dimension=t("tokens.axis_dimension"),
+        quantities={name: t(f"tokens.quantity_{name}") for name in MEASURES},
+    )
+
+
+def _told(found: WordRelations, measure: str) -> str:
+    sizes = {"vocabulary": f"{found.vocab_size:,}", "zeros": f"{found.vocab_size - 1:,}", "width": f"{found.d_model:,}"}
+    if measure == "vectors":
+        return t("tokens.told_vectors", **sizes)
+    bounds = found.bounds[int(measure == "distance")]
+    low, high, learned_low, learned_high = (f"{bound:.4f}" for bound in bounds)
+    if len(found.ids) < 2:
+        return t("tokens.told_alone")
+    numbers = {"low": low, "high": high, "learned_low": learned_low, "learned_high": learned_high}
+    return t(f"tokens.told_{measure}", count=len(found.ids), **numbers)
+
+
+def _memory(answer: Answer[WordRelations], length: int) -> None:
+    found = answer.value
+    st.subheader(t("tokens.memory_heading"), anchor=False)
+    tell(section("tokens", "memory"))
+    sizes = {"size": f"{found.vocab_size:,}", "width": f"{found.d_model:,}"}
+    one_hot, learned, ids = st.columns(3)
+    one_hot.metric(t("tokens.memory_one_hot", **sizes), _size(found.one_hot_bytes))
+    learned.metric(t("tokens.memory_learned", **sizes), _size(found.learned_bytes))
+    ratio = found.one_hot_bytes / found.learned_bytes
+    ids.metric(t("tokens.memory_ratio"), f"{ratio:,.1f} ×")
+    n_one_hot, n_learned = 4 * length * found.vocab_size, 4 * length * found.d_model
+    st.caption(t("tokens.memory_sentence", length=length, one_hot=_size(n_one_hot), learned=_size(n_learned)))
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 2**20:,.2f} MiB" if n_bytes >= 2**20 else f"{n_bytes / 2**10:,.1f} KiB"
+
+
+def _foresee(view: View) -> None:
+    box = lazy_box(t("tokens.try_one_hot"), icon=":material/science:", key="tokens_try_one_hot")
+    if box is None:
+        return
+    with box:
+        tell(section("tokens", "try_one_hot"))
+        labels = {name: " · ".join(words) for name, words in TRIPLES.items()}
+        word, near, far = TRIPLES[choose_from_list(t("tokens.triple"), labels, name="tokens_triple") or "dull"]
+        options = {"near": near, "far": far, "equal": t("tokens.guess_equal")}
+        cover = ask_first(
+            t("tokens.question_one_hot", word=word), options, name="tokens_alike", about=f"{view.bundle.name} {word}"
+        )
+        found = ask(likeness, bundle=view.bundle, word=word, near=near, far=far).value
+        if found.near is None or found.far is None:
+            st.info(t("tokens.no_words", model=plain(view.bundle.name)), icon=":material/info:")
+            return
+        outcome = "near" if found.near > found.far else "far" if found.far > found.near else "equal"
+        numbers = {name: f"{getattr(found, name):.3f}" for name in ("near", "far", "one_hot_near", "one_hot_far")}
+        told = t("tokens.measured_one_hot", word=word, near_word=near, far_word=far, **numbers)
+        cover.judge(outcome, told)

@@ -1,0 +1,127 @@
+"""The sentence cut by every tokenizer at hand, what length costs, and a text to foresee."""
+
+from functools import reduce
+
+import streamlit as st
+
+from pages.tokens.figures import Line, cost_chart
+from pages.tokens.shared import name_of, offer_chips, show_chips
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, t
+from pages.ui.url import choose, choose_from_list
+from transformer_core.analysis.words.tokenizing import CORPORA, MODEL, Cut, Cuts, cut_sentence
+
+SIZES = ("300", "600", "1200", "2500", "5000")
+SAMPLES = {
+    "family": "👨\u200d👩\u200d👧\u200d👦",
+    "chinese": "今天的天气好得让人不想上班",
+    "long": "Donaudampfschifffahrtsgesellschaft",
+    "number": "3.14159265358979",
+    "hebrew": "שלום לכולם",
+}
+
+
+@st.fragment
+def show_split(view: View) -> None:
+    """Show the part."""
+    corpus, size = _choose_learned()
+    text = view.encoding.text
+    answer = ask(cut_sentence, bundle=view.bundle, text=text, corpus=corpus, vocab_size=size)
+    chips = show_chips(text, tuple(_line(cut, len(text)) for cut in answer.value.cuts), answer, name="tokens_split")
+    offer_chips(chips, answer)
+    st.subheader(t("tokens.cost_heading"), anchor=False)
+    tell(section("tokens", "cost"))
+    st.markdown(_cost(view, answer.value))
+    names = [name_of(cut.name) for cut in answer.value.cuts]
+    words = {name: t(f"tokens.axis_{name}") for name in ("tokens", "pairs")}
+    chart = cost_chart(names, [cut.n_tokens for cut in answer.value.cuts], answer.value.pairs, words)
+    show_chart(chart, answer, key="tokens_cost", stem="tokens_cost", label=t("tokens.cost_label"))
+    _foresee(view, corpus, size)
+
+
+def _choose_learned() -> tuple[str, int]:
+    left, right = st.columns(2)
+    with left:
+        options = {name: t(f"tokens.corpus_{name}") for name in CORPORA}
+        corpus = choose(t("tokens.corpus"), options, name="tokens_corpus", default="both")
+    with right:
+        sizes = {size: f"{int(size):,}" for size in SIZES}
+        size = choose(t("tokens.size"), sizes, name="tokens_size", default="2500")
+    return corpus, int(size)
+
+
+def _line(cut: Cut, n_characters: int) -> Line:
+    n_special = sum(cut.special)
+    facts = [
+        t("tokens.fact_ratio", ratio=f"{n_characters / max(cut.n_tokens, 1):.2f}"),
+        t("tokens.fact_vocabulary", size=f"{cut.vocab_size:,}"),
+    ]
+    facts += [t("tokens.fact_special", count=n_special)] if n_special else []
+    facts += [t("tokens.fact_unknown", count=cut.n_unknown)] if cut.n_unknown else []
+    losses = [t(f"tokens.loss_{loss}") for loss in cut.losses]
+    lost = reduce(lambda first, next_: t("tokens.list", first=first, next=next_), losses) if losses else ""
+    return Line(
+        title=name_of(cut.name),
+        count=f"{cut.n_tokens:,}",
+        unit=t("tokens.unit"),
+        facts=tuple(facts),
+        verdict=t("tokens.lossy", lost=lost, decoded=cut.decoded) if lost else t("tokens.faithful"),
+        faithful=not lost,
+        labels=cut.labels,
+        ids=cut.ids,
+        starts=cut.starts,
+        ends=cut.ends,
+        special=cut.special,
+        unknown=cut.unknown,
+        shared=cut.shared,
+        spelled=cut.spelled,
+    )
+
+
+def _cost(view: View, cuts: Cuts) -> str:
+    by_length = sorted(cuts.cuts, key=lambda cut: cut.n_tokens)
+    short, long = next((cut for cut in by_length if cut.n_tokens), by_length[0]), by_length[-1]
+    ratio = long.n_tokens / max(short.n_tokens, 1)
+    config, length = view.bundle.config, len(view.encoding)
+    return t(
+        "tokens.cost",
+        short=name_of(short.name),
+        n_short=f"{short.n_tokens:,}",
+        long=name_of(long.name),
+        n_long=f"{long.n_tokens:,}",
+        ratio=f"{ratio:.1f}",
+        squared=f"{ratio**2:.1f}",
+        length=length,
+        heads=config.n_heads,
+        layers=config.n_layers,
+        scores=f"{length**2 * config.n_heads * config.n_layers:,}",
+    )
+
+
+def _foresee(view: View, corpus: str, size: int) -> None:
+    box = lazy_box(t("tokens.try_split"), icon=":material/science:", key="tokens_try_split")
+    if box is None:
+        return
+    with box:
+        tell(section("tokens", "try_split"))
+        sample = SAMPLES[choose_from_list(t("tokens.sample"), SAMPLES, name="tokens_sample") or "family"]
+        options = {name: t(f"tokens.guess_{name}") for name in ("bpe", "character", "same")}
+        cover = ask_first(
+            t("tokens.question_split", sample=plain(sample)),
+            options,
+            name="tokens_split",
+            about=f"{sample} {corpus} {size}",
+        )
+        answer = ask(cut_sentence, bundle=view.bundle, text=sample, corpus=corpus, vocab_size=size)
+        cuts = {cut.name: cut for cut in answer.value.cuts if cut.name != MODEL}
+        counts = {name: cuts[name].n_tokens for name in ("bpe", "character")}
+        outcome = max(counts, key=counts.__getitem__) if len(set(counts.values())) > 1 else "same"
+        words = t("tokens.measured_split", bytes=answer.value.n_bytes, characters=answer.value.n_characters, **counts)
+        cover.judge(outcome, words)
+        with cover.picture():
+            lines = tuple(_line(cuts[name], len(sample)) for name in counts)
+            show_chips(sample, lines, answer, name="tokens_sample_chips")

@@ -1,0 +1,218 @@
+"""What a run learns from: generated data, a file of one's own, reviews on this machine, or a pasted text."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import streamlit as st
+
+from pages.train.base import DATA, Base, gave_data
+from pages.train.controls import ask
+from pages.train.settings import LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, read_settings
+from pages.ui.access import may_read
+from pages.ui.glossary import tell
+from pages.ui.language import plain, section, t
+from pages.ui.runs import learned_words
+from pages.ui.url import forget, held, keep, text_area
+from transformer_core.training.intake import (
+    ENCODINGS,
+    ROWS_FILE,
+    Broken,
+    Preview,
+    clean_text,
+    preview,
+    read_imdb,
+    read_table,
+    write_rows,
+)
+from transformer_core.training.intake.bounds import MOST_BYTES
+from transformer_core.training.intake.cleaning import shown
+from transformer_core.training.runs.errors import words_of
+from transformer_core.training.runs.presets import fitted
+from transformer_core.training.runs.settings import settings
+from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, RunSpec, Source
+from transformer_core.training.splitting import distinct
+
+T = TypeVar("T")
+PASSAGE_FILE = "passage.txt"
+SHORTEST_PASSAGE = 200
+LONGEST_SHOWN = 160
+LONGEST_FILE_NAME = 40
+ROWS_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What the form says of the data.
+
+    Args:
+        source: of the data.
+        labels: names of the classes.
+        file: what the data is called in the run's folder, None where there is none.
+        given: what a person gave, None where the data are generated.
+        data: that file's contents, or where they lie.
+        there: how many different examples there are, None where that is not bounded.
+        name: tells these data from others.
+        problem: in words, why they cannot be learned from; "" where they can.
+    """
+
+    source: Source
+    labels: tuple[str, ...] = LABELS_OF_REVIEWS
+    file: str | None = None
+    given: Given | None = None
+    data: bytes | Path | None = None
+    there: int | None = None
+    name: str = ""
+    problem: str = ""
+
+    def of(self, base: Base) -> RunSpec:
+        """Return the spec of a form with these data in which nothing else was changed."""
+        if base.origin is not None and self.source == base.spec.data.source:
+            return base.spec
+        spec = fitted(base.spec, self.source, there=self.there)
+        return replace(spec, data=replace(spec.data, labels=self.labels, file=self.file, given=self.given))
+
+
+def _once(name: str, make: Callable[[], T]) -> T:
+    """Return what `make` returns, made once for the file that this session is at."""
+    held = st.session_state.get("data_read", {})
+    if name not in held:
+        kind = name.partition(" ")[0]
+        held = {key: value for key, value in held.items() if not key.startswith(f"{kind} ")} | {name: make()}
+        st.session_state.data_read = held
+    return held[name]
+
+
+def _show_broken(broken: Broken) -> None:
+    if broken:
+        with st.expander(t("data.broken", count=f"{len(broken):,}"), icon=":material/heart_broken:"):
+            st.markdown(plain(broken.words()))
+            for row in broken.first:
+                st.caption(t("data.broken_row", row=row.line, why=plain(f"{row.reason}  {row.beginning}")))
+
+
+def _show_rows(seen: Preview, text: str, label: str) -> None:
+    places = [next(i for i, column in enumerate(seen.columns) if column.name == name) for name in (text, label)]
+    cells = ([row[place] for place in places] for row in seen.rows[:ROWS_SHOWN])
+    lines = [f"| {plain(one[:LONGEST_SHOWN])} | {plain(two)} |" for one, two in cells]
+    st.markdown("\n".join((f"| {plain(text)} | {plain(label)} |", "|---|---|", *lines)))
+
+
+def _choose_columns(seen: Preview, detected: str, key: str) -> tuple[str, str]:
+    names = [column.name for column in seen.columns]
+    text_place, label_place, encoding_place = st.columns(3)
+    with text_place:
+        text = st.selectbox(
+            t("data.text_column"), names, index=names.index(seen.text_column or names[0]), key=f"text column {key}"
+        )
+    with label_place:
+        guess = names.index(seen.label_column) if seen.label_column else len(names) - 1
+        label = st.selectbox(t("data.label_column"), names, index=guess, key=f"label column {key}")
+    with encoding_place:
+        encodings: list[str] = list(ENCODINGS)
+        st.selectbox(t("data.encoding"), encodings, index=encodings.index(detected), key=f"encoding {key}")
+    return text, label
+
+
+def _table(source: Source, _: Base) -> Learned:
+    """Let a person bring a file and choose its columns."""
+    tell(section("train", "data_table"), small=True)
+    given = st.file_uploader(
+        t("data.file"), ["csv", "tsv", "txt", "jsonl", "json", "gz"], max_upload_size=MOST_BYTES >> 20, key="table"
+    )
+    if given is None:
+        return Learned(source, problem=t("data.missing_file"))
+    key = given.file_id
+    chosen = st.session_state.get(f"encoding {key}")
+    seen = _once(f"preview {key} {chosen}", lambda: preview(given.getvalue(), name=given.name, encoding=chosen))
+    text, label = _choose_columns(seen, seen.encoding, key)
+    _show_rows(seen, text, label)
+    name = f"{key} {seen.encoding} {text} {label}"
+    table = _once(
+        f"table {name}", lambda: read_table(given.getvalue(), text, label, name=given.name, encoding=seen.encoding)
+    )
+    counts = ", ".join(f"{plain(label)} ({count:,})" for label, count in table.counts.items())
+    st.caption(
+        t("data.read", rows=f"{len(table):,}", encoding=seen.encoding, classes=len(table.label_names), names=counts)
+    )
+    _show_broken(table.broken)
+    rows, there = _once(f"rows {name}", lambda: (write_rows(table), len(distinct(table))))
+    given_as = Given(name=shown(given.name, LONGEST_FILE_NAME) or "table", count=len(table))
+    return Learned(source, table.label_names, ROWS_FILE, given_as, rows, there, name)
+
+
+def _imdb(source: Source, base: Base) -> Learned:
+    """Let a person say where the reviews lie; as many are read as the run asks for, the training part's first."""
+    tell(section("train", "data_imdb"), small=True)
+    key, path = held("path", "", str, "")
+    path = st.text_input(t("data.path"), path, key=key)
+    keep("path", path, "")
+    if not path.strip():
+        return Learned(source, problem=t("data.missing_path"))
+    place = Path(path.strip()).expanduser()
+    if not may_read(place):
+        return Learned(source, problem=t("data.not_here"))
+    asked = read_settings(source, settings(fitted(base.spec, source)))
+    most = asked["examples"] + asked["held_out"]
+    name = f"rows {most} {asked['seed']} {path}"
+
+    def rows() -> tuple[bytes, int]:
+        train, test = read_imdb(place, limit=most, seed=asked["seed"])
+        found = [*train, *test][:most]
+        return write_rows(found), len(found)
+
+    with st.spinner(t("data.reading")):
+        data, count = _once(name, rows)
+    st.caption(t("data.reviews", count=f"{count:,}"))
+    return Learned(
+        source, LABELS_OF_REVIEWS, ROWS_FILE, Given(name=shown(place.name, 40), count=count), data, count, name
+    )
+
+
+def _passage(source: Source, _: Base) -> Learned:
+    """Let a person paste a text; where there is none, the one that comes with the app is learned from."""
+    hint = section("train", "data_passage")
+    text = text_area(t("data.passage"), name="passage", default="", height=100, placeholder=hint)
+    if not text.strip():
+        return Learned(source)
+    clean = clean_text(text, SHORTEST_PASSAGE, LARGEST_PASSAGE)
+    if clean.n_cut:
+        st.caption(t("data.cut", count=f"{clean.n_cut:,}"))
+    given = Given(name="", count=len(clean.text))
+    return Learned(source, LABELS_OF_REVIEWS, PASSAGE_FILE, given, clean.text.encode(), name=text)
+
+
+ASK: dict[str, Callable[[Source, Base], Learned]] = {
+    "table": _table,
+    "imdb": _imdb,
+    "characters": _passage,
+    "masked_words": _passage,
+}
+
+
+def choose_data(base: Base) -> Learned:
+    """Show what can be learned from and return what was chosen."""
+    usual = base.usual
+    source_place, language_place = st.columns(2)
+    with source_place:
+        source = ask(SOURCE, usual["source"], disabled=base.has_weights)
+    with language_place:
+        for one in apply((LANGUAGE,), source):
+            ask(one, usual[one.name], disabled=base.has_weights)
+    if base.origin is not None and source == usual["source"]:
+        kept = base.spec.data
+        if base.data is not None:
+            st.caption(t("data.kept", learned=plain(learned_words(kept))))
+        there = kept.given.count if kept.given and source == "table" else None
+        return Learned(source, kept.labels, kept.file, kept.given, base.data, there, base.origin.run)
+    if source != usual["source"] and gave_data():
+        note, back = st.columns([3, 2], vertical_alignment="center")
+        note.caption(t("data.instead"))
+        back.button(t("data.preset_own"), icon=":material/undo:", type="tertiary", on_click=forget, args=DATA)
+    if source not in ASK:
+        return Learned(source)
+    try:
+        return ASK[source](source, base)
+    except (ValueError, OSError, RuntimeError) as error:
+        return Learned(source, problem=words_of(error))

@@ -1,0 +1,68 @@
+"""The film of one run or two on a page, and what its buttons do: open a moment's model, or branch off from it."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.film.mount import FilmAsk, Method, show_film
+from pages.train.base import begin_with
+from pages.ui.glossary import tell
+from pages.ui.language import section, t
+from pages.ui.model_choice import prefer_model
+from pages.ui.models import READERS, name_of_moment
+from pages.ui.navigation import open_page
+from pages.ui.runs import is_live, learned_words
+from pages.ui.url import current, keep, set_choice
+from transformer_core.training.runs.store.run_store import RunStore
+
+METHODS: Sequence[Method] = ("tsne", "pca")
+
+
+def _number_chosen(name: str) -> int | None:
+    asked = current(name) or ""
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 9 else None
+
+
+def method_chosen() -> Method:
+    """Return the method of the map that the page shows."""
+    asked = current("map")
+    return METHODS[METHODS.index(asked)] if asked in METHODS else METHODS[0]
+
+
+def _viewed(frame: int | None, step: int | None, method: Method) -> None:
+    keep("frame", "" if frame is None else str(frame), "")
+    keep("step", "" if step is None else str(step), "")
+    keep("map", method, METHODS[0])
+
+
+def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
+    if asked.action == "branch":
+        begin_with(asked.run, asked.frame)
+        open_page("train")
+    store = next(store for store in stores if store.id == asked.run)
+    if store.spec.data.kind not in READERS:
+        st.toast(t("train.not_read"), icon=":material/info:")
+        return
+    name = name_of_moment(asked.run, asked.frame)
+    prefer_model(name)
+    set_choice("model", name)
+    st.query_params["model"] = name  # the link must open the same moment
+    open_page("attention")
+
+
+def follow_run(*stores: RunStore, text: str) -> None:
+    """Show the film of one run, or of two on one scrubber, with a text followed through both."""
+    tell(section("train", f"film_{stores[0].spec.data.kind}"), small=True)
+    asked = show_film(
+        [(store.id, store.spec.name) for store in stores],
+        key=f"film of {len(stores)}",
+        learned=[learned_words(store.spec.data) for store in stores],
+        probe=text,
+        frame=_number_chosen("frame"),
+        step=_number_chosen("step"),
+        method=method_chosen(),
+        turn=" ".join(f"{store.id} {is_live(store.status())}" for store in stores),
+        on_view=_viewed,
+    )
+    if asked is not None:
+        _answer(asked, stores)

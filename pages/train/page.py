@@ -1,0 +1,61 @@
+"""Train: a Transformer learns while you watch, and every moment of it can be played again."""
+
+import streamlit as st
+
+from pages.train.base import begin_with
+from pages.train.exports import export_run
+from pages.train.film import follow_run
+from pages.train.form import show_form
+from pages.train.header import probe
+from pages.train.panel import show_panel
+from pages.train.results import show_results
+from pages.train.runs import show_runs
+from pages.train.try_it import show_try
+from pages.ui.boxes import lazy_box
+from pages.ui.glossary import tell
+from pages.ui.language import plain, section, t
+from pages.ui.navigation import open_page
+from pages.ui.page_layout import heading
+from pages.ui.runs import find_run, follow, followed, is_live
+from pages.ui.url import keep
+from transformer_core.training.runs.store.run_store import RunStore
+
+
+def show_run(store: RunStore) -> None:
+    """Show a run: how it is doing, its film, what it came to, and what can be done with it."""
+    buttons = heading(plain(store.spec.name), small=True)
+    with buttons, st.container(horizontal=True, horizontal_alignment="right"):
+        st.button(t("train.new"), icon=":material/add:", on_click=follow, args=(None,))
+        st.button(t("train.again"), icon=":material/replay:", on_click=begin_with, args=(store.id, None))
+        if st.button(t("train.compare"), icon=":material/compare_arrows:"):
+            open_page("compare")
+    show_panel(store)
+    follow_run(store, text=probe(store))
+    if not is_live(store.status()):
+        show_results(store)
+    show_try(store)
+    export_run(store)
+
+
+def show_beginning(gone: str | None) -> None:
+    """Show the form, and where a link asked for a run that is not here, say so."""
+    heading(t("train.heading"))
+    if gone:
+        st.warning(t("run.gone", run=plain(gone[:80])), icon=":material/link_off:")
+    tell(section("train", "look"))
+    show_form()
+
+
+run = followed()
+store = find_run(run) if run else None
+keep("run", store.id if store else "", "")
+if store is None:
+    show_beginning(run)
+else:
+    show_run(store)
+runs = lazy_box(t("train.runs"), icon=":material/history:", key="runs_open")
+if runs is not None:
+    with runs:
+        show_runs(store.id if store else None)
+with st.expander(t("train.why"), icon=":material/school:"):
+    tell(section("train", "why"))

@@ -1,0 +1,97 @@
+"""The panel of a run: how it is doing, and the buttons that pause, resume and stop it."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.ui.language import plain, t
+from pages.ui.runs import LIVE, in_words, is_live, launcher
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.store.records import Status
+from transformer_core.training.runs.store.run_store import RunStore
+
+SECONDS_BETWEEN_LOOKS = 1.0
+ICONS = {
+    "queued": ":material/hourglass_top:",
+    "starting": ":material/rocket_launch:",
+    "running": ":material/directions_run:",
+    "paused": ":material/pause_circle:",
+    "stopped": ":material/stop_circle:",
+    "finished": ":material/check_circle:",
+    "failed": ":material/error:",
+    "interrupted": ":material/power_off:",
+}
+
+
+def state_words(status: Status) -> str:
+    """Return a run's state with its sign."""
+    return f"{ICONS[status.state]} {t(f'state.{status.state}')}"
+
+
+def progress_words(status: Status) -> str:
+    """Return how far a run has come, in a line."""
+    parts = [f"**{state_words(status)}**"]
+    if status.state == "queued":
+        parts.append(t("run.place", place=status.queue_place))
+    if status.total_steps:
+        parts.append(t("run.step", step=f"{status.step:,}", total=f"{status.total_steps:,}"))
+        parts.append(t("run.epoch", epoch=f"{status.epoch:.1f}"))
+    if status.seconds:
+        parts.append(t("run.took", time=in_words(status.seconds)))
+    if status.state == "running" and status.seconds_left is not None:
+        parts.append(t("run.left", time=in_words(status.seconds_left)))
+    return " · ".join(parts)
+
+
+def attempt(act: Callable[[], object]) -> None:
+    """Do what a button asks for; what goes wrong is told in words."""
+    try:
+        act()
+    except RunError as error:
+        st.toast(plain(str(error)), icon=":material/error:")
+
+
+def _button(store: RunStore, key: str, icon: str, act: Callable[[], object], *, first: bool = False) -> None:
+    kind = "primary" if first else "secondary"
+    st.button(t(key), icon=icon, type=kind, key=f"{key} {store.id}", on_click=attempt, args=(act,))
+
+
+def _buttons(store: RunStore, status: Status) -> None:
+    """Show the buttons that make sense in this state."""
+    with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+        if status.state == "paused":
+            _button(store, "run.resume", ":material/play_arrow:", lambda: launcher().resume(store), first=True)
+        elif status.state in ("starting", "running"):
+            _button(store, "run.pause", ":material/pause:", lambda: store.ask("pause"))
+        if status.state in LIVE:
+            _button(store, "run.stop", ":material/stop:", lambda: store.ask("stop"))
+        elif status.state != "finished":
+            _button(store, "run.take_up", ":material/restart_alt:", lambda: launcher().resume(store), first=True)
+
+
+def show_panel(store: RunStore) -> None:
+    """Show a run's state until it has finished; the film tells it from then on.
+
+    While it is live the panel looks again every second, and nothing else on the page runs.
+    """
+    was_live = is_live(store.status())
+
+    def look() -> None:
+        status = store.status()
+        if is_live(status) != was_live:
+            st.rerun()
+        if status.state == "finished":
+            return
+        words_place, buttons_place = st.columns([3, 1], vertical_alignment="center")
+        with words_place:
+            share = status.step / status.total_steps if status.total_steps else 0.0
+            st.progress(min(1.0, share), progress_words(status))
+        with buttons_place:
+            _buttons(store, status)
+        if status.state == "interrupted":
+            st.warning(t("run.interrupted", error=plain(status.message)), icon=ICONS[status.state])
+        elif status.message:
+            show = st.error if status.state == "failed" else st.warning
+            show(t("run.failed", error=plain(status.message)), icon=ICONS[status.state])
+
+    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS if was_live else None, key=f"panel {store.id}")()

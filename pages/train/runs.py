@@ -1,0 +1,127 @@
+"""The list of runs on this server: open, rename, resume, export, delete and import."""
+
+import time
+
+import streamlit as st
+
+from pages.train.exports import run_zip
+from pages.train.panel import attempt, state_words
+from pages.ui.language import plain, t
+from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
+from transformer_core.training.runs.run_list import MOST_BYTES, MOST_RUNS
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.spec import LONGEST_NAME
+
+WIDTHS = (2.6, 1.5, 1.6, 1.1, 1.1, 0.5)
+MOST_SHOWN = 30
+
+
+def best_held_out(store: RunStore) -> str:
+    """Return the best held-out accuracy of a run's frames, or a dash."""
+    found = [frame.measures["held_out_accuracy"] for frame in store.frames() if "held_out_accuracy" in frame.measures]
+    return f"{max(found):.1%}" if found else "–"
+
+
+def _rename(store: RunStore, key: str) -> None:
+    attempt(lambda: run_list().rename(store.id, st.session_state[key]))
+
+
+def _delete(run: str, shown: str | None) -> None:
+    attempt(lambda: run_list().delete(run, stop=True))
+    if shown == run:
+        follow(None)
+
+
+def _actions(store: RunStore, state: str, shown: str | None) -> None:
+    """Show what can be done with one run."""
+    box = st.popover("", icon=":material/more_vert:", key=f"actions {store.id}", on_change="rerun", help=t("runs.more"))
+    if not box.open:
+        return
+    with box:
+        key = f"name {store.id}"
+        st.text_input(
+            t("runs.name"), store.spec.name, max_chars=LONGEST_NAME, key=key, on_change=_rename, args=(store, key)
+        )
+        if state not in ("finished", "running", "starting", "queued", "paused"):
+            st.button(
+                t("run.take_up"),
+                icon=":material/restart_alt:",
+                key=f"resume {store.id}",
+                width="stretch",
+                on_click=attempt,
+                args=(lambda: launcher().resume(store),),
+            )
+        st.download_button(
+            t("runs.export"),
+            lambda: run_zip(store.id),
+            f"run_{store.id}.zip",
+            "application/zip",
+            icon=":material/folder_zip:",
+            key=f"zip {store.id}",
+            on_click="ignore",
+            width="stretch",
+        )
+        sure = st.checkbox(t("runs.sure"), key=f"sure {store.id}")
+        st.button(
+            t("runs.delete"),
+            icon=":material/delete:",
+            key=f"delete {store.id}",
+            width="stretch",
+            disabled=not sure,
+            on_click=_delete,
+            args=(store.id, shown),
+        )
+
+
+def _row(store: RunStore, shown: str | None) -> None:
+    status = store.status()
+    name, state, data, best, age, more = st.columns(WIDTHS, vertical_alignment="center")
+    with name:
+        st.button(
+            plain(store.spec.name),
+            key=f"open {store.id}",
+            type="tertiary",
+            icon=":material/visibility:" if store.id == shown else ":material/play_circle:",
+            on_click=follow,
+            args=(store.id,),
+        )
+    place = f" ({status.queue_place})" if status.queue_place else ""
+    state.markdown(f"{state_words(status)}{place}")
+    data.markdown(plain(learned_words(store.spec.data)))
+    best.markdown(best_held_out(store))
+    age.markdown(t("runs.ago", time=in_words(max(0.0, time.time() - status.updated))) if status.updated else "–")
+    with more:
+        _actions(store, status.state, shown)
+
+
+def _import() -> None:
+    """Take in a run that was exported, here or elsewhere."""
+    given = st.file_uploader(t("runs.import"), "zip", key="import_zip")
+    if given is None or st.session_state.get("imported") == given.file_id:
+        return
+    st.session_state.imported = given.file_id
+
+    def take() -> None:
+        follow(run_list().import_zip(given).id)
+
+    attempt(take)
+    st.rerun()
+
+
+def show_runs(shown: str | None) -> None:
+    """Show the runs of this server, the newest first."""
+    runs = run_list().all()
+    if not runs:
+        st.caption(t("runs.none"))
+    else:
+        heads = ("runs.name", "runs.state", "setting.source", "runs.best", "runs.age")
+        for place, key in zip(st.columns(WIDTHS), heads, strict=False):
+            place.caption(t(key))
+    for store in runs[:MOST_SHOWN]:
+        _row(store, shown)
+    _import()
+    for run, why in run_list().broken().items():
+        st.button(
+            t("runs.delete_broken", run=run, error=plain(why)), key=f"broken {run}", on_click=_delete, args=(run, shown)
+        )
+    st.caption(t("runs.rule", most=MOST_RUNS, size=MOST_BYTES >> 30))

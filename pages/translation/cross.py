@@ -1,0 +1,167 @@
+"""The part on cross-attention: every head at a glance, one large with its arithmetic, and what hiding a word does."""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from pages.attention.shared import matrix_words, on_panel
+from pages.figures.heads import STEP_NAMES, heads_grid, one_head
+from pages.translation.figures.attention import hiding_chart, mean_matrix
+from pages.translation.shared import choose_weights, over_word, show_sentences, translated, weights_over
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View, encoded
+from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import read_and_tell
+from pages.ui.matrix import show_matrix
+from pages.ui.pickers import shown_word, some_places
+from pages.ui.url import choose, choose_from_list, set_choice, text_input
+from transformer_core.analysis.translation.aligning import Agreement, agreement, cross_head, without_source
+from transformer_core.analysis.translation.writing import Written
+
+PROBE = "A young boy kicks a ball in the green park."
+MOST_TOKENS = 64
+
+
+def show_cross(view: View) -> None:
+    """Show the grid of heads, the chosen weights large, and the experiment."""
+    answer = translated(view)
+    written = answer.value
+    show_sentences(written)
+    large_place, grid_place = st.columns(2, gap="medium")
+    with large_place:
+        over, layer, head = choose_weights(view)
+        if over == "head":
+            _large(view, written, layer, head)
+        else:
+            _mean(view, answer, over, layer)
+    with grid_place:
+        words = matrix_words()
+        grid = heads_grid(
+            written.cross_weights,
+            written.words,
+            words,
+            layer=layer,
+            head=head,
+            version=f"{over} {layer}.{head}|{view.encoding.text}",
+            note=section("translation", "grid"),
+            keys=written.source,
+            filename="translation_heads",
+        )
+        if over != "head":
+            grid = replace(grid, selected=None)
+        show_matrix(grid, answer, key="translation_heads", on_select=on_head)
+        export_matrix(grid, answer, key="translation_heads")
+    hiding_experiment(view)
+
+
+def on_head(panel: str) -> None:
+    """Take over a click on the grid: that head alone, large."""
+    on_panel(panel)
+    set_choice("translation_over", "head")
+
+
+def _large(view: View, written: Written, layer: int, head: int) -> None:
+    step = choose(t("attention.step"), {name: t(f"step.{name}") for name in STEP_NAMES}, name="step", default="weights")
+    answer = ask(cross_head, **view.asked, target_ids=written.token_ids[:-1], layer=layer, head=head)
+    figure = one_head(
+        vars(answer.value),
+        answer.value.divisor,
+        written.words,
+        matrix_words(),
+        title=t("translation.title_head", layer=layer, head=head),
+        step=step,
+        cell=None,
+        version=f"{step}|{layer}.{head}|{view.encoding.text}",
+        note=section("translation", "row_note"),
+        keys=written.source,
+    )
+    show_matrix(figure, answer, key="translation_large")
+    export_matrix(figure, answer, key="translation_large")
+
+
+def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
+    written = answer.value
+    figure = mean_matrix(
+        weights_over(written.cross_weights, over, layer, 0),
+        written.words,
+        written.source,
+        {"query": t("axis.query"), "key": t("axis.key"), "weight": t("quantity.weights")},
+        strings("matrix"),
+        title=over_word(over, layer, 0),
+        version=f"{over}|{layer}|{view.encoding.text}",
+        note=section("translation", "row_note"),
+    )
+    show_matrix(figure, answer, key="translation_mean")
+    export_matrix(figure, answer, key="translation_mean")
+
+
+def _choose_word(written: Written) -> int:
+    """Show the list of words written and return the one chosen; it begins with the longest."""
+    names = {str(place): f"{place} · {shown_word(label)}" for place, label in enumerate(written.words)}
+    longest = max(range(len(written.words)), key=lambda place: len(written.words[place]))
+    order = {str(longest): names[str(longest)]} | names
+    return int(choose_from_list(t("translation.word"), order, name="translation_word") or longest)
+
+
+def hiding_experiment(view: View) -> None:
+    """Ask of a sentence of its own where a word looks; then show that, and what hiding each source word does."""
+    box = lazy_box(t("translation.try_cross"), icon=":material/science:", key="translation_cross_open")
+    if box is None:
+        return
+    with box:
+        text = text_input(t("translation.probe"), name="translation_probe", default=PROBE)
+        read = read_and_tell("translation_probe", text, PROBE, lambda text: _with_words(view, text))
+        if read is not None:
+            _hide_each(read)
+
+
+def _with_words(view: View, text: str) -> View:
+    """Return the model with a text that it reads.
+
+    Raises:
+        ValueError: the text cannot be read, or has no word that the model knows; in words for the page.
+    """
+    encoding = encoded(view.bundle, text, max_len=min(MOST_TOKENS, view.bundle.config.max_len))
+    if all(encoding.special):
+        raise ValueError(t("translation.no_words"))
+    return View(view.bundle, encoding)
+
+
+def _hide_each(view: View) -> None:
+    written = translated(view).value
+    st.markdown(f"{t('translation.probe_written')} **{plain(written.text) or '∅'}**")
+    step = _choose_word(written)
+    word = plain(shown_word(written.words[step]))
+    found = agreement(written.cross_weights, step, view.encoding.special)
+    change = np.where(view.encoding.special, np.nan, found.mean)
+    places = sorted({*some_places(change), found.place})
+    options = {str(place): f"{place} · {plain(shown_word(written.source[place]))}" for place in places}
+    about = f"{view.bundle.name} {view.encoding.text} {step}"
+    cover = ask_first(
+        section("translation", "try_cross").format(word=word), options, name="translation_cross", about=about
+    )
+    answer = ask_once(without_source, **view.asked, target_ids=written.token_ids, step=step)
+    hidden = answer.value
+    cover.judge(str(found.place), _told(written, step, found))
+    with cover.picture():
+        chart = hiding_chart(hidden.weights, hidden.change, written.source, strings("translation_hiding"))
+        show_chart(chart, answer, key="translation_hiding", stem="translation_hidden", label=t("translation.try_cross"))
+        most = plain(shown_word(written.source[hidden.most]))
+        moved, chance = f"{100 * hidden.change[hidden.most]:+.1f}", f"{hidden.probability:.1%}"
+        say(t("translation.hidden_measured", word=word, chance=chance, most=most, points=moved))
+
+
+def _told(written: Written, step: int, found: Agreement) -> str:
+    return t(
+        "translation.looked",
+        word=plain(shown_word(written.words[step])),
+        source=plain(shown_word(written.source[found.place])),
+        mean=f"{found.mean[found.place]:.2f}",
+        votes=int(found.votes[found.place]),
+        heads=int(found.votes.sum()),
+        special=f"{found.special:.0%}",
+    )

@@ -1,0 +1,243 @@
+"""Searches by width as curves, and all targets there are as a ranked list with what each search found.
+
+Arrays come from transformer_core.analysis.translation.
+
+Beam search as a tree: a line of boxes for each depth, each with its probability, the fate of each branch.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import exp
+from typing import Protocol
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.translation.figures.steps import clipped, shown_chance
+
+LEAST_SPAN = 0.1
+
+
+def _scores_domain(scores: np.ndarray) -> list[float]:
+    """Return the ends of an axis of scores, at most 0, so far apart that rounding alone draws a level line."""
+    low, high = float(scores.min()), float(scores.max())
+    half = 0.6 * max(high - low, LEAST_SPAN)
+    top = min((low + high) / 2 + half, 0.0)
+    return [top - 2 * half, top]
+
+
+def by_width_chart(
+    widths: Sequence[int] | np.ndarray, curves: Mapping[str, np.ndarray], said: Mapping[str, str], *, percent: bool
+) -> Chart:
+    """Draw measures of a search by its width.
+
+    Args:
+        curves: by name, (width,); shares, or else scores, at most 0.
+        said: width, value (the measure's title), and a word for each curve.
+        percent: the measures are shares.
+    """
+    names = [said[name] for name in curves]
+    values = np.concatenate(list(curves.values()))
+    data = records(
+        width=list(widths) * len(curves),
+        value=values,
+        curve=[name for name in names for _ in widths],
+    )
+    form = ".0%" if percent else ".2f"
+    y = alt.Y(
+        "value:Q",
+        title=said["value"],
+        scale=alt.Scale(domain=[0, 1] if percent else _scores_domain(values)),
+        axis=alt.Axis(format=form, minExtent=46),
+    )
+    several = len(names) > 1
+    legend = alt.Legend(orient="top", direction="horizontal") if several else None
+    colour = alt.Color("curve:N", title=None, scale=alt.Scale(domain=names, range=list(PALETTE)), legend=legend)
+    dashes = [list(dash) for dash in DASHES[: len(names)]]
+    base = alt.Chart(data).encode(
+        x=alt.X("width:O", title=said["width"], axis=alt.Axis(labelAngle=0)),
+        y=y,
+        color=colour,
+        tooltip=["curve:N", "width:O", alt.Tooltip("value:Q", format=".1%" if percent else ".4f", title=said["value"])],
+    )
+    lines = base.mark_line(strokeWidth=2.5).encode(
+        strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=names, range=dashes), legend=None)
+    )
+    return alt.layer(lines, base.mark_point(size=70, filled=True)).properties(width="container", height=240)
+
+
+def ranked_chart(
+    texts: Sequence[str], scores: np.ndarray, found_by: Sequence[str], right: Sequence[bool], said: Mapping[str, str]
+) -> Chart:
+    """Draw the best targets of all as bars, the shorter the better, with which searches found each.
+
+    Shapes:
+        scores: (rank,), falling, at most 0
+
+    Args:
+        found_by: for each target the searches that end with it, in words, or "".
+        right: whether it is the right answer.
+        said: text, score, found, missed, right.
+    """
+    names = [f"{rank + 1} · {text or '∅'}" for rank, text in enumerate(texts)]
+    notes = [(by, said["right"] if ok else "") for by, ok in zip(found_by, right, strict=True)]
+    marks = [" ".join(filter(None, note)) for note in notes]
+    kinds = [said["found"] if by else said["missed"] for by in found_by]
+    data = records(text=names, cost=-scores, score=scores, mark=marks, kind=kinds)
+    y = alt.Y("text:N", sort=names, title=None, axis=alt.Axis(labelFontSize=13, labelLimit=200, labelOverlap=False))
+    x = alt.X("cost:Q", title=said["score"], scale=alt.Scale(domain=[0, float(-scores.min()) * 1.75 or 1.0]))
+    colour = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=[said["found"], said["missed"]], range=[HUES["weights"], HUES["residual"]]),
+        legend=alt.Legend(orient="top", direction="horizontal"),
+    )
+    tooltip = [
+        alt.Tooltip("text:N", title=said["text"]),
+        alt.Tooltip("score:Q", title=said["score"], format=".4f"),
+    ]
+    base = alt.Chart(data).encode(x=x, y=y, color=colour, tooltip=tooltip)
+    bars = base.mark_bar(height=15, cornerRadiusEnd=3)
+    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text="label:N")
+    labelled = numbers.transform_calculate(label="format(datum.score, '.2f') + '   ' + datum.mark")
+    return alt.layer(bars, labelled).properties(width="container", height=26 * len(names) + 90)
+
+
+ROW = 60
+HALF_WIDTH, HALF_HEIGHT = 0.43, 0.33
+FATES = ("kept", "finished", "dropped")
+FILLS = {"kept": HUES["weights"], "finished": HUES["value"], "dropped": "transparent"}
+MARKS = {"kept": "", "finished": "■ ", "dropped": "✕ "}
+BEST = HUES["positions"]
+
+
+class Tree(Protocol):
+    """What is drawn, node by node; see BeamTree."""
+
+    @property
+    def depths(self) -> np.ndarray: ...
+    @property
+    def parents(self) -> np.ndarray: ...
+    @property
+    def ranks(self) -> np.ndarray: ...
+    @property
+    def words(self) -> Sequence[str]: ...
+    @property
+    def texts(self) -> Sequence[str]: ...
+    @property
+    def log_probs(self) -> np.ndarray: ...
+    @property
+    def steps(self) -> np.ndarray: ...
+    @property
+    def scores(self) -> np.ndarray: ...
+    @property
+    def fates(self) -> Sequence[str]: ...
+    @property
+    def on_best(self) -> np.ndarray: ...
+
+
+def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, whole: bool) -> Chart:
+    """Draw the tree down to a depth.
+
+    Args:
+        said: kept, finished, dropped, best, start, word, text, step, log_prob, score, chance, fate: words for fates,
+            titles of numbers.
+        depth: how many levels are drawn.
+        start: the label of what targets begin with.
+        whole: the search is shown to its end, so that the way to the best may be marked.
+    """
+    shown = np.flatnonzero(tree.depths <= depth)
+    most = int(tree.ranks.max()) + 1
+    middle = (most - 1) / 2
+    at = {-1: (middle, 0.0)} | {int(node): (float(tree.ranks[node]), float(tree.depths[node])) for node in shown}
+    best = tree.on_best & whole
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.6, most - 0.4], nice=False))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.4, depth + 0.4], reverse=True, nice=False))
+    layers = [*_edges(tree, shown, at, best, said, x, y), *_nodes(tree, shown, best, said, x, y)]
+    root = records(x=[middle], y=[0.0], word=[start])
+    layers.append(
+        alt.Chart(root)
+        .mark_text(fontSize=14, fontWeight="bold", color=HUES["query"])
+        .encode(x, y, text=alt.Text("word:N"))
+    )
+    return alt.layer(*layers).properties(width="container", height=ROW * (depth + 1))
+
+
+def _edges(
+    tree: Tree,
+    shown: np.ndarray,
+    at: Mapping[int, tuple[float, float]],
+    best: np.ndarray,
+    said: Mapping[str, str],
+    x: alt.X,
+    y: alt.Y,
+) -> list[alt.Chart]:
+    def part(nodes: np.ndarray, dash: list[int], hue: str, width: float, opacity: float) -> alt.Chart:
+        parents = [at[int(tree.parents[node])] for node in nodes]
+        data = records(
+            x=[place[0] for place in parents],
+            y=[place[1] + (HALF_HEIGHT if place[1] else 0.16) for place in parents],
+            x2=tree.ranks[nodes].astype(float),
+            y2=tree.depths[nodes] - HALF_HEIGHT,
+            word=[tree.words[node] for node in nodes],
+            step=tree.steps[nodes],
+            chance=np.exp(tree.steps[nodes]),
+        )
+        tooltip = [
+            alt.Tooltip("word:N", title=said["word"]),
+            alt.Tooltip("step:Q", title=said["step"], format=".4g"),
+            alt.Tooltip("chance:Q", title=said["chance"], format=".3%"),
+        ]
+        mark = alt.Chart(data).mark_rule(strokeDash=dash, color=hue, strokeWidth=width, opacity=opacity)
+        return mark.encode(x=x, y=y, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), tooltip=tooltip)
+
+    fates = np.array(tree.fates)[shown]
+    lost, alive = shown[(fates == "dropped")], shown[(fates != "dropped") & ~best[shown]]
+    return [
+        part(lost, [3, 4], HUES["residual"], 1, 0.8),
+        part(alive, [1, 0], HUES["weights"], 2, 0.75),
+        part(shown[best[shown]], [1, 0], BEST, 4, 1.0),
+    ]
+
+
+def _nodes(
+    tree: Tree, shown: np.ndarray, best: np.ndarray, said: Mapping[str, str], x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
+    def part(fate: str, on_best: bool, nodes: np.ndarray) -> list[alt.Chart]:
+        dropped = fate == "dropped"
+        ink = HUES["residual"] if dropped else "#ffffff"
+        data = records(
+            x=tree.ranks[nodes].astype(float),
+            y=tree.depths[nodes].astype(float),
+            left=tree.ranks[nodes] - HALF_WIDTH,
+            right=tree.ranks[nodes] + HALF_WIDTH,
+            top=tree.depths[nodes] - HALF_HEIGHT,
+            bottom=tree.depths[nodes] + HALF_HEIGHT,
+            word=[MARKS[fate] + clipped(tree.words[int(node)]) for node in nodes],
+            text=[tree.texts[node] for node in nodes],
+            under=[shown_chance(exp(tree.steps[node]), digits=1) for node in nodes],
+            step=tree.steps[nodes],
+            chance=np.exp(tree.steps[nodes]),
+            log_prob=tree.log_probs[nodes],
+            score=tree.scores[nodes],
+            fate=[said["best"] if on_best else said[fate]] * len(nodes),
+        )
+        tooltip = [alt.Tooltip(f"{name}:N", title=said[name]) for name in ("text", "fate")]
+        tooltip += [alt.Tooltip(f"{name}:Q", title=said[name], format=".4g") for name in ("step", "log_prob", "score")]
+        tooltip.append(alt.Tooltip("chance:Q", title=said["chance"], format=".3%"))
+        base = alt.Chart(data).encode(tooltip=tooltip)
+        box = base.mark_rect(
+            fill=FILLS[fate],
+            fillOpacity=0.0 if dropped else 1.0,
+            stroke=BEST if on_best else HUES["residual"] if dropped else FILLS[fate],
+            strokeWidth=3 if on_best else 1,
+            strokeDash=[3, 3] if dropped else [1, 0],
+            cornerRadius=6,
+        ).encode(x=alt.X("left:Q", axis=None), x2=alt.X2("right:Q"), y=alt.Y("top:Q", axis=None), y2=alt.Y2("bottom:Q"))
+        word = base.mark_text(fontSize=14, dy=-7, color=ink, fontWeight="normal" if dropped else "bold")
+        under = base.mark_text(fontSize=12, dy=10, color=ink)
+        return [box, word.encode(x, y, text=alt.Text("word:N")), under.encode(x, y, text=alt.Text("under:N"))]
+
+    fates = np.array(tree.fates)[shown]
+    kinds = [(fate, way, shown[(fates == fate) & (best[shown] == way)]) for fate in FATES for way in (False, True)]
+    return [chart for kind in kinds if len(kind[2]) for chart in part(*kind)]

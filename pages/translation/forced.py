@@ -1,0 +1,95 @@
+"""The part on teacher forcing: a target of one's own, each word's probability given the right words before it."""
+
+from contextlib import nullcontext
+
+import streamlit as st
+
+from pages.translation.figures.attention import forced_bars
+from pages.translation.shared import translated
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import Cover, ask_first, say, say_number
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.last_text import in_words, read_and_tell, require_length
+from pages.ui.pickers import shown_word
+from pages.ui.url import suggested_text_input
+from transformer_core.analysis.translation.forcing import Forced, forced_target
+
+MOST_CHARACTERS = 600
+
+
+def show_forced(view: View) -> None:
+    """Show the target's line, its words as bars, and how it compares with the model's own translation."""
+    own = translated(view).value
+    target = suggested_text_input(t("translation.own_target"), own.text, name="translation_target")
+    answer = read_and_tell("translation_target", target, own.text, lambda target: _readable(view, target))
+    if answer is None:
+        return
+    found, target = answer.value, answer.arguments["target"]
+    if found.unknown:
+        st.warning(t("text.unknown", count=found.unknown, all=len(found.words) - 1), icon=":material/translate:")
+    same = found.token_ids == own.token_ids
+    with nullcontext() if same else _guessed(view, found, target).picture():
+        words = strings("translation_forced")
+        chart = forced_bars(
+            found.words, found.probabilities, found.ranks, found.favourites, found.favourite_probabilities, words
+        )
+        show_chart(chart, answer, key="translation_forced", stem="teacher_forcing", label=t("translation.forced_label"))
+        _numbers(view, found, same)
+    if same:
+        st.caption(t("translation.own_is_greedy"))
+
+
+def _readable(view: View, target: str) -> Answer[Forced]:
+    """Weigh a target that a person wrote.
+
+    Raises:
+        ValueError: it is too long or cannot be read; in words for the page.
+    """
+    require_length(target, MOST_CHARACTERS)
+    with in_words():
+        return _forced(view, target)
+
+
+def _forced(view: View, target: str) -> Answer[Forced]:
+    most = min(128, view.bundle.config.max_len)
+    return ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
+
+
+def _guessed(view: View, found: Forced, target: str) -> Cover:
+    """Ask for the least likely word before the bars are shown; judge the answer."""
+    places = sorted(range(len(found.words)), key=lambda place: found.probabilities[place])
+    options = {str(place): plain(shown_word(found.words[place])) for place in sorted(places[:4])}
+    about = f"{view.bundle.name} {view.encoding.text} {target}"
+    cover = ask_first(section("translation", "try_forced"), options, name="translation_forced", about=about)
+    least = places[0]
+    told = t(
+        "translation.least_measured",
+        word=options[str(least)],
+        chance=f"{found.probabilities[least]:.3%}",
+        rank=f"{found.ranks[least]:,}",
+        favourite=plain(shown_word(found.favourites[least])),
+    )
+    cover.judge(str(least), told)
+    return cover
+
+
+def _numbers(view: View, found: Forced, same: bool) -> None:
+    sum_place, each_place, first_place = st.columns(3)
+    say_number(t("translation.sum_log"), f"{found.log_prob:.3f}", at=sum_place)
+    say_number(t("translation.per_word"), f"{found.per_word:.3f}", at=each_place)
+    first = int((found.ranks == 1).sum())
+    say_number(t("translation.firsts"), f"{first} / {len(found.words)}", at=first_place)
+    if same:
+        return
+    written = translated(view).value
+    own = _forced(view, written.text).value
+    likelier = "yours" if found.log_prob > own.log_prob else "models"
+    told = t(
+        f"translation.likelier_{likelier}",
+        yours=f"{found.log_prob:.3f}",
+        models=f"{own.log_prob:.3f}",
+        text=plain(written.text or "∅"),
+    )
+    say(told)

@@ -1,0 +1,136 @@
+"""The part with the toy batch of tutorials: its ids, masks and weights, every shape, and rows that are all padding."""
+
+import streamlit as st
+
+from pages.translation.figures.steps import ATTENTIONS, toy_attentions, toy_ids
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.exports import export_matrix
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.number_format import markdown_table, significant
+from pages.ui.url import choose, slide, switch
+from transformer_core.analysis.translation.toy import CONFIG, SENTENCES, ToyBatch, toy_batch
+
+SOURCES = ("random", "ones", "padded", "all_padding")
+SEEDS = 20
+CODE = """import torch
+from transformer_core import (
+    ModelConfig, Translation, capture
+)
+
+config = ModelConfig(
+    vocab_size=5, d_model=128, d_ff=256,
+    n_heads=8, d_head=64, n_layers=4,
+    max_len=16, pad_id=0,
+)
+source = torch.tensor({source})
+target = torch.tensor({target})
+torch.manual_seed({seed})
+model = Translation(config).eval()
+logits, trace = capture(model, source, target)"""
+
+
+def toy_code(found: ToyBatch, seed: int) -> str:
+    """Return the program that computes what is shown, to be pasted where the project is."""
+    rows = {name: getattr(found, f"{name}_ids").tolist() for name in ("source", "target")}
+    return CODE.format(seed=seed, **{name: str(lists).replace("], ", "],\n  ") for name, lists in rows.items()})
+
+
+def show_toy() -> None:
+    """Show the batch, one head of its three attentions, and every shape."""
+    source_place, sentence_place, seed_place = st.columns([3.2, 1.6, 1.2], gap="medium")
+    with source_place:
+        sources = {name: t(f"translation.toy_{name}") for name in SOURCES}
+        source = choose(t("translation.toy_source"), sources, name="translation_toy_source", default="padded")
+    with sentence_place:
+        sentences = {str(index): str(index) for index in range(SENTENCES)}
+        last = str(SENTENCES - 1)
+        sentence = int(choose(t("translation.sentence"), sentences, name="translation_sentence", default=last))
+    with seed_place:
+        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
+    layer_place, head_place, filled_place = st.columns([1.6, 3, 2], gap="medium", vertical_alignment="bottom")
+    with layer_place:
+        layers = {str(index): str(index) for index in range(CONFIG.n_layers)}
+        layer = int(choose(t("translation.layer"), layers, name="translation_toy_layer", default="0"))
+    with head_place:
+        heads = {str(index): str(index) for index in range(CONFIG.n_heads)}
+        head = int(choose(t("translation.head"), heads, name="translation_toy_head", default="0"))
+    with filled_place:
+        filled = switch(t("translation.toy_filled"), name="translation_toy_filled", default=False)
+    answer = ask_once(toy_batch, source=source, seed=seed, sentence=sentence, layer=layer, head=head)
+    _show_batch(answer, seed, sentence, filled, version=f"toy {source} {seed} {sentence} {layer}.{head} {filled}")
+    _padding_experiment(answer)
+    _show_shapes(answer.value)
+
+
+def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool, version: str) -> None:
+    found, words, ui = answer.value, strings("translation_toy"), strings("matrix")
+    ids_place, attended_place = st.columns([2, 3], gap="large")
+    with ids_place:
+        ids = toy_ids(found.source_ids, found.target_ids, words, ui, version=f"ids {version}")
+        show_matrix(ids, answer, key="translation_toy_ids")
+        st.caption(t("translation.toy_parameters", count=f"{found.parameters:,}"))
+        st.caption(t("translation.own_data"))
+        st.code(toy_code(found, seed), language="python", wrap_lines=True)
+    with attended_place:
+        figure = toy_attentions(
+            answer.arrays,
+            found.source_ids[sentence],
+            found.target_ids[sentence],
+            words,
+            ui,
+            filled=filled,
+            version=version,
+            note=section("translation", "toy_note"),
+        )
+        show_matrix(figure, answer, key="translation_toy")
+        export_matrix(figure, answer, key="translation_toy")
+    head = ("", *(words[name] for name in ATTENTIONS))
+    each = [getattr(found, name) for name in ATTENTIONS]
+    rows = [
+        (t("translation.toy_on_hidden"), *(significant(one.on_hidden) for one in each)),
+        (t("translation.toy_empty"), *(str(one.empty_rows) for one in each)),
+        (t("translation.toy_fill_empty"), *(f"{one.filled_on_hidden:.4f}" for one in each)),
+    ]
+    st.markdown(markdown_table(head, rows, right=3))
+    st.caption(t("translation.toy_sums", off=significant(found.row_sums)))
+
+
+def _padding_experiment(answer: Answer[ToyBatch]) -> None:
+    box = lazy_box(t("try.heading"), icon=":material/science:", key="translation_toy_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"translation.row_{name}") for name in ("nan", "uniform", "zero")}
+        cover = ask_first(section("translation", "try_toy"), options, name="translation_toy_padding")
+        found = ask_once(toy_batch, source="all_padding", seed=0, sentence=SENTENCES - 1, layer=0, head=0).value
+        row = found.cross.weights[0]
+        outcome = "zero" if not row.any() else "uniform" if float(row.max() - row.min()) < 1e-6 else "nan"
+        shown, other = (
+            " ".join(f"{value:.3f}" for value in one[0]) for one in (found.cross.weights, found.cross.filled)
+        )
+        infinite = sum(
+            not ok for name, ok in zip(found.names, found.finite, strict=True) if "masked_scores" not in name
+        )
+        told = t("translation.toy_measured", ours=shown, filled=other, infinite=infinite, count=len(found.names))
+        cover.judge(outcome, told)
+
+
+def _show_shapes(found: ToyBatch) -> None:
+    box = lazy_box(
+        t("translation.toy_shapes", count=len(found.names)), icon=":material/table:", key="translation_shapes"
+    )
+    if box is None:
+        return
+    with box:
+        head = tuple(t(f"translation.col_{name}") for name in ("tensor", "shape", "least", "greatest", "finite"))
+        rows = [
+            (f"`{name}`", shape, f"{least:.3f}", f"{greatest:.3f}", t("translation.yes") if ok else "−∞")
+            for name, shape, least, greatest, ok in zip(
+                found.names, found.shapes, found.least, found.greatest, found.finite, strict=True
+            )
+        ]
+        with st.container(height=420):
+            st.markdown(markdown_table(head, rows, right=3))
+        st.caption(t("translation.toy_infinite"))

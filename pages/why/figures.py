@@ -1,0 +1,71 @@
+"""The matrices of the Why? page: square ones between the tokens of a sentence, side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix_parts import Axis, Kind, Panel, Role, Scale
+
+MOST_EXACT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Square:
+    """One matrix between tokens.
+
+    Shapes:
+        values: (query_pos, key_pos)
+    """
+
+    name: str
+    title: str
+    values: np.ndarray
+    kind: Kind = "probability"
+    role: Role = "weights"
+
+
+def squares(
+    matrices: Sequence[Square],
+    labels: tuple[str, ...],
+    words: Mapping[str, str],
+    *,
+    axes: tuple[str, str],
+    quantity: str,
+    note: str,
+    filename: str,
+    version: str,
+    columns: int = 0,
+    same_scale: bool = False,
+) -> MatrixFigure:
+    """Lay matrices between the same tokens side by side.
+
+    Args:
+        words: what the matrix itself says.
+        axes: names of what runs down and across.
+        same_scale: signed matrices share one scale, so that they can be compared.
+    """
+    signed = [matrix.values for matrix in matrices if matrix.kind == "signed"]
+
+    def scale(matrix: Square) -> Scale:
+        return Scale.of(matrix.kind, *(signed if same_scale and matrix.kind == "signed" else [matrix.values]))
+
+    panels = tuple(
+        Panel(id=matrix.name, title=matrix.title, values=matrix.values, scale=scale(matrix), role=matrix.role)
+        for matrix in matrices
+    )
+    down, across = axes
+    return MatrixFigure(
+        panels,
+        Axis(down, labels),
+        Axis(across, labels),
+        words,
+        columns=columns,
+        detail="exact" if len(panels) <= MOST_EXACT else "quantised",
+        link="why",
+        quantity=quantity,
+        note=note,
+        filename=filename,
+        version=version,
+    )

@@ -1,0 +1,146 @@
+"""One frame for every question of the Why? page: the claim, a prediction, controls, a picture, and the measurement."""
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.figures.charts import Shown
+from pages.figures.matrix import MatrixFigure
+from pages.ui.asking import Answer
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.pickers import choose_head, choose_layer
+from pages.why.figures import Square, squares
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an experiment found.
+
+    Args:
+        outcome: the option of the prediction that came true; None where nothing was measured yet.
+        numbers: what the sentence `why.NAME.measured` holds, already written out.
+        part: of the question, where its parts have a sentence each: `why.NAME.measured_PART`.
+    """
+
+    outcome: str | None
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where an experiment stands on the page.
+
+    Args:
+        name: the question's, in keys and in the URL.
+        view: the text and the model.
+        controls, picture: places for what a person sets, and for what they see.
+        open: a person has answered, or asked to be shown.
+    """
+
+    name: str
+    view: View
+    controls: DeltaGenerator
+    picture: DeltaGenerator
+    open: bool
+
+    def word(self, key: str, **values: object) -> str:
+        """Return one of the question's own words."""
+        return t(f"why.{self.name}.{key}", **values)
+
+    def chart(self, chart: Shown, answer: Answer[Any], what: str) -> None:
+        """Show a chart under its heading, with its files."""
+        say(f"**{self.word(what)}**")
+        show_chart(chart, answer, key=f"why_{self.name}_{what}", stem=f"why_{self.name}_{what}", label=self.word(what))
+
+    def matrices(self, matrices: list[Square], answer: Answer[Any], what: str, **options: Any) -> None:
+        """Show matrices between the tokens of the sentence, with their files."""
+        figure: MatrixFigure = squares(
+            matrices,
+            self.view.encoding.labels,
+            strings("matrix"),
+            axes=(t("axis.query"), t("axis.key")),
+            quantity=self.word(what),
+            note=self.word(f"{what}_note"),
+            filename=f"why_{self.name}_{what}",
+            **options,
+        )
+        show_matrix(figure, answer, key=f"why_{self.name}_{what}")
+        export_matrix(figure, answer, key=f"why_{self.name}_{what}")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of the page.
+
+    Args:
+        name: its own, in the URL and in the keys of its words.
+        options: of the prediction.
+        experiment: shows its controls and its picture at the desk and returns what it found.
+        covers: the picture tells the answer at a glance, so that it is covered until then.
+    """
+
+    name: str
+    options: tuple[str, ...]
+    experiment: Callable[[Desk], Finding]
+    covers: bool = True
+
+
+def show_question(question: Question, view: View) -> None:
+    """Show a question: what is said, what a person expects, what they can change, and what was measured."""
+    name = question.name
+    words, picture = st.columns([2, 3], gap="large")
+    with words:
+        st.subheader(t(f"why.{name}.question"), anchor=False)
+        tell(section("why", name))
+        options = {option: t(f"why.{name}.{option}") for option in question.options}
+        cover = ask_first(f"**{t(f'why.{name}.predict')}**", options, name=f"why_{name}")
+        controls = st.container()
+        answer = st.container()
+        st.caption(f"{t('why.source')} {t(f'why.{name}.source')}")
+    with picture, cover.picture() if question.covers else nullcontext():
+        desk = Desk(name, view, controls, st.container(), cover.open)
+        try:
+            finding = question.experiment(desk)
+        except ValueError as error:
+            desk.picture.info(t("why.cannot", error=plain(str(error))), icon=":material/info:")
+            return
+    if finding.outcome is not None:
+        part = f"_{finding.part}" if finding.part else ""
+        with answer:
+            cover.judge(finding.outcome, t(f"why.{name}.measured{part}", **finding.numbers))
+
+
+def layer_of(view: View) -> int:
+    """Let a person choose a layer, the same one on every page."""
+    return choose_layer(t("why.layer"), view)
+
+
+def head_of(view: View) -> int:
+    """Let a person choose a head, the same one on every page."""
+    return choose_head(t("why.head"), view.bundle.config.n_heads)
+
+
+def measure_again(name: str) -> int:
+    """Offer to measure times anew, and return which measurement it is."""
+    key = f"why_{name}_measurement"
+    st.session_state.setdefault(key, 0)
+
+    def again() -> None:
+        st.session_state[key] += 1
+
+    st.button(t("why.again"), icon=":material/replay:", key=f"{key}_again", on_click=again)
+    st.caption(t("why.timed"))
+    return st.session_state[key]

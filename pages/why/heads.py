@@ -1,0 +1,95 @@
+"""Why several heads? What the heads of a trained layer look at, and what heads cost."""
+
+from pages.figures.charts import HUES
+from pages.figures.curves import GREY, Side, curves
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import say
+from pages.ui.language import t
+from pages.ui.number_format import milliseconds, significant
+from pages.ui.url import choose, step_through
+from pages.why.figures import Square
+from pages.why.frame import SEED, Desk, Finding, Question, layer_of, measure_again
+from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, heads_of_layer
+
+LENGTHS = (16, 32, 64, 128, 256)
+WIDTH = 64
+
+
+def _outcome(found: OwnHeads) -> str:
+    share = found.targets / len(found.weights)
+    return "few" if share < 1 / 3 else "half" if share < 2 / 3 else "many"
+
+
+def _looks(desk: Desk, answer: Answer[OwnHeads], layer: int) -> Finding:
+    found = answer.value
+    matrices = [
+        Square(f"head{head}", t("axis.head", number=head), weights) for head, weights in enumerate(found.weights)
+    ]
+    with desk.picture:
+        joined = Square("joined", desk.word("joined"), found.joined, role="residual")
+        desk.matrices([*matrices, joined], answer, "looks", columns=3, version=f"{layer}|{desk.view.encoding.text}")
+    n_heads = len(found.weights)
+    numbers = {
+        "n_heads": str(n_heads),
+        "layer": str(layer),
+        "targets": f"{found.targets:.1f}",
+        "divergence": f"{found.mean_divergence:.2f}",
+        "entropy": f"{found.entropy:.2f}",
+        "joined_entropy": f"{found.joined_entropy:.2f}",
+    }
+    return Finding(_outcome(found), numbers, "looks")
+
+
+def _cost(desk: Desk, outcome: str) -> Finding:
+    with desk.controls:
+        n_tokens = step_through(desk.word("tokens"), LENGTHS, name="why_heads_tokens", default=64)
+        measurement = measure_again(desk.name)
+    answer = ask_once(cost_of_heads, d_model=WIDTH, n_tokens=n_tokens, seed=SEED, measurement=measurement)
+    found = answer.value
+    across = Side(desk.word("heads"), log=True)
+    with desk.picture:
+        relative = {
+            desk.word(name): getattr(found, name) / getattr(found, name)[0]
+            for name in ("seconds", "exponentials", "multiplications", "parameters")
+        }
+        hues = (HUES["positions"], HUES["weights"], HUES["query"], GREY)
+        chart = curves(
+            found.heads, relative, across=across, up=Side(desk.word("times"), log=True), hues=hues, height=330
+        )
+        desk.chart(chart, answer, "cost")
+        counted = [
+            f"| {desk.word('heads')} | {desk.word('parameters')} | {desk.word('multiplications')} "
+            f"| {desk.word('exponentials')} | {desk.word('seconds')} | {desk.word('difference')} |",
+            "|---|---|---|---|---|---|",
+        ]
+        rows = zip(*vars(found).values(), strict=True)
+        for heads, parameters, multiplications, exponentials, seconds, difference in rows:
+            counted.append(
+                f"| {heads} | {parameters:,} | {multiplications:,} | {exponentials:,} "
+                f"| {milliseconds(float(seconds))} | {significant(difference)} |"
+            )
+        say("\n".join(counted))
+    at = found.heads.tolist().index(8)
+    numbers = {
+        "width": str(WIDTH),
+        "tokens": str(n_tokens),
+        "parameters": f"{found.parameters[0]:,}",
+        "multiplications": f"{found.multiplications[0]:,}",
+        "one": milliseconds(float(found.seconds[0])),
+        "eight": milliseconds(float(found.seconds[at])),
+        "ratio": f"{found.seconds[at] / found.seconds[0]:.1f}",
+        "difference": significant(float(found.difference[at])),
+    }
+    return Finding(outcome, numbers, "cost")
+
+
+def _experiment(desk: Desk) -> Finding:
+    with desk.controls:
+        parts = {name: desk.word(f"part_{name}") for name in ("looks", "cost")}
+        part = choose(desk.word("part"), parts, name="why_heads_part", default="looks")
+        layer = layer_of(desk.view) if part == "looks" else 0
+    answer = ask(heads_of_layer, **desk.view.asked, layer=layer)
+    return _looks(desk, answer, layer) if part == "looks" else _cost(desk, _outcome(answer.value))
+
+
+HEADS = Question("heads", ("few", "half", "many"), _experiment, covers=False)

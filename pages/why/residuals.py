@@ -1,0 +1,66 @@
+"""Why residual connections? The gradient that is left at the first layer of ever deeper stacks."""
+
+import numpy as np
+import streamlit as st
+
+from pages.figures.charts import HUES
+from pages.figures.curves import GREY, Side, curves
+from pages.ui.asking import ask_once
+from pages.ui.navigation import page_path
+from pages.ui.number_format import significant
+from pages.ui.url import choose, step_through
+from pages.why.frame import SEED, Desk, Finding, Question
+from transformer_core.analysis.why.residuals import DEPTHS, WIDTH, Reach, reach_by_depth
+
+NORMS = ("pre", "post", "none")
+
+
+def _outcome(found: Reach) -> str:
+    left = found.without_residuals[found.norms.index("pre"), -1]
+    return "vanished" if left < 0.01 else "weaker" if left < 0.5 else "whole"
+
+
+def _experiment(desk: Desk) -> Finding:
+    with desk.controls:
+        norm = choose(
+            desk.word("norm"), {name: desk.word(name) for name in NORMS}, name="why_residuals_norm", default="pre"
+        )
+        depth = step_through(desk.word("depth"), DEPTHS, name="why_residuals_depth", default=4)
+        if page_path("norm").exists():
+            st.page_link(page_path("norm"), label=desk.word("link"), icon=":material/balance:")
+    with desk.picture, st.spinner(desk.word("running")):
+        answer = ask_once(reach_by_depth, seed=SEED)
+    found = answer.value
+    row = found.norms.index(norm)
+    series = {
+        desk.word("with"): found.with_residuals[row],
+        desk.word("without"): found.without_residuals[row],
+        desk.word("all"): np.ones(len(DEPTHS)),
+    }
+    with desk.picture:
+        chart = curves(
+            found.depths,
+            series,
+            across=Side(desk.word("layers")),
+            up=Side(desk.word("ratio"), log=True),
+            upto=depth,
+            hues=(HUES["residual"], HUES["key"], GREY),
+            guides={desk.word("all"): DEPTHS[-1]},
+            height=420,
+        )
+        desk.chart(chart, answer, "reach")
+    place = DEPTHS.index(depth)
+    numbers = {
+        "norm": desk.word(norm),
+        "depth": str(depth),
+        "deepest": str(DEPTHS[-1]),
+        "width": str(WIDTH),
+        "with_now": significant(found.with_residuals[row, place], 3),
+        "without_now": significant(found.without_residuals[row, place], 3),
+        "bare": significant(found.without_residuals[found.norms.index("none"), -1]),
+        "pre": significant(found.without_residuals[found.norms.index("pre"), -1], 3),
+    }
+    return Finding(_outcome(found), numbers)
+
+
+RESIDUALS = Question("residuals", ("vanished", "weaker", "whole"), _experiment)

@@ -1,0 +1,125 @@
+"""Why divide by sqrt(d_k)? On random vectors of any width, and on the queries and keys of the typed sentence."""
+
+import streamlit as st
+
+from pages.figures.charts import HUES as ROLES
+from pages.figures.curves import GREY, Side, bars, curves, dots
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.language import t
+from pages.ui.number_format import significant
+from pages.ui.url import choose, step_through
+from pages.why.frame import SEED, Desk, Finding, Question
+from transformer_core.analysis.why.scaling import WIDTHS, OwnSpread, Spread, spread_by_width, spread_of_own_heads
+
+HUES = (ROLES["key"], ROLES["query"])
+
+
+def _outcome(found: Spread) -> str:
+    greatest = found.greatest[-1]
+    return "winner" if greatest > 0.9 else "most" if greatest > 0.5 else "mixed"
+
+
+def _random(desk: Desk, answer: Answer[Spread]) -> Finding:
+    found = answer.value
+    with desk.controls:
+        width = step_through(desk.word("width"), WIDTHS, name="why_scaling_width", default=4)
+    index = WIDTHS.index(width)
+
+    def pair(measure: str) -> dict:
+        named = {"undivided": measure, "divided": f"{measure}_divided"}
+        return {desk.word(name): getattr(found, field) for name, field in named.items()}
+
+    across = Side(desk.word("d_k"), log=True)
+
+    def against_width(measure: str, up: Side, law: dict) -> None:
+        chart = curves(
+            found.widths,
+            pair(measure) | law,
+            across=across,
+            up=up,
+            upto=width,
+            hues=(*HUES, GREY),
+            guides=dict.fromkeys(law, 256.0),
+        )
+        desk.chart(chart, answer, measure)
+
+    with desk.picture:
+        top, bottom = st.columns(2), st.columns(2)
+    with top[0]:
+        law = {desk.word("law"): found.widths}
+        against_width("variance", Side(desk.word("variance_axis"), log=True), law)
+    with top[1]:
+        weights = {name: values[index] for name, values in pair("weights").items()}
+        up = Side(desk.word("weight"), domain=(0.0, 1.0))
+        keys = [str(key) for key in range(found.n_keys)]
+        desk.chart(bars(keys, weights, across=desk.word("key"), up=up, hues=HUES), answer, "weights")
+    with bottom[0]:
+        against_width("entropy", Side(desk.word("entropy_axis"), domain=(0.0, 2.8)), {})
+    with bottom[1]:
+        against_width("gradient", Side(desk.word("gradient_axis"), domain=(0.0, 0.36)), {})
+    numbers = {
+        "slope": f"{found.slope:.2f}",
+        "width": str(width),
+        "variance": significant(found.variance[index], 3),
+        "variance_divided": f"{found.variance_divided[index]:.2f}",
+        "greatest": f"{found.greatest[index]:.0%}",
+        "greatest_divided": f"{found.greatest_divided[index]:.0%}",
+        "kept": f"{found.gradient[index] / found.gradient_divided[index]:.0%}",
+        "widest": f"{found.greatest[-1]:.0%}",
+        "n_queries": f"{found.n_queries:,}",
+        "n_keys": str(found.n_keys),
+    }
+    return Finding(_outcome(found), numbers, "random")
+
+
+def _sentence(desk: Desk, answer: Answer[OwnSpread], outcome: str) -> Finding:
+    found = answer.value
+    groups = [t("axis.layer", number=layer) for layer in found.layers]
+    names = [f"{group}, {t('axis.head', number=head)}" for group, head in zip(groups, found.heads, strict=True)]
+
+    def heads(undivided: list[float], divided: list[float], up: Side, rules: dict[str, float], what: str) -> None:
+        series = [desk.word("undivided")] * len(names) + [desk.word("divided")] * len(names)
+        chart = dots(
+            groups * 2,
+            [*undivided, *divided],
+            series,
+            across="",
+            up=up,
+            details=names * 2,
+            rules=rules,
+            hues=HUES,
+            height=330,
+        )
+        desk.chart(chart, answer, what)
+
+    with desk.picture:
+        unit = {desk.word("if_unit", d_head=found.d_head): float(found.d_head)}
+        up = Side(desk.word("variance_axis"), log=True)
+        heads(found.variance.tolist(), found.variance_divided.tolist(), up, unit, "own_variance")
+        even = {desk.word("even", n=f"{found.largest_entropy:.2f}"): found.largest_entropy}
+        up = Side(desk.word("entropy_axis"))
+        heads(found.entropy_undivided.tolist(), found.entropy.tolist(), up, even, "own_entropy")
+    numbers = {
+        "low": significant(found.variance.min(), 3),
+        "high": significant(found.variance.max(), 3),
+        "d_head": str(found.d_head),
+        "n_heads": str(len(names)),
+        "above": str(int((found.variance > found.d_head).sum())),
+        "entropy": f"{found.entropy.mean():.2f}",
+        "undivided": f"{found.entropy_undivided.mean():.2f}",
+        "largest": f"{found.largest_entropy:.2f}",
+    }
+    return Finding(outcome, numbers, "sentence")
+
+
+def _experiment(desk: Desk) -> Finding:
+    parts = {"random": desk.word("random"), "sentence": desk.word("sentence")}
+    with desk.controls:
+        part = choose(desk.word("on"), parts, name="why_scaling_on", default="random")
+    law = ask_once(spread_by_width, seed=SEED)
+    if part == "random":
+        return _random(desk, law)
+    return _sentence(desk, ask(spread_of_own_heads, **desk.view.asked), _outcome(law.value))
+
+
+SCALING = Question("scaling", ("mixed", "most", "winner"), _experiment)

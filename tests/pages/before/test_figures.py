@@ -1,0 +1,57 @@
+"""Figures of recurrent models: what they hold, in the order in which it is shown."""
+
+import numpy as np
+import pytest
+
+from pages.before.figures import Looks, gates_figure, kept_bars, looks_figure, numbered, word_bars
+from pages.figures.charts import rows_of
+from pages.figures.matrix import WORDS
+
+UI = dict.fromkeys(map(str, WORDS), "word")
+SAID = {name: name for name in ("word", "unit", "gate", "update_gate", "reset_gate", "kept", "up", "target", "source")}
+TOKENS = ("[BOS]", "␣a", "␣a")
+
+
+def gates() -> np.ndarray:
+    """Return gates (gate, pos, unit) in [0, 1]."""
+    return np.random.default_rng(0).random((2, 3, 4))
+
+
+@pytest.mark.parametrize("sort", [True, False])
+def test_units_stand_in_order_of_what_they_keep(sort: bool) -> None:
+    values = gates()
+    names = ("reset_gate", "update_gate")
+    figure = gates_figure(values, names, TOKENS, SAID, UI, kept=values[1], sort=sort, version="v")
+    order = [int(label) for label in figure.cols.labels]
+    means = values[1].mean(0)[order]
+    assert (np.diff(means) >= 0).all() if sort else order == [0, 1, 2, 3]
+    assert [panel.id for panel in figure.panels] == ["update_gate", "reset_gate"]
+    for panel, gate in zip(figure.panels, values[::-1], strict=True):
+        np.testing.assert_array_equal(panel.values, gate[:, order])
+    assert figure.rows.labels == TOKENS
+    figure.to_bytes()
+
+
+def test_two_models_share_the_source_and_the_words_where_they_are_the_same() -> None:
+    weights = np.full((2, 3), 1 / 3)
+    first = Looks("old", "Old", weights, ("x", "y"), TOKENS)
+    same = Looks("new", "New", weights, ("x", "y"), TOKENS)
+    other = Looks("new", "New", weights, ("z", "y"), TOKENS)
+    said = SAID | {"weight": "weight"}
+    rows, cols = looks_figure([first, same], said, UI, version="v").axes(
+        looks_figure([first, same], said, UI, version="v").panels[1]
+    )
+    assert (rows.key, cols.key) == ("target", "source")
+    figure = looks_figure([first, other], said, UI, version="v")
+    assert figure.axes(figure.panels[1])[0].key == "new"
+    figure.to_bytes()
+
+
+def test_bars_hold_each_word_once_however_often_it_occurs() -> None:
+    assert numbered(TOKENS) == ("0 [BOS]", "1 a", "2 a")
+    kept = np.array([0.0, 0.25, 1.0])
+    rows = rows_of(kept_bars(TOKENS, kept, SAID))
+    assert [row["kept"] for row in rows] == kept.tolist()
+    rows = rows_of(word_bars(TOKENS, {"forward": kept, "backward": kept[::-1]}, SAID))
+    assert [row["value"] for row in rows] == [*kept.tolist(), *kept[::-1].tolist()]
+    assert len({row["word"] for row in rows}) == 3

@@ -1,0 +1,210 @@
+"""The page on recurrent models: every part and control in both languages, with numbers that the library computes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.asking import ask, forget_answers
+from pages.ui.language import words
+from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.number_format import significant
+from tests.core.before.conftest import SENTENCE
+from tests.core.helpers import made
+from tests.pages.running import asks, run, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.before import step_times as timing
+from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
+from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.one_vector import one_vector
+from transformer_core.analysis.before.reach import gradient_reach, sentence_reach
+from transformer_core.checkpoints import Bundle, save
+from transformer_core.models import Translation
+from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.text import Tokenizer
+
+PARTS = ("gates", "vector", "look", "reach", "time")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
+    """Tiny models that share a tokenizer, one that does not, and a recurrent one without gates and attention."""
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer, other = (
+        Tokenizer.train("word", [SENTENCE, text], min_frequency=1, template="bos_eos")
+        for text in ("le chat dort", "un chien court vite")
+    )
+    for name, kind, text, changes in (
+        ("old", Seq2Seq, tokenizer, {}),
+        ("bare", Seq2Seq, tokenizer, {"unit": "tanh", "attention": None, "bidirectional": False}),
+        ("new", Translation, tokenizer, {}),
+        ("strange", Translation, other, {}),
+    ):
+        model = made(kind, vocab_size=text.vocab_size, **changes)
+        save(Bundle(name, model.requires_grad_(False), text), folder / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MORE_MODELS, str(folder))
+        patch.setattr(timing, "LENGTHS", (4, 8, 16, 32))
+        open_bundle.cache_clear()
+        forget_answers()
+        yield open_bundle("old")
+    open_bundle.cache_clear()
+    forget_answers()
+
+
+def before(**query: str) -> AppTest:
+    """Open the page with the tiny recurrent model."""
+    return run("before", **{"model": "old", "text": SENTENCE, "before_other": "new"} | query)
+
+
+def asked(bundle: Bundle) -> dict:
+    """Return what the page asks the library with."""
+    return {"bundle": bundle, "text": SENTENCE, "n_tokens": len(bundle.tokenizer.encode(SENTENCE))}
+
+
+def answered(app: AppTest, choice: str) -> AppTest:
+    """Answer the page's question."""
+    return asks(app)[0].set_value(choice).run()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
+    app = before(lang=language, before_part=part)
+    assert not app.exception
+    assert not app.error
+    assert words(language)["before.heading"] in told(app)
+    assert app.session_state["before_part@before"] == part
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_which_word_is_left_at_the_end_is_told_after_a_prediction(bundle: Bundle, direction: str) -> None:
+    found = gates_of_sentence(**asked(bundle), direction=direction)
+    app = before(before_direction=direction, before_gates_open="true", before_sort="off")
+    most = int(found.share.argmax())
+    assert f"**{found.share[most]:.1%}**" not in told(app)
+    app = answered(app, str(most))
+    assert words("en")["try.right"] in told(app)
+    assert f"**{found.share[most]:.1%}**" in told(app)
+    kept = found.kept.mean(1)[1:-1]
+    assert "Among the words" in told(app)
+    assert f"**{kept.min():.0%}**" in told(app)
+
+
+def test_a_translation_without_looking_is_laid_beside_the_models_own(bundle: Bundle) -> None:
+    found = one_vector(**asked(bundle))
+    app = before(before_part="vector", before_vector_open="true")
+    values = [metric.value for metric in app.metric]
+    assert values == [str(len(found.source)), str(found.n_summary), str(found.n_annotations)]
+    app = answered(app, "most")
+    assert f"**{found.kept:.0%}**" in told(app)
+
+
+def test_how_alike_two_models_look_is_that_of_the_library(bundle: Bundle) -> None:
+    other = open_bundle("new")
+    both = both_alignments(bundle=bundle, other=other, **{k: v for k, v in asked(bundle).items() if k != "bundle"})
+    apart, agree = compared(both.bundle.weights[0], both.other.by_head.mean((0, 1)))
+    app = before(before_part="look")
+    assert f"**{float(agree):.0%}** of the {len(both.bundle.target)}" in told(app)
+    assert f"**{float(apart.mean()):.0%}**" in told(app)
+    apart, _ = compared(both.bundle.weights[0], both.other.by_head[1, 1])
+    app = before(before_part="look", translation_over="head", layer="1", head="1")
+    assert f"**{float(apart.mean()):.0%}**" in told(app)
+
+
+def test_models_of_other_tokens_each_keep_their_own_words(bundle: Bundle) -> None:
+    app = before(before_part="look", before_other="strange")
+    assert not app.exception
+    assert "cuts the sentence into other tokens" in told(app)
+    app = before(before_part="look", before_words="own")
+    assert not app.exception
+    assert word_alignment(**asked(bundle)).translation in told(app)
+
+
+def test_where_a_word_of_another_sentence_came_from_is_told_after_a_prediction(bundle: Bundle) -> None:
+    text = "the mat sat on a cat"
+    found = word_alignment(bundle=bundle, text=text, n_tokens=12)
+    app = before(before_part="look", before_look_open="true", before_probe=text, before_word="0")
+    app = answered(app, str(int(found.weights[0, 0].argmax())))
+    assert words("en")["try.right"] in told(app)
+    assert f"**{found.weights[0, 0].max():.2f}**" in told(app)
+    for odd in ("", "x" * 3_000):
+        app = before(before_part="look", before_look_open="true", before_probe=odd)
+        assert not app.exception
+        assert words("en")["text.instead"].partition("{text}")[0].partition("}")[2] in told(app)
+
+
+def test_what_is_left_of_gradients_stands_in_the_table() -> None:
+    found = gradient_reach(length=16, d_model=16, seed=3, gain=1.0, keep_bias=1.0)
+    query = {"before_length": "16", "before_width": "16", "before_seed": "3", "before_keep": "1.0"}
+    app = before(before_part="reach", **query)
+    assert significant(found.relative[2, -1]) in told(app)
+    app.slider(key="before_seed@before").set_value(4).run()
+    other = gradient_reach(length=16, d_model=16, seed=4, gain=1.0, keep_bias=1.0)
+    assert significant(other.relative[0, -1]) in told(app)
+    assert app.query_params["before_seed"] in (["4"], "4")
+
+
+def test_open_gates_are_held_against_half_open_ones() -> None:
+    query = {"before_part": "reach", "before_length": "16", "before_width": "16"}
+    half = gradient_reach(length=16, d_model=16, seed=0)
+    told_of = f"With the bias at 0 and all else the same it is {significant(half.relative[1, 8])}"
+    assert told_of in told(before(**query))
+    assert told_of not in told(before(**query, before_keep="0.0"))
+
+
+def test_the_trained_encoders_reach_is_told_after_a_prediction(bundle: Bundle) -> None:
+    found = sentence_reach(**asked(bundle), direction="backward")
+    app = before(before_part="reach", before_length="16", before_reach_open="true", before_direction="backward")
+    app = answered(app, "one")
+    assert f"**{found.norms[-1] / found.norms[0]:.2%}**" in told(app)
+
+
+def test_times_are_measured_anew_when_asked_and_told_after_a_prediction() -> None:
+    app = before(before_part="time", before_time_width="32", before_time_open="true")
+    first = told(app)
+    app = app.button(key="before_again").click().run()
+    mine = app.session_state["before_measurement"]
+    assert told(app) != first
+    other = before(before_part="time", before_time_width="32").button(key="before_again").click().run()
+    assert other.session_state["before_measurement"] != mine
+    app = answered(app, "attention")
+    assert not app.exception
+    assert "the exponents are" in told(app)
+
+
+def test_a_model_without_gates_and_attention_is_told_so() -> None:
+    for part in PARTS[:3]:
+        app = before(model="bare", before_part=part, before_vector_open="true")
+        assert not app.exception
+        assert any("bare" in info.value for info in app.info)
+    app = before(model="bare", before_part="reach", before_length="16", before_reach_open="true")
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"before_part": "x", "before_direction": "sideways", "before_sort": "perhaps"},
+        {"before_part": "look", "before_other": "../x", "before_words": "٣", "layer": "9", "head": "-1"},
+        {"before_part": "look", "before_look_open": "true", "before_word": "99", "translation_over": "head"},
+        {"before_part": "reach", "before_length": "1e9", "before_width": "0", "before_gain": "nan"},
+        {"before_part": "time", "before_time_width": "33"},
+    ],
+    ids=str,
+)
+def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+    assert not before(**query).exception
+
+
+@pytest.mark.parametrize("text", ["🙂", "电影很好看", "مرحبا بالعالم", "a", "[BOS] [EOS]", "a cat " * 60])
+@pytest.mark.parametrize("part", ["gates", "look"])
+def test_any_text_is_read(text: str, part: str) -> None:
+    assert not before(text=text, before_part=part).exception
+
+
+def test_the_script_computes_the_same(bundle: Bundle) -> None:
+    both = ask(both_alignments, other=open_bundle("new"), **asked(bundle))
+    repeats(both.script, both.arrays)
+    assert np.isfinite(both.arrays["difference"]).all()

@@ -1,0 +1,220 @@
+"""The page BERT, without a browser: each part in both languages, odd links, odd models, and scripts that repeat."""
+
+from pathlib import Path
+
+import pytest
+
+from pages.ui.asking import ask
+from pages.ui.language import prose, words
+from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.number_format import percent
+from tests.pages.bert.berts import MODEL, TEXTS, lay_berts
+from tests.pages.running import asks, run, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.arithmetic import tensor_of
+from transformer_core.analysis.bert.filling import each_hidden, fill_in
+from transformer_core.analysis.bert.layers import by_layer, each_by_layer
+from transformer_core.analysis.bert.pairs import pair_verdict, words_of_pair
+from transformer_core.analysis.bert.recipe import masking_recipe, three_ways
+from transformer_core.analysis.bert.segments import segment_rows, without_segments
+
+TEXT, SECOND = TEXTS[0], TEXTS[1]
+PARTS = ("fill", "layers", "pair", "segments", "tied", "recipe")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of small untrained Berts."""
+    return lay_berts(tmp_path_factory.mktemp("berts"))
+
+
+@pytest.fixture(autouse=True)
+def models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lay them where the app looks for more models."""
+    monkeypatch.setenv(MORE_MODELS, str(folder))
+
+
+def opened(part: str = "fill", **query: str):
+    """Open a part of the page with the first model and the usual text."""
+    app = run("bert", **{"model": MODEL, "text": TEXT, "bert_second": SECOND, "bert_part": part} | query)
+    assert not app.exception, app.exception
+    return app
+
+
+def metrics(app) -> dict[str, str]:
+    """Return the page's large numbers by their names."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_opens_in_both_languages(part: str, language: str) -> None:
+    app = opened(part, lang=language)
+    assert prose(language, "bert")[f"look_{part}"] in told(app)
+    assert not app.error
+
+
+def test_the_last_word_is_hidden_at_first_and_its_numbers_are_the_model_s() -> None:
+    app = opened()
+    found = fill_in(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(10,))
+    assert found.true_labels == ("horse",)
+    shown = metrics(app)
+    assert shown[words("en")["bert.true_probability"]] == percent(found.true_probabilities[0])
+    assert shown[words("en")["bert.true_rank"]] == f"{found.true_ranks[0]:,}"
+
+
+def test_clicked_chips_hide_and_the_link_says_so() -> None:
+    app = opened()
+    app.pills[0].set_value([2, 5, 6, 7, 8]).run()
+    assert not app.exception
+    assert app.query_params["bert_hidden"] == "2.5.6.7.8"
+    assert words("en")["bert.more_masks"].format(shown=4, count=5) in told(app)
+    app.pills[0].set_value([]).run()
+    assert words("en")["bert.hide_one"] in told(app)
+    assert app.query_params["bert_hidden"] == "none"
+
+
+def test_a_typed_mask_is_enough() -> None:
+    app = opened(text="A man in a [MASK] shirt is riding a horse.")
+    assert app.pills[0].value == []
+    assert words("en")["bert.typed_told"] in told(app)
+
+
+def test_a_prediction_comes_before_the_guesses() -> None:
+    app = opened(bert_predict="on")
+    assert {metric.value for metric in app.metric} == {"–"}
+    found = fill_in(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(10,))
+    asks(app)[0].set_value(str(found.ids[0][0])).run()
+    assert not app.exception
+    assert words("en")["try.right"] in told(app)
+    assert metrics(app)
+
+
+def test_the_hardest_word_is_told_after_a_prediction() -> None:
+    app = opened(bert_hardest_open="true")
+    asks(app)[0].set_value("1").run()
+    assert not any("horse" in option for option in asks(app)[0].options)
+    found = each_hidden(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13)
+    assert percent(min(found.probabilities[found.places != 10])) in told(app)
+    assert f"{found.share_first:.0%}" in told(app)
+
+
+def test_the_stage_that_settles_it_is_told() -> None:
+    app = opened("layers", bert_hidden="2.5", bert_mask="5", bert_each_layer_open="true")
+    found = by_layer(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(2, 5), place=5)
+    assert f"({percent(found.probabilities[-1, 0])})" in asks(app)[0].label
+    said = words("en")["bert.settled_measured"].partition("{rank}")[0]
+    assert said not in told(app)
+    asks(app)[0].set_value(str(found.settled)).run()
+    assert words("en")["try.right"] in told(app)
+    assert f"{said}{found.ranks[0, 0]:,}" in told(app)
+    asks(app)[1].set_value("few").run()
+    each = each_by_layer(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13)
+    counted = {"early": int((each.settled < 2).sum()), "count": len(each.places)}
+    assert words("en")["bert.settled_counted"].format(**counted) in told(app)
+
+
+def test_the_sentences_are_swapped() -> None:
+    app = opened("pair")
+    app.button(key="bert_swap").click().run()
+    assert not app.exception
+    assert app.query_params["text"] == SECOND
+    assert app.query_params["bert_second"] == TEXT
+
+
+def test_a_hidden_word_of_the_pair_is_measured() -> None:
+    app = opened("pair")
+    found = words_of_pair(bundle=open_bundle(MODEL), text=TEXT, pair=SECOND, n_tokens=48)
+    asks(app)[0].set_value("little").run()
+    assert not app.exception
+    lengths = [len(label) * segment for label, segment in zip(found.labels, found.segments, strict=True)]
+    assert f"{found.moves[lengths.index(max(lengths))]:+.2f}" in told(app)
+
+
+def test_the_verdict_without_segments_is_measured() -> None:
+    app = opened("segments")
+    asks(app)[0].set_value("flips").run()
+    assert not app.exception
+    found = without_segments(bundle=open_bundle(MODEL), text=TEXT, pair=SECOND, n_tokens=48)
+    for change in ("usual", "swapped", "none"):
+        assert f"{found.follows[found.changes.index(change)]:.1%}" in told(app)
+
+
+@pytest.mark.parametrize(("model", "key"), [(MODEL, "tied_same"), ("bert-bare", "tied_not")])
+def test_the_matrices_are_one_or_are_said_to_be_two(model: str, key: str) -> None:
+    app = opened("tied", model=model)
+    assert words("en")[f"bert.{key}"].partition("**")[0] in told(app)
+    asks(app)[0].set_value("none").run()
+    assert not app.exception
+
+
+def test_the_recipe_is_drawn_again_and_its_use_measured() -> None:
+    app = opened("recipe", bert_ways_open="true")
+    app.button(key="bert_draw_again").click().run()
+    assert "Seed 6" in told(app)
+    asks(app)[0].set_value("near").run()
+    assert not app.exception
+    found = three_ways(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, seed=6)
+    for mean in found.means:
+        assert f"{mean:.1%}" in told(app)
+
+
+@pytest.mark.parametrize(("part", "key"), [("pair", "no_pair_head"), ("segments", "no_segments")])
+def test_what_a_model_lacks_is_said(part: str, key: str) -> None:
+    assert words("en")[f"bert.{key}"].format(name="bert-bare") in told(opened(part, model="bert-bare"))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_post_norm_bert_is_read(part: str) -> None:
+    app = opened(part, model="bert-post", glass_open="true")
+    assert not app.error
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"bert_hidden": "99"},
+        {"bert_hidden": "<b>", "bert_part": "layers"},
+        {"bert_hidden": "0.1"},
+        {"bert_part": "x"},
+        {"bert_mask": "77", "bert_part": "tied", "bert_word": "-1"},
+        {"bert_second": "", "bert_part": "pair"},
+        {"bert_second": "x" * 2_001, "bert_part": "segments"},
+        {"bert_second": "long " * 90, "bert_part": "pair"},
+        {"bert_pair_token": "٣", "bert_part": "pair"},
+        {"bert_seed": "1e9", "bert_percent": "nan", "bert_part": "recipe"},
+    ],
+    ids=str,
+)
+def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+    opened(**{"part": query.get("bert_part", "fill")} | query)
+
+
+@pytest.mark.parametrize(
+    "text", ["🙂", "电影很好看", "مرحبا بالعالم", "a", "[MASK]", "[CLS] [SEP]", "a dog " * 90, "\u200b"]
+)
+@pytest.mark.parametrize("part", ["fill", "layers", "pair", "recipe"])
+def test_any_text_is_read(text: str, part: str) -> None:
+    opened(part, text=text)
+
+
+def test_the_glass_reads_the_masked_sentence() -> None:
+    app = opened(glass_open="true", glass="encoder.embedding.token_ids")
+    masked = open_bundle(MODEL).tokenizer.encode(TEXT.replace("horse", "[MASK]"))
+    recorded = tensor_of(bundle=open_bundle(MODEL), text=masked.text, n_tokens=13, name="encoder.embedding.token_ids")
+    assert recorded.values[0].tolist() == list(masked.ids)
+    assert not app.error
+
+
+def test_the_scripts_compute_the_same() -> None:
+    bundle = open_bundle(MODEL)
+    text = {"bundle": bundle, "text": TEXT, "n_tokens": 13}
+    pair = {"bundle": bundle, "text": TEXT, "pair": SECOND, "n_tokens": 48}
+    for answer in (
+        ask(fill_in, **text, hidden=(2, 10), top=8),
+        ask(words_of_pair, **pair),
+    ):
+        repeats(answer.script, answer.arrays)
+    others = (ask(each_by_layer, **text), ask(pair_verdict, **pair), ask(segment_rows, **pair))
+    assert all(answer.script and answer.arrays for answer in others)
+    assert ask(masking_recipe, **text, probability=0.15, seed=1, copies=10).script

@@ -1,0 +1,219 @@
+"""The encoder page: every part and control in both languages, odd links, numbers that the library computes, scripts."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.asking import ask, ask_once
+from pages.ui.language import LANGUAGES, prose, words
+from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.number_format import significant
+from tests.pages.running import asks, run, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.counter_examples import counter_examples
+from transformer_core.analysis.encoder.calibration import calibration
+from transformer_core.analysis.encoder.coordinates import logit_sum
+from transformer_core.analysis.encoder.deletion import deletion
+from transformer_core.analysis.encoder.layers import layer_verdicts
+from transformer_core.analysis.encoder.measures import MEASURES, measures
+from transformer_core.analysis.encoder.pairs import sentence_pair
+from transformer_core.analysis.encoder.shuffling import sanity_check
+from transformer_core.checkpoints import Bundle, save
+from transformer_core.config import ModelConfig
+from transformer_core.models import Classifier
+from transformer_core.text import Tokenizer
+
+TEXT = "The film was not good, but I loved the ending."
+PARTS = ("layers", "sum", "tokens", "agree", "edit", "sure")
+
+
+def asked(text: str = TEXT) -> dict[str, Any]:
+    """Return what the page asks of the library for a text."""
+    bundle = open_bundle("sentiment")
+    return {"bundle": bundle, "text": text, "n_tokens": len(bundle.tokenizer.encode(text))}
+
+
+def part(name: str, **query: str) -> AppTest:
+    """Open a part of the page."""
+    return run("encoder", **({"text": TEXT, "encoder_part": name} | query))
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    """Return what the page's numbers say, by label."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lay small untrained classifiers where the app looks for more models: cheap to read, and of other shapes."""
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer = Tokenizer.train("word", ["a glass box", "a glass bell", "a box"] * 3, vocab_size=13)
+    shapes = {
+        "tiny": ({}, ("negative", "positive")),
+        "post": ({"norm_order": "post", "pooling": "mean"}, ("no", "yes")),
+    }
+    for name, (shape, labels) in shapes.items():
+        torch.manual_seed(0)
+        config = ModelConfig(vocab_size=13, d_model=16, n_heads=2, d_ff=24, n_layers=2, max_len=32, **shape)
+        save(Bundle(name, Classifier(config).eval(), tokenizer, labels), folder / name)
+    return folder
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_opens_in_both_languages(language: str, name: str) -> None:
+    app = part(name, lang=language)
+    assert not app.exception
+    assert not app.error
+    for paragraph in prose(language, "encoder")[f"look_{name}"].split("\n\n"):  # the picture stands between them
+        assert paragraph in told(app)
+    assert ("encoder_of@encoder" in app.session_state) == (name == "sum")
+
+
+def test_the_curve_and_its_numbers_are_the_librarys() -> None:
+    app, found = part("layers"), layer_verdicts(**asked())
+    label = words("en")["class.positive" if found.winner else "class.negative"]
+    shown = metrics(app)
+    settled = "embedding" if found.settled == 0 else f"layer {found.settled - 1}"
+    assert shown[words("en")["encoder.settled"].format(label=label)] == settled
+    assert f"{found.probabilities[1, -1, found.winner]:.1%}" in shown.values()
+    assert f"{found.moves[found.farthest]:.2f}" in told(app)
+
+
+@pytest.mark.parametrize("of", ["margin", "0", "1"])
+def test_the_sum_adds_up_on_the_screen(of: str) -> None:
+    app = part("sum", encoder_of=of)
+    target = None if of == "margin" else int(of)
+    found = logit_sum(**asked(), target=target)
+    (line,) = (latex.value for latex in app.latex)
+    for number in (found.above, found.below, found.bias, found.total, found.logit):
+        assert f"{number:+.4f}" in line
+    assert f"{found.above:+.4f}\\,{found.below:+.4f}\\,{found.bias:+.4f}" in line  # as the note tells their order
+    assert "e-" not in line
+    asks(app)[0].set_value("many").run()
+    assert not app.exception
+    assert words("en")["encoder.needed_measured"].format(needed=found.needed, size=128) in told(app)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_word_is_foretold_and_integrated_gradients_checked(language: str) -> None:
+    app = part("tokens", lang=language, encoder_steps="8")
+    found = ask_once(measures, **asked(), steps=8, baseline="mask").value
+    first = int(found.first[2])
+    asks(app)[0].set_value(str(first)).run()
+    assert not app.exception
+    assert words(language)["try.right"] in told(app)
+    label = words(language)["class.positive" if found.saliency.winner else "class.negative"]
+    assert words(language)["encoder.signs"].format(label=label) in told(app)
+    fall = ask_once(deletion, **asked(), steps=8, baseline="mask").value
+    for share in (fall.area[fall.best], fall.area[-1]):
+        assert f"{share:.0%}" in told(app)
+    assert words(language)[f"encoder.measure_{MEASURES[fall.best]}"] in told(app)
+    shown = metrics(app)
+    assert shown[words(language)["encoder.check_summed"]] == f"{found.saliency.summed:+.4f}"
+    assert shown[words(language)["encoder.check_gap"]] == significant(found.saliency.gap, sign=True)
+
+
+@pytest.mark.parametrize("name", ["gradient", "product", "occlusion", "rollout", "last"])
+def test_every_measure_is_shown_with_its_formula(name: str) -> None:
+    app = part("tokens", encoder_measure=name)
+    app.button(key="show_encoder_tokens").click().run()
+    assert not app.exception
+    assert prose("en", "encoder")[f"measure_{name}"] in told(app)
+    assert len(app.latex) == 1
+    assert words("en")["encoder.check_gap"] not in metrics(app)
+
+
+def test_agreement_is_judged_by_the_mean_over_pairs() -> None:
+    app = part("agree", encoder_baseline="zero")
+    asks(app)[0].set_value("close").run()
+    found = ask_once(measures, **asked(), steps=16, baseline="zero").value
+    assert metrics(app)[words("en")["encoder.mean_rho"]] == f"{found.mean_rho:+.2f}"
+    outcome = "close" if found.mean_rho >= 0.7 else "loose" if found.mean_rho >= 0.3 else "none"
+    said = words("en")["try.right"] if outcome == "close" else words("en")[f"encoder.agree_{outcome}"]
+    assert said in told(app)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_weights_are_shuffled_after_a_prediction(language: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MORE_MODELS, str(small))
+    text = "a glass box a bell a box"
+    app = run("encoder", lang=language, model="tiny", text=text, encoder_part="agree", encoder_shuffle_open="true")
+    asks(app)[-1].set_value("attention").run()
+    assert not app.exception
+    assert prose(language, "encoder")["shuffle_after"] in told(app)
+
+
+def test_many_reviews_are_averaged(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MORE_MODELS, str(small))
+    app = run("encoder", model="tiny", text="a glass box a bell", encoder_part="agree", encoder_many_open="true")
+    app.button(key="show_encoder_agree").click().run()
+    assert not app.exception
+    assert words("en")["encoder.many_note"].format(count=24, language="English") in told(app)
+    assert words("en")["encoder.believe_reviews"].partition("{")[0] in told(app)
+
+
+def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
+    app = part("edit")
+    suggested = counter_examples(**asked()).found[0].text
+    box = app.text_input(key="encoder_other@encoder")
+    assert box.value == suggested
+    assert "encoder_other" not in app.query_params
+    pair = sentence_pair(bundle=open_bundle("sentiment"), text=TEXT, other=suggested, n_tokens=64)
+    differ = int((pair.spread[0] > 0).sum())
+    assert words("en")["encoder.spread_start"].format(differ=differ, count=len(pair.labels)) in told(app)
+    other = "The film was not bad, but I loved the ending."
+    app.text_input(key="encoder_other@encoder").set_value(other).run()
+    found = sentence_pair(bundle=open_bundle("sentiment"), text=TEXT, other=other, n_tokens=64)
+    asks(app)[0].set_value(str(found.told_apart)).run()
+    assert words("en")["try.right"] in told(app)
+    assert f"{100 * found.moved:+.1f}" in told(app)
+    app.button(key="encoder_suggest").click().run()
+    assert app.text_input(key="encoder_other@encoder").value == suggested
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_calibration_is_told_after_a_prediction(language: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MORE_MODELS, str(small))
+    app = run("encoder", lang=language, model="tiny", text="a glass box", encoder_part="sure")
+    assert set(metrics(app).values()) == {"–"}
+    asks(app)[0].set_value("over").run()
+    app.slider(key="encoder_temperature@encoder").set_value(2.0).run()
+    assert not app.exception
+    bundle = open_bundle("tiny")
+    n_tokens = len(bundle.tokenizer.encode("a glass box"))
+    found = calibration(bundle=bundle, text="a glass box", n_tokens=n_tokens, reviews=600, temperature=2.0)
+    assert metrics(app)[words(language)["encoder.number_error"]] == f"{found.error:.3f}"
+    assert metrics(app)[words(language)["encoder.number_overall"]] == f"{found.overall:.1%}"
+
+
+def test_probes_are_told_after_a_prediction(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MORE_MODELS, str(small))
+    app = run("encoder", model="tiny", text="a glass box", encoder_probes_open="true")
+    asks(app)[0].set_value("coin").run()
+    assert not app.exception
+    assert words("en")["encoder.probes_measured"].split("{")[0] in told(app)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_models_of_other_labels_and_shapes_are_read(name: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MORE_MODELS, str(small))
+    query = {"model": "post", "text": "a glass box a bell", "encoder_probes_open": "true"}
+    app = run("encoder", encoder_part=name, **query)
+    assert not app.exception
+    assert not app.error
+    if name in ("layers", "sure"):
+        assert words("en")["encoder.other_labels"].format(labels="no, yes") in told(app)
+
+
+def test_the_scripts_compute_the_same() -> None:
+    here = asked()
+    for answer in (
+        ask(measures, **here, steps=4, baseline="mask"),
+        ask(sentence_pair, **here, other="The film was bad."),
+        ask(sanity_check, **here, shuffles=1, seed=0),
+    ):
+        repeats(answer.script, answer.arrays)

@@ -1,0 +1,131 @@
+"""Made-up runs for the tests of the film: clouds that come apart, and heads that find a diagonal. Never shown."""
+
+import numpy as np
+
+from pages.film.figures.film import Film, FilmFrame, FilmLayout, FilmPoints, FilmRun, FilmSteps
+from pages.film.figures.followed_text import FilmProbe, ProbeMoment
+from pages.film.figures.page import MATRIX_WORDS, WORDS
+from pages.ui.language import words
+
+ATTACK = "</script><img src=x onerror=alert(1)>"
+
+
+def film_words(language: str = "en") -> dict[str, str]:
+    """Return every word of the film."""
+    known = words(language)
+    return {name: known[f"film.{name}"] for name in WORDS} | {name: known[f"matrix.{name}"] for name in MATRIX_WORDS}
+
+
+def clouds(
+    n_points: int = 120,
+    n_frames: int = 12,
+    *,
+    labels: tuple[str, ...] = ("negative", "positive"),
+    steps: int = 240,
+    gap: float = 1.0,
+    seed: int = 0,
+    run: str = "abcdefgh",
+    name: str = "reviews, quick",
+    state: str = "finished",
+) -> Film:
+    """Return a classifier's run whose classes come apart, its held-out half less and later.
+
+    Args:
+        gap: how far they come apart.
+    """
+    rng = np.random.default_rng(seed)
+    n_classes = len(labels)
+    classes = rng.integers(n_classes, size=n_points)
+    held_out = np.arange(n_points) % 2 == 1
+    angle = 2 * np.pi * np.arange(n_classes) / n_classes + 0.4
+    centres = 14 * gap * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    start = rng.normal(scale=9, size=(n_points, 2))
+    noise = rng.normal(scale=3.2, size=(n_points, 2))
+    astray = np.where(held_out & (rng.random(n_points) < 0.18), rng.integers(n_classes, size=n_points), classes)
+    turn = rng.normal(scale=0.35, size=n_points)
+    frames = []
+    for number in range(n_frames):
+        share = number / max(1, n_frames - 1)
+        pull = share ** np.where(held_out, 1.6 / gap, 0.8)
+        xy = (1 - pull)[:, None] * start + pull[:, None] * (centres[astray] + noise)
+        swirl = turn * np.sin(np.pi * share)
+        xy = np.stack([xy[:, 0] * np.cos(swirl) - xy[:, 1], xy[:, 0] * np.sin(swirl) + xy[:, 1]], axis=1)
+        wrong = rng.random(n_points) < 0.5 * (1 - pull)
+        predicted = np.where(wrong, rng.integers(n_classes, size=n_points), astray)
+        right = predicted == classes
+        far = min(gap, 1) * share
+        measures = {"train_loss": 0.7 - 0.66 * far, "held_out_loss": 0.71 - 0.5 * far + 0.12 * share**3}
+        measures |= {"train_accuracy": right[~held_out].mean(), "held_out_accuracy": right[held_out].mean()}
+        trust = {"trustworthiness": 0.95 + 0.03 * share, "displacement": 0.34 * (1 - share) + 0.04}
+        trust |= {"neighbours_train": 0.5 + 0.49 * share, "neighbours_held_out": 0.5 + 0.38 * share}
+        layouts = {"tsne": FilmLayout(xy, trust), "pca": FilmLayout(0.2 * xy * (0.2 + share), trust)}
+        certainty = 0.5 + 0.48 * pull
+        step = round(share * steps)
+        frames.append(FilmFrame(number, step, 6 * share, measures, layouts, predicted, certainty))
+    taken = np.arange(1, steps + 1)
+    loss = 0.04 + 0.66 * np.exp(-3 * taken / steps) * (1 + 0.25 * rng.normal(size=steps))
+    rate = 1e-3 * np.minimum(taken / 24, 1) * 0.5 * (1 + np.cos(np.pi * taken / steps))
+    curves = FilmSteps(taken, loss, rate, 1.4 * np.exp(-2 * taken / steps) * (1 + 0.3 * np.abs(rng.normal(size=steps))))
+    texts = [
+        f"Review {i}: the plot was {'thin' if label == 0 else 'bright'} but I cared" for i, label in enumerate(classes)
+    ]
+    about = FilmRun(run, name, "classifier", labels, state, steps, steps, steps // 6, 48.0, None, "", 0, n_frames)
+    baselines = {"majority": 0.52, "bag_of_words": 0.81}
+    return Film(about, curves, frames, baselines, FilmPoints(texts, classes, held_out))
+
+
+def probe_of(film: Film, text: str = "Not a bad film at all.", *, n_layers: int = 2, n_heads: int = 4) -> FilmProbe:
+    """Return a sentence that wanders from the middle to the second class."""
+    tokens = ("[CLS]", *text.split())
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(n_layers, n_heads, len(tokens), len(tokens)))
+    moments = []
+    for frame in film.frames:
+        share = frame.number / max(1, len(film.frames) - 1)
+        moments.append(
+            ProbeMoment(
+                frame.number,
+                _softmax(4 * share * logits),
+                np.eye(len(film.run.labels))[1] * 0.9 * share + (1 - 0.9 * share) / len(film.run.labels),
+                {method: tuple(layout.xy[film.points.labels == 1].mean(0)) for method, layout in frame.layouts.items()},
+            )
+        )
+    return FilmProbe(text, tokens, tokens, "self", moments, text)
+
+
+def reversing(n_frames: int = 16, *, steps: int = 400, run: str = "reverse1", state: str = "finished") -> Film:
+    """Return an encoder-decoder's run that has no points."""
+    taken = np.arange(1, steps + 1)
+    loss = 0.02 + 2.4 * np.exp(-5 * taken / steps)
+    curves = FilmSteps(taken, loss, np.full(steps, 1e-3), 2 * np.exp(-taken / steps))
+    frames = []
+    for number in range(n_frames):
+        share = number / max(1, n_frames - 1)
+        measures = {"train_loss": 2.4 * np.exp(-5 * share), "held_out_loss": 2.5 * np.exp(-4.6 * share)}
+        measures |= {"train_accuracy": share**2, "held_out_accuracy": 0.97 * share**2}
+        frames.append(FilmFrame(number, round(share * steps), 4 * share, measures))
+    about = FilmRun(run, "reverse", "translation", (), state, steps, steps, 100, 31.0, None, "", 0, n_frames)
+    return Film(about, curves, frames)
+
+
+def probe_of_reversing(film: Film, text: str = "d a c b f e h g") -> FilmProbe:
+    """Return cross-attention that becomes the anti-diagonal, and samples that grow from noise to the answer."""
+    letters = text.split()
+    answer = letters[::-1]
+    n = len(letters)
+    target = np.eye(n)[::-1]
+    rng = np.random.default_rng(5)
+    moments = []
+    for frame in film.frames:
+        share = frame.number / max(1, len(film.frames) - 1)
+        sharp = rng.normal(scale=0.4, size=(2, 4, n, n)) + 7 * share * target * np.linspace(0.1, 1, 8).reshape(
+            2, 4, 1, 1
+        )
+        sample = [right if rng.random() < share else rng.choice(letters) for right in answer]
+        moments.append(ProbeMoment(frame.number, _softmax(sharp), sample=" ".join(sample)))
+    return FilmProbe(text, answer, letters, "cross", moments, text)
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    raised = np.exp(logits - logits.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True)

@@ -1,0 +1,93 @@
+"""Pictures of the map as files: points lie where the frames say, sizes are bounded, and every script finds a font."""
+
+import csv
+import io
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pages.film.figures import animation
+from pages.film.figures.animation import MOST_PICTURES, embedding_gif, frame_png
+from pages.film.figures.stills import curves_csv, frame_svg, still
+from tests.pages.film.films import ATTACK, clouds, film_words, reversing
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize(("n_frames", "pictures"), [(1, 1), (2, 9), (5, 33), (64, 127), (200, MOST_PICTURES)])
+def test_the_animation_shows_every_frame_and_stays_bounded(n_frames, pictures):
+    film = clouds(8, n_frames, steps=400)
+    with Image.open(io.BytesIO(embedding_gif(film, film_words(), side=160))) as gif:
+        assert gif.format == "GIF"
+        # Pillow writes a picture that equals the one before it by showing that one longer.
+        assert pictures // 2 <= gif.n_frames <= pictures
+        assert gif.info.get("loop") == 0 or n_frames == 1
+        assert gif.size[0] == 160
+
+
+def test_points_lie_where_the_frame_says_on_axes_that_stay():
+    film = clouds(30, 4)
+    scenes = [still(film, film_words(), at, method="tsne", theme="light", side=600) for at in (0, 1, 3)]
+    layouts = [film.frames[at].layouts["tsne"].xy for at in (0, 1, 3)]
+    scale = np.ptp(scenes[0].xy[:, 0]) / np.ptp(layouts[0][:, 0])
+    origin = scenes[0].xy - scale * layouts[0] * [1, -1]
+    for scene, xy in zip(scenes, layouts, strict=True):
+        np.testing.assert_allclose(scene.xy, origin[0] + scale * xy * [1, -1], atol=1e-6)
+    halfway = still(film, film_words(), 0.5, method="tsne", theme="light", side=600)
+    np.testing.assert_allclose(halfway.xy, (scenes[0].xy + scenes[1].xy) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_png_shows_marks_of_both_classes(theme):
+    film = clouds(60, 3)
+    with Image.open(io.BytesIO(frame_png(film, film_words(), 2, theme=theme, side=400))) as picture:
+        pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3).astype(int)
+    for hue in animation.PALETTE[theme][:2]:
+        wanted = [int(hue[i : i + 2], 16) for i in (1, 3, 5)]
+        assert (np.abs(pixels - wanted).sum(1) < 40).sum() > 60
+
+
+def test_an_svg_tells_parts_apart_by_shape_and_escapes_texts():
+    film = clouds(20, 3, labels=(ATTACK, "b"), name=ATTACK)
+    root = ElementTree.fromstring(frame_svg(film, film_words(), 1))
+    held_out = int(film.points.held_out.sum())
+    assert len(root.findall(f"{SVG}polygon")) == held_out + 1  # and one in the legend
+    assert len(root.findall(f"{SVG}circle")) == 20 - held_out + 3
+    texts = [node.text for node in root.findall(f"{SVG}text")]
+    assert texts[0] == f"{ATTACK} · t-SNE · step 120"
+    assert re.search(r"held out \d+%, train \d+%", texts[-1])
+
+
+def test_chinese_words_are_drawn_or_replaced_but_never_fail(monkeypatch):
+    film = clouds(10, 2, labels=("负面", "正面"), name="影评")
+    frame_png(film, film_words("zh"), 1, side=200, plain_words=film_words())
+    animation.font_for.cache_clear()
+    monkeypatch.setattr(animation, "CHINESE", ("no-such-font.ttf",))
+    monkeypatch.setattr(animation, "LATIN", ("no-such-font.ttf",))
+    frame_png(film, film_words("zh"), 1, side=200, plain_words=film_words())
+    animation.font_for.cache_clear()
+
+
+def test_what_cannot_be_drawn_is_said():
+    with pytest.raises(ValueError, match="run reverse1 has no frame with a map by tsne"):
+        embedding_gif(reversing(3), film_words())
+    with pytest.raises(ValueError, match="side=99 must lie from 160 to 1200"):
+        frame_png(clouds(5, 2), film_words(), 0, side=99)
+    with pytest.raises(ValueError, match="at=2 must lie from 0 to 1"):
+        frame_png(clouds(5, 2), film_words(), 2, side=200)
+
+
+def test_curves_read_back_exactly():
+    film = clouds(10, 4, steps=30)
+    film = replace(film, frames=[*film.frames[:-1], replace(film.frames[-1], measures={"train_loss": 0.1})])
+    rows = list(csv.DictReader(io.StringIO(curves_csv(film))))
+    assert [int(row["step"]) for row in rows] == list(range(31))
+    np.testing.assert_array_equal([float(row["loss"]) for row in rows[1:]], film.steps.loss)
+    taken = [row for row in rows if row["frame"]]
+    assert [int(row["frame"]) for row in taken] == [0, 1, 2, 3]
+    assert float(taken[1]["held_out_loss"]) == film.frames[1].measures["held_out_loss"]
+    assert (taken[3]["train_loss"], taken[3]["held_out_loss"]) == ("0.1", "")

@@ -1,0 +1,136 @@
+"""The film's bytes: what is packed comes back, whole or in parts, and what does not fit is refused."""
+
+import json
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pages.film.figures.film import MOST_STEPS, FilmSteps, coded, film_bytes, thinned
+from pages.film.figures.followed_text import ProbeMoment, probe_bytes
+from tests.pages.film.films import ATTACK, clouds, probe_of, reversing
+
+
+def read(payload: bytes) -> dict:
+    """Return the header with every place in it read."""
+    (length,) = struct.unpack_from("<I", payload)
+    start = -(-(4 + length) // 8) * 8
+
+    def resolved(node):
+        if isinstance(node, list):
+            return [resolved(one) for one in node]
+        if not isinstance(node, dict):
+            return node
+        if "at" in node:
+            kind = {"u1": np.uint8, "f4": np.dtype("<f4")}[node["type"]]
+            flat = np.frombuffer(payload, kind, int(np.prod(node["shape"])), start + node["at"])
+            return flat.reshape(node["shape"])
+        return {name: resolved(value) for name, value in node.items()}
+
+    return resolved(json.loads(payload[4 : 4 + length]))
+
+
+def steps_of(count: int) -> FilmSteps:
+    taken = np.arange(1, count + 1)
+    return FilmSteps(taken, 1 / taken, np.full(count, 1e-3), np.sqrt(taken))
+
+
+def test_what_is_packed_comes_back():
+    film = clouds(40, 3)
+    got = read(film_bytes(film))
+    assert got["run"]["labels"] == ["negative", "positive"]
+    assert got["points"]["texts"] == film.points.texts
+    np.testing.assert_array_equal(got["points"]["labels"], film.points.labels)
+    np.testing.assert_array_equal(got["points"]["held_out"], film.points.held_out)
+    for name, array in vars(film.steps).items():
+        np.testing.assert_allclose(got["steps"][name], array, rtol=1e-6)
+    for packed, frame in zip(got["frames"], film.frames, strict=True):
+        assert (packed["number"], packed["step"]) == (frame.number, frame.step)
+        assert packed["measures"] == pytest.approx(frame.measures)
+        np.testing.assert_allclose(packed["layouts"]["tsne"]["xy"], frame.layouts["tsne"].xy, rtol=1e-6)
+        np.testing.assert_array_equal(packed["predicted"], frame.predicted)
+        assert np.abs(packed["certainty"] / 255 - frame.certainty).max() <= 0.5 / 255 + 1e-9
+
+
+def test_only_what_a_browser_lacks_is_sent():
+    film = clouds(40, 5, steps=100)
+    got = read(film_bytes(film, after=2, after_step=90))
+    assert [frame["number"] for frame in got["frames"]] == [3, 4]
+    assert got["steps"]["step"].tolist() == list(range(91, 101))
+    assert "points" not in got
+    rest = read(film_bytes(film, after=4, after_step=100))
+    assert rest["frames"] == []
+    assert rest["steps"]["loss"].size == 0
+
+
+def test_numbers_that_are_none_become_none_and_never_broken_json():
+    film = clouds(10, 2)
+    frame = replace(film.frames[0], measures={"train_loss": float("nan"), "held_out_loss": float("inf")})
+    run = replace(film.run, seconds_left=float("inf"))
+    steps = replace(film.steps, loss=np.full_like(film.steps.loss, np.nan))
+    got = read(film_bytes(replace(film, run=run, steps=steps, frames=[frame])))
+    assert got["frames"][0]["measures"] == {"train_loss": None, "held_out_loss": None}
+    assert got["run"]["seconds_left"] is None
+    assert np.isnan(got["steps"]["loss"]).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, MOST_STEPS, MOST_STEPS + 1, 3 * MOST_STEPS + 7])
+def test_thinned_steps_keep_means_and_end_with_the_last(count: int):
+    steps = steps_of(count)
+    thin = thinned(steps)
+    assert len(thin.step) == min(count, MOST_STEPS)
+    if count:
+        assert thin.step[-1] == count
+        assert (np.diff(thin.step) > 0).all()
+        sizes = np.diff([0, *thin.step])
+        assert np.average(thin.loss, weights=sizes) == pytest.approx(steps.loss.mean())
+
+
+def test_sure_is_255_and_bytes_stay():
+    assert coded(np.array([0.0, 0.5, 1.0, np.nan, 7.0])).tolist() == [0, 128, 255, 0, 255]
+    codes = np.array([0, 1, 255], np.uint8)
+    assert coded(codes) is codes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda film: {"steps": replace(film.steps, loss=film.steps.loss[1:])}, "steps must be arrays of one length"),
+        (
+            lambda film: {"points": replace(film.points, labels=np.zeros(3))},
+            r"points.labels has shape \(3,\), needed \(8,\)",
+        ),
+        (lambda film: {"points": None}, r"frame 0: tsne has shape \(8, 2\), needed \(0, 2\)"),
+        (lambda film: {"run": replace(film.run, labels=["x"] * 21)}, "names 21 classes, at most 20"),
+    ],
+)
+def test_a_film_that_does_not_fit_is_refused(change, message):
+    film = clouds(8, 2)
+    with pytest.raises(ValueError, match=message):
+        replace(film, **change(film))
+
+
+def test_a_probe_keeps_its_weights_to_half_a_code_and_its_labels():
+    probe = probe_of(clouds(20, 3), ATTACK)
+    got = read(probe_bytes(probe))
+    assert got["tokens"] == list(probe.tokens)
+    for packed, moment in zip(got["frames"], probe.frames, strict=True):
+        assert packed["attention"].shape == moment.attention.shape
+        assert np.abs(packed["attention"] / 255 - moment.attention).max() <= 0.5 / 255 + 1e-9
+        assert packed["probabilities"] == pytest.approx(moment.probabilities)
+        assert packed["xy"]["tsne"] == pytest.approx(moment.xy["tsne"])
+
+
+def test_a_probe_whose_labels_do_not_fit_is_refused():
+    probe = probe_of(clouds(20, 2))
+    with pytest.raises(ValueError, match=r"frame 0: attention has shape .* needed \(layer, head, \*\(1, 7\)\)"):
+        replace(probe, tokens=["a"])
+    own = ProbeMoment(0, np.zeros((1, 1, 2, 3)), tokens=["a", "b"], key_tokens=["x", "y", "z"])
+    assert read(probe_bytes(replace(probe, frames=[own])))["frames"][0]["key_tokens"] == ["x", "y", "z"]
+
+
+def test_runs_without_points_have_none():
+    got = read(film_bytes(reversing(4)))
+    assert "points" not in got
+    assert all(frame["layouts"] == {} and "predicted" not in frame for frame in got["frames"])

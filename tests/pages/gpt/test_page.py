@@ -1,0 +1,207 @@
+"""The GPT page: every part and control in both languages, with numbers that the library computes."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.asking import ask
+from pages.ui.charts import place_of
+from pages.ui.language import words
+from pages.ui.models import open_bundle
+from pages.ui.number_format import significant
+from tests.pages.running import asks, run, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.gpt.causality import changed_word, without_mask
+from transformer_core.analysis.gpt.continuing import MOST_STEPS, written_on
+from transformer_core.analysis.gpt.expectation import expected, surprisals
+from transformer_core.analysis.gpt.lens import logit_lens
+from transformer_core.analysis.gpt.redrawing import drawn, redrawn
+from transformer_core.analysis.gpt.repeating import greedy_circle
+
+TEXT = "The king is"
+MODEL = "gpt-char"
+EN = words("en")
+
+
+def asked() -> dict:
+    """Return the arguments that every question about the text has."""
+    bundle = open_bundle(MODEL)
+    return {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT))}
+
+
+def opened(part: str, **query: str) -> AppTest:
+    """Open a part of the page on the text and the model of these tests."""
+    return run("gpt", text=TEXT, model=MODEL, gpt_part=part, **query)
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    """Return what the page's numbers say, by label."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", ["next", "draw", "write", "lens", "mask"])
+def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
+    app = opened(part, lang=language)
+    assert not app.exception
+    assert not app.error
+    assert words(language)["gpt.heading"] in told(app)
+
+
+def test_the_entropy_at_a_place_is_the_models() -> None:
+    app = opened("next", gpt_back="-3")
+    place = asked()["n_tokens"] - 3
+    found = expected(**asked(), place=place, top=10)
+    assert metrics(app)[EN["gpt.entropy"]] == EN["gpt.in_bits"].format(bits=f"{found.entropy:.2f}")
+    assert f"**{found.came_bits:.2f}**" in told(app)
+    assert f"**{surprisals(**asked()).mean_bits:.2f}**" in told(app)
+    app.slider(key="gpt_back@gpt").set_value(0).run()
+    found = expected(**asked(), place=place + 3, top=10)
+    assert metrics(app)[EN["gpt.entropy"]] == EN["gpt.in_bits"].format(bits=f"{found.entropy:.2f}")
+
+
+def test_a_guess_is_held_against_the_model() -> None:
+    app = opened("next", gpt_guess_open="true")
+    found = expected(**asked(), place=(asked()["n_tokens"] + 1) // 2, top=10)
+    asks(app)[0].set_value(str(found.ids[0])).run()
+    assert not app.exception
+    assert EN["try.right"] in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_rank_is_told_where_the_text_ends(language: str) -> None:
+    app = run("gpt", text="T", model=MODEL, gpt_guess_open="true", lang=language)
+    likeliest = expected(bundle=open_bundle(MODEL), text="T", n_tokens=1, place=1, top=10).ids[0]
+    asks(app)[0].set_value(str(likeliest)).run()
+    assert not app.exception
+    assert words(language)["gpt.guess_end"] in told(app)
+
+
+def test_the_rules_are_those_of_the_controls() -> None:
+    app = opened("draw", gpt_temperature="1.5", gpt_top_k="4", gpt_top_p="1")
+    place = asked()["n_tokens"]
+    found = redrawn(**asked(), place=place, temperature=1.5, top_k=4, top_p=None, top=10)
+    shown = metrics(app)
+    assert shown[EN["gpt.kept"]] == f"4 / {found.n_tokens}"
+    assert shown[EN["gpt.entropy_after"]] == EN["gpt.in_bits"].format(bits=f"{found.entropy_after:.2f}")
+    app.button(key="gpt_draw_again").click().run()
+    many = drawn(**asked(), place=place, temperature=1.5, top_k=4, top_p=None, top=10, seed=1, draws=1_000)
+    assert f"{many.distance:.2%}" in told(app)
+    assert app.query_params["gpt_seed"] == "1"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_cooling_does_is_told_after_a_prediction(language: str) -> None:
+    app = opened("draw", gpt_cold_open="true", lang=language)
+    asks(app)[0].set_value("rises").run()
+    assert not app.exception
+    found = redrawn(**asked(), place=asked()["n_tokens"], temperature=0.3, top_k=None, top_p=None, top=10)
+    assert f"{found.entropy_after:.2f}" in told(app)
+
+
+def test_tokens_are_written_one_by_one_and_kept_in_the_link() -> None:
+    app = opened("write", gpt_steps="3", gpt_how="greedy")
+    rules = {"how": "greedy", "temperature": 1.0, "top_k": None, "top_p": None, "seed": 0, "choices": ()}
+    assert app.code[0].value == TEXT + written_on(**asked(), **rules, steps=3).written
+    app.button(key="gpt_one").click().run()
+    assert app.code[0].value == TEXT + written_on(**asked(), **rules, steps=4).written
+    assert app.query_params["gpt_steps"] == "4"
+    app.button(key="gpt_over").click().run()
+    assert app.code[0].value == TEXT
+    assert not app.exception
+
+
+def test_another_token_is_put_in_and_gone_on_from() -> None:
+    rules = {"how": "sample", "temperature": 0.7, "top_k": None, "top_p": 0.9, "seed": 4}
+    free = written_on(**asked(), **rules, choices=(), steps=6)
+    other = next(id_ for id_ in free.steps[1].top_ids if id_ != free.steps[1].token_id)
+    app = opened("write", gpt_steps="6", gpt_seed="4", gpt_step="1", gpt_choices=f"1.{other}")
+    put = written_on(**asked(), **rules, choices=((1, other),), steps=6)
+    assert app.code[0].value == TEXT + put.written
+    assert put.steps[0] == free.steps[0]
+    assert EN["gpt.step_person"].format(chance=f"{put.steps[1].probability:.2%}") in told(app)
+
+
+def test_circles_are_looked_for_after_a_prediction() -> None:
+    app = opened("write", gpt_steps="2", gpt_circle_open="true")
+    asks(app)[0].set_value("no").run()
+    assert not app.exception
+    found = greedy_circle(**asked(), steps=100)
+    assert found.written.written in app.code[1].value
+
+
+def test_the_cache_is_measured_after_a_prediction() -> None:
+    app = opened("write", gpt_steps="2", gpt_cache_open="true")
+    asks(app)[0].set_value("far").run()
+    assert not app.exception
+    assert "KiB" in told(app) or "MiB" in told(app)
+
+
+def test_the_lens_says_from_where_on_the_answer_stands() -> None:
+    app = opened("lens", gpt_back="-2", gpt_lens_open="true")
+    found = logit_lens(**asked(), first=1, count=24)
+    assert len(found.places) == asked()["n_tokens"]
+    asks(app)[0].set_value("some").run()
+    assert not app.exception
+    full, without = f"**{found.mean_bits[-1]:.2f}**", f"**{found.mean_bits[-2]:.2f}**"
+    assert full in told(app)
+    assert without in told(app)
+
+
+def test_what_moves_is_told_with_the_mask_and_without_it() -> None:
+    app = opened("mask", gpt_changed="-3", gpt_words="to")
+    place = asked()["n_tokens"] - 3
+    found = changed_word(**asked(), place=place, words="to")
+    assert metrics(app)[EN["gpt.earlier_masked"]] == EN["gpt.exactly_zero"]
+    asks(app)[0].set_value("all").run()
+    assert significant(found.earlier_unmasked) in told(app)
+    asks(app)[1].set_value("worse").run()
+    off = without_mask(**asked())
+    assert f"**{off.mean_unmasked:.2f}**" in told(app)
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    ("part", "query"),
+    [
+        ("x", {}),
+        ("next", {"gpt_back": "-999"}),
+        ("next", {"gpt_back": "<b>"}),
+        ("draw", {"gpt_temperature": "0", "gpt_top_k": "-1", "gpt_top_p": "nan"}),
+        ("draw", {"gpt_seed": "٣" * 3}),
+        ("write", {"gpt_steps": "1e9", "gpt_choices": "0.999999_5"}),
+        ("write", {"gpt_steps": str(MOST_STEPS + 1), "gpt_choices": "<b>", "gpt_how": "beam"}),
+        ("write", {"gpt_step": "99", "gpt_steps": "5"}),
+        ("lens", {"gpt_first": "99", "gpt_back": "7"}),
+        ("mask", {"gpt_changed": "0", "gpt_words": "x" * 99}),
+    ],
+    ids=str,
+)
+def test_odd_values_in_the_link_are_survived(part: str, query: dict[str, str]) -> None:
+    assert not opened(part, **query).exception
+
+
+@pytest.mark.parametrize("part", ["next", "write", "lens", "mask"])
+@pytest.mark.parametrize("text", ["a", "🙂 你", "مرحبا"])
+def test_any_text_is_read(text: str, part: str) -> None:
+    assert not run("gpt", text=text, model=MODEL, gpt_part=part).exception
+
+
+def test_every_tensor_can_be_looked_at_under_the_glass() -> None:
+    app = opened("next", glass_open="true")
+    assert not app.exception
+    assert EN["glass.heading"] in {box.label for box in app.expander}
+
+
+def test_a_click_on_a_chart_names_a_place() -> None:
+    assert place_of({"selection": {"place": [{"place": 3}]}}) == 3
+    assert place_of({"selection": {"place": []}}) is None
+    assert place_of(None) is None
+
+
+def test_the_scripts_compute_the_same() -> None:
+    rules = {"temperature": 0.7, "top_k": 5, "top_p": None}
+    for answer in (
+        ask(written_on, **asked(), how="sample", **rules, seed=1, choices=((1, 9),), steps=4),
+        ask(changed_word, **asked(), place=5, words="x"),
+    ):
+        repeats(answer.script, answer.arrays)

@@ -1,0 +1,44 @@
+"""The diagram carries the sizes of the model and the sentence, and nothing unescaped."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from pages.home.figures import Architecture, architecture_svg
+from pages.ui.language import words
+
+SIZES = {"vocab_size": 8000, "d_model": 128, "n_heads": 8, "d_head": 16, "d_ff": 512, "n_layers": 4, "n_classes": 2}
+
+
+def drawn(language: str = "en", **changes: object) -> ElementTree.Element:
+    """Draw a diagram and parse it."""
+    choices = {"n_tokens": 12, "positions": "learned", "norm_order": "pre", "pooling": "cls"} | SIZES | changes
+    start = "diagram."
+    strings = {key.removeprefix(start): word for key, word in words(language).items() if key.startswith(start)}
+    return ElementTree.fromstring(architecture_svg(Architecture(**choices), strings, {"attention": "<b>&"}))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_shapes_are_those_of_model_and_sentence(language: str) -> None:
+    text = " ".join(drawn(language).itertext())
+    for shape in ("(1, 12)", "(1, 12, 128)", "(12, 128)", "8,000 × 128", "(1, 8, 12, 12)", "128 → 512 → 128", "(1, 2)"):
+        assert shape in text
+    assert words(language)["diagram.layers"].format(count=4) in text
+
+
+def test_a_model_without_position_vectors_has_no_such_box() -> None:
+    assert "(12, 128)" not in " ".join(drawn(positions="rotary").itertext()).replace("(1, 12, 128)", "")
+
+
+def test_post_norm_has_no_final_norm_and_mean_pooling_is_named() -> None:
+    pre = " ".join(drawn().itertext()).count(words("en")["diagram.norm"])
+    post = " ".join(drawn(norm_order="post", pooling="mean").itertext())
+    assert post.count(words("en")["diagram.norm"]) == pre - 1
+    assert words("en")["diagram.mean"] in post
+
+
+def test_only_parts_with_a_page_are_buttons() -> None:
+    buttons = [node for node in drawn().iter() if node.get("role") == "button"]
+    assert [node.get("data-part") for node in buttons] == ["attention"]
+    assert buttons[0].get("tabindex") == "0"
+    assert "<b>&" in buttons[0].get("aria-label")

@@ -1,0 +1,245 @@
+"""Home is useful with no click, in both languages, whatever is typed."""
+
+from html import escape
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.home.experiment import PLACES
+from pages.home.figures import Architecture, architecture_svg
+from pages.ui.asking import forget_answers
+from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
+from pages.ui.language import words
+from pages.ui.models import open_bundle
+from pages.ui.navigation import page_path
+from tests.pages.running import note, run, told
+from transformer_core.analysis.counter_examples import counter_examples
+from transformer_core.analysis.strangeness import strangeness
+from transformer_core.analysis.word_worth import WordWorth, word_worth
+
+NAMED = (["box"], ["pill"], ["caption"])
+
+
+def because(app: AppTest) -> str:
+    """Return the HTML of the words under the verdict."""
+    return "\n".join(element.proto.body for element in app.get("html") if "tinted" in element.proto.body)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_screen_needs_no_click(language: str) -> None:
+    app = run(lang=language)
+    assert not app.exception
+    assert app.text_input(key="text@").value == DEFAULT_TEXT
+    assert words(language)["home.heading"] in told(app)
+    assert f"{open_bundle('sentiment').n_parameters:,}" in told(app)
+    assert because(app)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "日本語と中文 😀👩‍👩‍👧‍👦",
+        "שלום עולם مرحبا",
+        "a\x00b\x07\x1b[31m\u202e",
+        "<script>alert(1)</script>",
+        "=cmd|' /C calc'!A0",
+        "𝕬" * 300,
+    ],
+)
+def test_strange_text_is_read(text: str) -> None:
+    app = run(text=text)
+    assert not app.exception
+    assert not app.error
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
+
+
+def test_empty_text_is_answered_in_words_and_the_page_lives_on() -> None:
+    app = run()
+    app.text_input(key="text@").set_value("   ").run()
+    assert not app.exception
+    assert words("en")["text.empty"] in told(app)
+    app.text_input(key="text@").set_value("back again").run()
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
+
+
+def test_ten_megabytes_are_refused_in_words() -> None:
+    app = run()
+    app.text_input(key="text@").set_value("word " * 2_000_000).run()
+    assert not app.exception
+    assert f"{MOST_CHARACTERS:,}" in told(app)
+
+
+def test_an_unknown_model_in_the_link_is_named() -> None:
+    app = run(model="gpt-9")
+    assert not app.exception
+    assert "gpt-9" in told(app)
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
+
+
+def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pages.ui import header
+    from transformer_core.checkpoints import BundleError
+
+    def broken(_: str) -> None:
+        raise BundleError("model.safetensors is truncated")
+
+    monkeypatch.setattr(header, "open_bundle", broken)
+    app = run()
+    assert not app.exception
+    assert "model.safetensors is truncated" in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) -> None:
+    text = "I expected a masterpiece, but the story was dull."
+    found = word_worth(bundle=open_bundle("sentiment"), text=text, n_tokens=128)
+    names = [text[start:end] for start, end in found.spans]
+    most, least = int(np.nanargmax(found.worth)), int(np.nanargmin(found.worth))
+    said = because(run(lang=language, text=text))
+    assert f"<b>{names[most]}</b>" in said
+    assert f"<b>{names[least]}</b>" in said
+    assert words(language)["because.points"].format(count=round(100 * found.worth[most])) in said
+    assert words(language)["because.points"].format(count=round(-100 * found.worth[least])) in said
+    for name, worth in zip(names, found.worth, strict=True):
+        label = words(language)[f"class.{open_bundle('sentiment').labels[found.winner]}"]
+        told_of = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
+        assert escape(told_of) in said
+
+
+def test_a_word_that_the_text_has_twice_is_told_by_its_number() -> None:
+    said = because(run(text="dull story, dull ending"))
+    assert words("en")["because.nth"].format(word="dull", nth=1, count=2) in said
+
+
+@pytest.mark.parametrize(
+    ("worth", "said"),
+    [
+        ([0.12, -0.04, 0.001], "<b>good</b> pushed towards positive by 12 points, <b>odd</b> against it by 4 points."),
+        ([0.12, 0.05, -0.01], "<b>good</b> pushed towards positive by 12 points and <b>odd</b> by 5 points, "),
+        ([0.1204, 0.1196, 0.0], "<b>good</b> and <b>odd</b> pushed towards positive by 12 points each."),
+        ([0.9, 0.01, 0.0], "<b>good</b> pushed towards positive by 90 points."),
+        ([-0.01, 0.0, 0.002], "No word pushed towards positive by a point; <b>good</b> pushed against it by 1 point."),
+        ([0.001, -0.002, 0.0], "No single word decides: whichever is hidden, positive stays within a point of 75.0%."),
+        ([np.nan, np.nan, np.nan], words("en")["because.nothing_to_hide"]),
+    ],
+)
+def test_the_sentence_says_who_pushed_which_way(monkeypatch: pytest.MonkeyPatch, worth: list, said: str) -> None:
+    spans, unknown = np.array([[0, 4], [5, 8], [9, 13]]), np.zeros(3, dtype=bool)
+
+    def word_worth(**_: object) -> WordWorth:
+        return WordWorth(spans, unknown, np.array(worth), 1, 0.75, "mask")
+
+    monkeypatch.setattr("pages.ui.because.word_worth", word_worth)
+    forget_answers()
+    assert said in because(run(text="good odd film"))
+    forget_answers()
+
+
+def test_where_no_word_can_be_hidden_it_is_said() -> None:
+    app = run(text="[MASK] [PAD]")
+    assert not app.exception
+    assert words("en")["because.nothing_to_hide"] in told(app)
+
+
+@pytest.mark.parametrize("text", ["<img src=x onerror=alert(1)> good", "\u202e", "好 😀", "a" * 1_500, "don't"])
+def test_hostile_words_are_shown_as_text(text: str) -> None:
+    app = run(text=text)
+    assert not app.exception
+    assert "<img" not in because(app)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("classifier", {}),
+        ("encoder", {"pooling": "mean"}),
+        ("bert", {"n_segments": 2}),
+        ("gpt", {}),
+        ("translation", {}),
+    ],
+)
+def test_every_name_in_the_diagram_opens_a_page(kind: str, changes: dict) -> None:
+    sizes = {"n_tokens": 5, "vocab_size": 90, "d_model": 8, "n_heads": 2, "d_head": 4, "d_ff": 16, "n_layers": 2}
+    sizes |= {"n_classes": 2, "positions": "learned", "norm_order": "pre", "pooling": "cls", "target_vocab_size": 90}
+    start = "diagram."
+    said = {key.removeprefix(start): word for key, word in words("en").items() if key.startswith(start)}
+    places = PLACES[kind]
+    svg = architecture_svg(Architecture(kind=kind, **sizes | changes), said, {part: part for part in places})
+    named = [node for node in ElementTree.fromstring(svg).iter() if node.get("class", "").split()[:1] in NAMED]
+    assert len(named) >= 9
+    for node in named:
+        page, part = places[node.get("data-part", "nothing")]
+        assert page_path(page).exists()
+        assert not part or f"{page}.part_{part}" in words("en")
+
+
+def test_a_part_that_is_chosen_opens_its_page_at_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.home.experiment.show_architecture", lambda *_: "classifier")
+    app = run()
+    assert not app.exception
+    assert words("en")["encoder.heading"] in told(app)
+    assert app.query_params["encoder_part"] == "sum"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_words_that_the_model_never_saw_are_told(language: str) -> None:
+    text = "这部电影的故事很无聊。"
+    unknown = open_bundle("sentiment").tokenizer.encode(text).unknown
+    warned = run(lang=language, text=text)
+    assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in note(warned)
+    assert note(run(lang=language)) == words(language)["text.tokens"].format(count=19)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_would_turn_it_is_one_click_away(language: str) -> None:
+    found = counter_examples(bundle=open_bundle("sentiment"), text=DEFAULT_TEXT, n_tokens=19)
+    app = run(lang=language)
+    said = words(language)["because.turned"].format(turns=found.turns, tried=found.tried)
+    assert said in told(app)
+    first = found.found[0]
+    button = app.button(key="because_0")
+    assert f"~~{first.old}~~ **{first.new}**" in button.label
+    button.click().run()
+    assert not app.exception
+    assert app.text_input[0].value == first.text
+    turned = words(language)[f"class.{open_bundle('sentiment').labels[first.winner]}"]
+    html = "\n".join(element.proto.body for element in app.get("html"))
+    assert f"{turned} {first.probability:.1%}" in html
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_known_of_such_texts_stands_near_the_verdict(language: str) -> None:
+    narrow, whole = open_bundle("sentiment").measured.fitting(("short", "negation"))
+    said = told(run(lang=language, text="This is not a good film."))
+    for row in (narrow, whole):
+        assert f"{row.accuracy:.0%}" in said
+        assert f"n = {row.texts:,}" in said
+    assert narrow.data in said
+    assert "n = " not in told(run(lang=language, model="gpt"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("model", "text"), [("translation-en-fr", DEFAULT_TEXT), ("gpt", "Le film \u00e9tait vraiment magnifique et long")]
+)
+def test_text_outside_what_a_model_learned_gets_a_measured_note(language: str, model: str, text: str) -> None:
+    bundle = open_bundle(model)
+    found = strangeness(bundle=bundle, text=text, n_tokens=96)
+    usual = max(bundle.measured.usual, key=lambda usual: usual.high)
+    said = words(language)[f"outside.{found.measure}"].format(
+        value=f"{found.value:.1f}",
+        median=f"{usual.median:.1f}",
+        high=f"{usual.high:.1f}",
+        unit=words(language)[f"unit.{usual.unit}"],
+        data=usual.data,
+    )
+    assert said in line(run(lang=language, model=model, text=text))
+    known = "A man in a red shirt is riding a horse."
+    assert words(language)[f"outside.{found.measure}"][:6] not in line(run(lang=language, model=model, text=known))
+
+
+def line(app: AppTest) -> str:
+    """Return the line of notes under the text."""
+    return "\n".join(element.proto.body for element in app.get("html") if "text-line" in element.proto.body)

@@ -1,0 +1,198 @@
+"""The masks page: every control in both languages and in the link, honest numbers, and odd links answered in words."""
+
+import re
+from collections.abc import Iterator
+from functools import cache, wraps
+
+import pytest
+import torch
+
+from pages.ui.asking import ask, forget_answers
+from pages.ui.language import words
+from tests.e2e.acting import BUNDLE
+from tests.pages.running import asks, run, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.masks.batches import batch_masks
+from transformer_core.analysis.masks.cheating import Cheating, mask_cheating
+from transformer_core.analysis.masks.codes import painted_code
+from transformer_core.analysis.masks.masking import masked_head
+
+TEXT = "The film was not good, but I loved the ending."
+SIZE = len(BUNDLE.tokenizer.encode(TEXT))
+
+
+def asked(mask: str, **changes):
+    arguments = {"text": TEXT, "n_tokens": SIZE, "pads": 0, "layer": 0, "head": 0, "everywhere": True} | changes
+    return masked_head(bundle=BUNDLE, mask=mask, **arguments)
+
+
+def metrics(app) -> list[str]:
+    return [metric.value for metric in app.metric]
+
+
+def press(app, label: str) -> None:
+    next(button for button in app.button if button.label == label).click().run()
+
+
+def moved(found) -> str:
+    first = found.before.index(max(found.before))
+    return f"{100 * (found.after[first] - found.before[first]):+.1f}"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("preset", ["everything", "causal", "padding", "window", "prefix", "painted"])
+def test_every_preset_is_shown_with_its_own_numbers(language: str, preset: str) -> None:
+    app = run("masks", lang=language, text=TEXT, masks_preset=preset, masks_window="1", masks_prefix="3")
+    assert not app.exception
+    code = {"window": "window.1", "prefix": "prefix.3", "painted": "everything"}.get(preset, preset)
+    found = asked(code)
+    assert metrics(app)[0].startswith(moved(found))
+    assert re.findall(r"\d+", metrics(app)[1]) == [str(int(found.reach.sum())), str(SIZE)]
+
+
+def test_where_the_mask_holds_and_padding_change_the_numbers() -> None:
+    app = run("masks", text=TEXT, masks_where="one", layer="2", masks_pads="3", masks_preset="everything")
+    assert metrics(app)[0].startswith(moved(asked("everything", everywhere=False, layer=2, pads=3)))
+    app.button_group(key="masks_where@masks").set_value("all").run()
+    assert metrics(app)[0].startswith(moved(asked("everything", layer=2, pads=3)))
+    app.selectbox(key="layer@masks").set_value("1").run()
+    app.slider(key="masks_pads@masks").set_value(0).run()
+    assert not app.exception
+    assert metrics(app)[0].startswith("+0.0")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_painted_mask_in_the_link_is_read_and_a_wholly_masked_row_says_why(language: str) -> None:
+    mask = torch.ones(SIZE, SIZE, dtype=torch.bool)
+    mask[2] = False
+    app = run("masks", lang=language, text=TEXT, masks_preset="painted", masks_rows=painted_code(mask))
+    assert not app.exception
+    assert metrics(app)[0].startswith(moved(asked(painted_code(mask))))
+    said = told(app)
+    assert words(language)["masks.convention_softmax"] in said
+    assert "| nan | nan | nan | nan |" in said
+    assert f"| {1 / SIZE:.4f} | {1 / SIZE:.4f} | 1.0000 |" in said
+
+
+@pytest.mark.parametrize("rows", ["x", "3.iI", "999.AAAA", "[a](http://b)", "٣.iIA", "9" * 3000])
+def test_a_broken_mask_in_the_link_is_refused_in_words(rows: str) -> None:
+    app = run("masks", text=TEXT, masks_preset="painted", masks_rows=rows)
+    assert not app.exception
+    assert "cannot be read" in app.warning[0].value
+    assert "](" not in app.warning[0].value
+    assert metrics(app)[0].startswith("+0.0")
+
+
+def test_a_mask_for_another_text_is_refused_with_both_sizes() -> None:
+    app = run("masks", text=TEXT, masks_preset="painted", masks_rows="3.iIA")
+    assert "for 3 tokens, but there are" in app.info[0].value
+    assert not app.exception
+
+
+def test_invert_and_reset() -> None:
+    app = run("masks", text=TEXT)
+    press(app, "Invert")
+    inverted = painted_code(~asked("causal").mask)
+    assert app.query_params["masks_rows"] == inverted
+    assert app.query_params["masks_preset"] == "painted"
+    assert metrics(app)[0].startswith(moved(asked(inverted)))
+    press(app, "Reset")
+    assert not {"masks_rows", "masks_preset"} & set(app.query_params)
+    assert metrics(app)[0].startswith(moved(asked("causal")))
+
+
+@pytest.mark.parametrize("part", ["paint", "batch", "cheat"])
+@pytest.mark.parametrize("text", ["好 🙂 مرحبا", "[PAD]", "good film " * 100, "x"])
+def test_any_text_is_survived(part: str, text: str) -> None:
+    app = run("masks", text=text, masks_part=part, masks_lines=f"{text[:150]}\n{text[:150]}")
+    assert not app.exception
+
+
+def test_a_long_text_is_cut_to_what_a_link_can_carry() -> None:
+    app = run("masks", text="good film " * 60)
+    assert "first 64 of" in told(app)
+    app.slider(key="masks_pads@masks").set_value(4).run()
+    assert "first 60 of" in told(app)
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    "query", [{"masks_window": "-1"}, {"masks_window": "x"}, {"masks_preset": "odd"}, {"layer": "9"}]
+)
+def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
+    app = run("masks", text=TEXT, **({"masks_preset": "window"} | query))
+    assert not app.exception
+    assert app.toast
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_experiment_on_layers_measures_both(language: str) -> None:
+    app = run("masks", lang=language, text=TEXT, masks_try="true", layer="1")
+    asks(app)[0].set_value("all").run()
+    assert not app.exception
+    for everywhere in (True, False):
+        found = asked("causal", everywhere=everywhere, layer=1)
+        first = found.before.index(max(found.before))
+        assert f"{100 * (found.after[first] - found.before[first]):+.2f}" in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_batch_is_shown_with_its_padding_and_polarity_is_measured(language: str) -> None:
+    app = run("masks", lang=language, masks_part="batch", masks_try_polarity="true")
+    assert not app.exception
+    assert any('class="pad"' in element.proto.body for element in app.get("html"))
+    asks(app)[0].set_value("error").run()
+    assert not app.exception
+    assert "×10⁻" in told(app)
+    app.text_area(key="masks_lines@masks").set_value("one line").run()
+    said = words(language)["masks.lines_needed"].format(fewest=2, most=6, count=1)
+    assert said in told(app)
+    assert app.get("bidi_component")
+    app.text_area(key="masks_lines@masks").set_value("a\nb\nc\nd\ne\nf\n").run()
+    app.selectbox(key="masks_source@masks").set_value("5").run()
+    assert not app.exception
+
+
+@cache
+def trained_shortly() -> Cheating:
+    return mask_cheating(language="en", steps=12, seed=0)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cheating]:
+    """A training of few steps in place of a long one; what it found."""
+    found = trained_shortly()
+    monkeypatch.setattr("pages.masks.cheat.mask_cheating", wraps(mask_cheating)(lambda **_: found))
+    yield found
+    forget_answers()
+
+
+def test_training_waits_for_an_answer_and_for_a_click_where_something_changes(short: Cheating) -> None:
+    app = run("masks", masks_part="cheat", lang="en")
+    assert not app.metric
+    asks(app)[0].set_value("lower").run()
+    assert not app.exception
+    assert app.query_params["masks_trained"] == "en.240.0"
+    assert metrics(app)[1].startswith(f"{short.cheater.held_out[-1]:.2f}")
+    app.slider(key="masks_seed@masks").set_value(1).run()
+    assert not app.metric
+    app.button(key="masks_train").click().run()
+    assert app.metric
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_link_to_a_finished_training_shows_it(language: str, short: Cheating) -> None:
+    app = run(
+        "masks", masks_part="cheat", lang=language, masks_corpus="en", masks_trained="en.240.0", shown="masks_cheat"
+    )
+    assert not app.exception
+    assert metrics(app)[2].startswith(f"{short.cheater.held_out_masked[-1]:.2f}")
+
+
+def test_the_scripts_repeat_the_numbers() -> None:
+    head = ask(
+        masked_head, bundle=BUNDLE, text=TEXT, n_tokens=SIZE, pads=2, mask="window.1", layer=1, head=3, everywhere=False
+    )
+    repeats(head.script, head.arrays)
+    batch = ask(batch_masks, bundle=BUNDLE, texts=("a film", TEXT), source=0, target=1, n_tokens=24)
+    repeats(batch.script, batch.arrays)

@@ -1,0 +1,119 @@
+"""The page on norm and residual: every part and control in both languages, with numbers that the library computes."""
+
+import pytest
+
+from pages.ui.asking import ask, ask_once
+from pages.ui.language import words
+from pages.ui.models import open_bundle
+from pages.ui.number_format import significant
+from tests.pages.running import asks, run, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.stream.deep_training import deep_training
+from transformer_core.analysis.stream.depth import gradients_by_depth
+from transformer_core.analysis.stream.normalizing import normed_vector, other_norm
+from transformer_core.analysis.stream.residual_sum import stream_sum
+
+TEXT = "The film was not good, but I loved the ending."
+
+
+def n_tokens() -> int:
+    """Return how many tokens the text has."""
+    return len(open_bundle("sentiment").tokenizer.encode(TEXT))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", ["vector", "residual", "depth"])
+def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
+    app = run("norm", lang=language, text=TEXT, norm_part=part)
+    assert not app.exception
+    assert not app.error
+    assert words(language)["norm.heading"] in told(app)
+
+
+@pytest.mark.parametrize("sublayer", ["self_attention", "feed_forward", "final"])
+def test_the_formula_has_the_vectors_numbers(sublayer: str) -> None:
+    app = run("norm", text=TEXT, layer="2", norm_sublayer=sublayer, norm_token="4")
+    bundle = open_bundle("sentiment")
+    found = normed_vector(bundle=bundle, text=TEXT, n_tokens=n_tokens(), layer=2, sublayer=sublayer, token=4, scale=1.0)
+    formulas = "\n".join(str(element.value) for element in app.latex)
+    assert f"{found.mean:.4f}" in formulas
+    assert f"{found.variance:.4f}" in formulas
+    assert f"{found.after[0]:.4f}" in formulas
+    assert f"**{found.factor:.7f}**" in told(app)
+    assert f"**{other_norm(bundle=bundle, text=TEXT, n_tokens=n_tokens()).moved:+.3f}**" in told(app)
+
+
+@pytest.mark.parametrize("power", [-6, 0, 6])
+def test_the_scaled_vector_is_told_after_a_prediction(power: int) -> None:
+    app = run("norm", text=TEXT, norm_token="2", norm_power=str(power))
+    asks(app)[0].set_value("grows").run()
+    assert not app.exception
+    found = normed_vector(
+        bundle=open_bundle("sentiment"),
+        text=TEXT,
+        n_tokens=n_tokens(),
+        layer=0,
+        sublayer="feed_forward",
+        token=2,
+        scale=10.0**power,
+    )
+    assert f"**{significant(found.moved, 3)}**" in told(app)
+    assert words("en")["norm.scaled_stays"] in told(app)
+
+
+def test_the_stream_is_the_sum_that_is_shown() -> None:
+    app = run("norm", text=TEXT, norm_part="residual", norm_token="3")
+    asks(app)[0].set_value("embedding").run()
+    assert not app.exception
+    found = stream_sum(bundle=open_bundle("sentiment"), text=TEXT, n_tokens=n_tokens(), token=3)
+    assert f"**{significant(found.difference)}**" in told(app)
+    assert f"{found.norms.max():.3f}" in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("measure", ["input_gradients", "parameter_gradients", "activations", "apart"])
+def test_gradients_are_measured_after_a_prediction(language: str, measure: str) -> None:
+    app = run("norm", lang=language, norm_part="depth", norm_depth="6", norm_measure=measure, norm_seed="2")
+    asks(app)[0].set_value("vanishes").run()
+    assert not app.exception
+    found = ask_once(gradients_by_depth, n_layers=6, d_model=32, seed=2).value
+    for profile in found.profiles:
+        assert f"| {significant(profile.first_over_last, 3)} |" in told(app)
+
+
+def test_both_stacks_are_trained_on_request_and_a_link_trains_them_again() -> None:
+    app = run("norm", norm_part="depth", norm_depth="2", norm_width="48")
+    asks(app)[0].set_value("stays").run()
+    app.button(key="norm_train").click().run()
+    assert not app.exception
+    found = ask_once(deep_training, n_layers=2, norm_order="pre", seed=0).value
+    assert f"**{found.right_with:.1%}**" in told(app)
+    assert "2.pre.0" in app.query_params["norm_trained"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"norm_part": "x"},
+        {"norm_token": "999", "layer": "9", "norm_sublayer": "x"},
+        {"norm_part": "depth", "norm_depth": "1000", "norm_width": "7", "norm_seed": "-1", "norm_trained": "<b>"},
+        {"norm_part": "depth", "norm_depth": "nan"},
+        {"norm_power": "1e9"},
+    ],
+    ids=str,
+)
+def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+    assert not run("norm", text=TEXT, **query).exception
+
+
+@pytest.mark.parametrize("text", ["🙂", "电影很好看", "مرحبا بالعالم", "a", "good film " * 90])
+@pytest.mark.parametrize("part", ["vector", "residual"])
+def test_any_text_is_read(text: str, part: str) -> None:
+    assert not run("norm", text=text, norm_part=part).exception
+
+
+def test_the_scripts_compute_the_same() -> None:
+    bundle = open_bundle("sentiment")
+    given = {"bundle": bundle, "text": TEXT, "n_tokens": 14}
+    for answer in (ask(stream_sum, **given, token=3), ask(gradients_by_depth, n_layers=3, d_model=16, seed=1)):
+        repeats(answer.script, answer.arrays)

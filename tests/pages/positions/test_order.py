@@ -1,0 +1,97 @@
+"""What order is worth, on the page: measured after the prediction, for every kind of model at hand."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pages.figures.charts import rows_of
+from pages.positions import order as positions_order
+from pages.positions.figures.order import order_chart
+from pages.positions.order import FEWEST_TEXTS, texts_for
+from pages.ui import models
+from pages.ui.asking import ask, forget_answers
+from pages.ui.language import words
+from pages.ui.models import open_bundle
+from tests.core.helpers import made
+from tests.pages.positions.test_page import TEXT, page
+from tests.pages.running import asks, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
+from transformer_core.checkpoints import Bundle, save
+from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.text import Tokenizer
+from transformer_core.training.corpora.reviews import reviews
+
+
+@pytest.fixture
+def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put tiny untrained models of every kind in place of the shipped ones."""
+    texts = [example.text for example in reviews("en", train=40, held_out=0)[0]]
+    tokenizer = Tokenizer.train("wordpiece", texts, vocab_size=200, lowercase=True)
+    kinds = {"classifier": Classifier, "gpt": Gpt, "bert": Bert, "translation": Translation}
+    schemes = {"classifier": "rotary", "gpt": "alibi", "bert": "learned", "translation": "sinusoidal"}
+    for name, kind in kinds.items():
+        model = made(kind, vocab_size=tokenizer.vocab_size, max_len=48, positions=schemes[name])
+        labels = ("negative", "positive") if kind is Classifier else ()
+        save(Bundle(name, model, tokenizer, labels), tmp_path / name)
+    monkeypatch.setattr(models, "CHECKPOINTS", tmp_path)
+    monkeypatch.setattr(positions_order, "MOST_TEXTS", FEWEST_TEXTS)
+    open_bundle.cache_clear()
+    forget_answers()
+    yield
+    open_bundle.cache_clear()
+    forget_answers()
+
+
+def test_order_is_measured_only_after_the_prediction() -> None:
+    app = page("order")
+    bundle = open_bundle("sentiment")
+    found = what_order_is_worth(bundle=bundle, texts=texts_for(bundle))
+    removed = f"{100 * found.accuracy[2].mean():.1f} |"
+    assert removed not in told(app)
+    asks(app)[0].set_value("much").run()
+    assert not app.exception
+    assert removed in told(app)
+    here = what_order_is_worth_here(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)), seeds=20)
+    assert here.probabilities is not None
+    flips = (here.probabilities[1].argmax(-1) != here.probabilities[0, 0].argmax()).sum()
+    assert f"**{flips}**" in told(app)
+
+
+@pytest.mark.usefixtures("others")
+def test_models_of_other_kinds_are_measured_and_lend_their_tables() -> None:
+    app = page("schemes", model="classifier")
+    assert "bert" in told(app)
+    assert "UNTRAINED" not in told(app)
+    assert page("sum", model="classifier").info  # it is rotary, and adds no vectors
+    app = page("order", model="classifier")
+    asks(app)[0].set_value("nothing").run()
+    assert not app.exception
+    assert not app.error
+    for name in ("gpt", "bert"):
+        bundle = open_bundle(name)
+        nats = what_order_is_worth(bundle=bundle, texts=texts_for(bundle)).nats
+        assert f"{nats[2].mean():.3f} |" in told(app)
+        here = what_order_is_worth_here(bundle=bundle, text=TEXT, n_tokens=48, seeds=5).nats
+        assert f"**{here[2].mean():.3f}**" in told(app)
+    app.toggle(key="positions_all@positions").set_value(False).run()
+    assert not app.exception
+
+
+def test_the_script_makes_the_numbers_again() -> None:
+    bundle, text = open_bundle("sentiment"), "not a dull film"
+    n_tokens = len(bundle.tokenizer.encode(text))
+    answer = ask(what_order_is_worth_here, bundle=bundle, text=text, n_tokens=n_tokens, seeds=2)
+    repeats(answer.script, answer.arrays)
+
+
+def test_figures_hold_the_numbers_of_the_library() -> None:
+    english = {key.removeprefix("positions."): word for key, word in words("en").items()}
+    values = np.array([[0.5, 0.5], [0.4, 0.2], [0.1, 0.1], [0.3, 0.3]])
+    treatments = ("kept", "positions_shuffled", "positions_removed", "tokens_shuffled")
+    rows = rows_of(order_chart(values, treatments, english, axis="accuracy", whole=True))
+    means = {row["treatment"]: row["mean"] for row in rows if "mean" in row}
+    assert means[english["treatment_positions_shuffled"]] == pytest.approx(0.3)
+    assert sum("value" in row for row in rows) >= 5

@@ -1,0 +1,152 @@
+"""The positions page: every part and control in both languages, odd links, and honest numbers."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.models import open_bundle
+from pages.ui.number_format import significant
+from tests.pages.running import asks, run, told
+from transformer_core.analysis.positions.exponents import compare_exponents
+from transformer_core.analysis.positions.schemes import score_schemes
+from transformer_core.analysis.positions.sinusoids import position_matrix, step_as_rotation
+from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
+
+TEXT = "The film was not good, but I loved the ending."
+PARTS = ("matrix", "exponent", "schemes", "sum", "order")
+
+
+def page(part: str = "matrix", **query: str) -> AppTest:
+    """Open a part of the page and assert that nothing failed."""
+    app = run("positions", **({"text": TEXT, "positions_part": part} | query))
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+def numbers(app: AppTest) -> str:
+    """Return all texts of the page with its metrics."""
+    return "\n".join([told(app), *(str(metric.value) for metric in app.metric)])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
+    app = page(part, lang=language)
+    assert app.session_state["positions_part@positions"] == part
+
+
+@pytest.mark.parametrize(
+    ("part", "length", "width"), [("", "2", "2"), ("", "512", "512"), ("x", "8", "2"), ("x", "512", "510")]
+)
+def test_any_size_of_the_matrix_is_drawn(part: str, length: str, width: str) -> None:
+    names = {f"positions_{part}length": length, f"positions_{part}d": width}
+    app = page("exponent" if part else "matrix", **names)
+    assert app.slider(key=f"positions_{part}length@positions").value == int(length)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"positions_length": "0", "positions_d": "-4"},
+        {"positions_length": "1e9", "positions_d": "nan"},
+        {"positions_part": "[x](https://example.org)"},
+        {"positions_dims": "1.2.900.x.-3.٣"},
+        {"positions_pos": "inf", "positions_pair": "9999", "positions_shift": "🙂"},
+        {"positions_measure": "x"},
+    ],
+)
+def test_odd_links_are_answered_in_words(query: dict[str, str]) -> None:
+    app = run("positions", **query)
+    assert not app.exception
+    assert "](http" not in told(app)
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ("schemes", "🙂"),
+        ("schemes", "[PAD]"),
+        ("sum", "不错的电影"),
+        ("sum", "[MASK] " * 130),
+        ("order", "مرحبا [PAD]"),
+    ],
+)
+def test_any_text_is_read(part: str, text: str) -> None:
+    app = page(part, text=text)
+    if part == "order":
+        asks(app)[0].set_value("some").run()
+        assert not app.exception
+
+
+def test_sliders_and_curves_move_the_matrix() -> None:
+    app = page()
+    app.slider(key="positions_length@positions").set_value(100).run()
+    app.slider(key="positions_d@positions").set_value(32).run()
+    app.multiselect(key="positions_dims@positions").set_value([0, 5, 31]).run()
+    app.button_group(key="positions_measure@positions").set_value("dot").run()
+    assert not app.exception
+    assert significant(position_matrix(length=100, d_model=32).deviation) in told(app)
+    assert app.query_params["positions_dims"] == "0.5.31"
+    assert app.slider(key="positions_pos@positions").value == 12
+    assert app.slider(key="positions_pair@positions").value == 4
+
+
+def test_the_step_has_the_rotations_numbers() -> None:
+    app = page(positions_pos="7", positions_pair="2", positions_shift="9")
+    step = step_as_rotation(length=64, d_model=128, pos=7, shift=9, pair=2)
+    formulas = "".join(str(formula.value) for formula in app.latex)
+    assert f"{step.after[0]:.4f}" in formulas
+    assert f"{step.rotation[0, 1]:.4f}" in formulas
+    assert significant(step.difference) in told(app)
+
+
+def test_half_the_width_is_computed_after_the_prediction() -> None:
+    app = page(positions_try="true")
+    narrow = f"{position_matrix(length=64, d_model=64).cosines[-1]:.4f}"
+    assert narrow not in told(app)
+    asks(app)[0].set_value("more").run()
+    assert narrow in told(app)
+
+
+def test_what_the_slip_changes_follows_the_prediction() -> None:
+    app = page("exponent", positions_xlength="40", positions_xd="64")
+    found = compare_exponents(length=40, d_model=64)
+    row = f"| {found.still[0]} / 64 | {found.still[1]} / 64 |"
+    assert row not in told(app)
+    asks(app)[0].set_value("double").run()
+    assert row in told(app)
+    assert f"{found.longest[1]:,.0f}" in told(app)
+
+
+@pytest.mark.parametrize("shown", ["scores", "terms", "weights"])
+def test_schemes_are_shown_three_ways(shown: str) -> None:
+    app = page("schemes", positions_shown=shown, head="3", positions_word="4", positions_rotary="1")
+    assert "UNTRAINED" in told(app)
+    app.slider(key="positions_places@positions").set_value(9).run()
+    assert not app.exception
+
+
+def test_the_rotary_peak_is_where_the_row_is_greatest() -> None:
+    app = page("schemes", positions_try_schemes="true", head="1", positions_word="2")
+    asks(app)[0].set_value("here").run()
+    bundle = open_bundle("sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXT))
+    found = score_schemes(bundle=bundle, text=TEXT, n_tokens=n_tokens, place=2, head=1, length=32)
+    row = found.terms[found.schemes.index("rotary"), 16]
+    assert f"**{int(row.argmax())}** ({row.max():.4f})" in told(app)
+
+
+def test_the_sum_is_measured_on_the_models_vectors() -> None:
+    app = page("sum", positions_try_sum="true", positions_word="3")
+    bundle = open_bundle("sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXT))
+    sums = token_and_position(bundle=bundle, text=TEXT, n_tokens=n_tokens)
+    assert f"{sums.token_norms.mean():.2f}" in numbers(app)
+    both = adding_is_concatenating(bundle=bundle, text=TEXT, n_tokens=n_tokens, place=3)
+    assert f"{both.free_share:.1%}" in told(app)
+    assert f"{both.parameters[1]:,}" in told(app)
+    asks(app)[0].set_value("little").run()
+    assert sums.probabilities is not None
+    winner = int(sums.probabilities[1].argmax())
+    moved = 100 * (sums.probabilities[0, winner] - sums.probabilities[1, winner])
+    assert f"{moved:+.2f}" in told(app)

@@ -1,0 +1,147 @@
+"""The form of the Train page: each control in both languages, in the link, bounded again on the server."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.train import start as train_start
+from pages.train.base import Base
+from pages.train.controls import Flag, Number, Pick
+from pages.train.data import Learned
+from pages.train.form import wanted
+from pages.train.settings import ALL, LANGUAGE, LEARN, MODEL, OPTIMISER, RUN, SECTIONS
+from pages.ui.language import words
+from tests.pages.running import run, told
+from transformer_core.training.runs.presets import PRESETS, QUICK
+from transformer_core.training.runs.settings import settings
+from transformer_core.training.spec import KIND_OF_SOURCE, Origin
+
+SOURCE_OF = {kind: source for source, kind in KIND_OF_SOURCE.items() if source not in ("table", "imdb")}
+OTHER = {"threads": "2", "examples": "500", "d_model": "32", "n_heads": "2", "max_len": "24"}
+
+
+@pytest.fixture(autouse=True)
+def _no_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
+    monkeypatch.setattr(train_start, "estimate", lambda *_: _Measuring())
+
+
+class _Measuring:
+    """An estimate that is still being measured."""
+
+    def done(self) -> bool:
+        return False
+
+
+def page(**query: str) -> AppTest:
+    """Open the form with all settings shown."""
+    app = run("train", settings_open="true", **query)
+    assert not app.exception, app.exception
+    return app
+
+
+def widget(app: AppTest, control: Number | Pick | Flag):
+    """Return the widget of a setting."""
+    kind = {Number: "number_input", Pick: "selectbox", Flag: "toggle"}[type(control)]
+    return getattr(app, kind)(key=f"{control.name}@train")
+
+
+def another(control: Number | Pick | Flag, value) -> str:
+    """Return a value, as the link has it, that is allowed and not the one given."""
+    if control.name in OTHER:
+        return OTHER[control.name]
+    if isinstance(control, Pick):
+        return next(option for option in control.options if option != value)
+    if isinstance(control, Flag):
+        return control.write(not value)
+    found = control.least if value != control.least else control.least + control.step
+    return control.write(found)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_screen_offers_the_quick_preset_and_its_start(language: str) -> None:
+    app = run("train", lang=language)
+    said, word = told(app), words(language)
+    assert not app.exception
+    assert app.button_group(key="preset@train").value == "quick"
+    assert word["train.measuring"] in said
+    start = next(button for button in app.button if button.label == word["train.start"])
+    assert not start.disabled
+
+
+@pytest.mark.parametrize(("kind", "language"), [*zip(SOURCE_OF, ("en", "zh", "zh", "en"), strict=True)])
+def test_every_setting_of_a_kind_is_shown_with_its_word(kind: str, language: str) -> None:
+    app = page(lang=language, source=SOURCE_OF[kind])
+    for controls in ((LANGUAGE,), *SECTIONS.values()):
+        for control in controls:
+            if kind in control.kinds:
+                assert widget(app, control).label == words(language)[f"setting.{control.name}"]
+
+
+@pytest.mark.parametrize("controls", [(LANGUAGE,), LEARN, MODEL, OPTIMISER, RUN])
+def test_a_link_rebuilds_every_setting_and_is_compact(controls: tuple) -> None:
+    usual = settings(QUICK)
+    asked = {one.name: another(one, usual[one.name]) for one in controls if "classifier" in one.kinds}
+    app = page(**asked)
+    assert not app.toast
+    for control in controls:
+        if control.name in asked:
+            assert control.write(widget(app, control).value) == asked[control.name]
+    in_link = {name for name in app.query_params if name in settings(QUICK)}
+    assert in_link == asked.keys()
+
+
+def test_what_equals_the_preset_is_not_in_the_link() -> None:
+    app = page(d_model=str(QUICK.model.d_model))
+    assert "d_model" not in app.query_params
+    widget(app, MODEL[1]).set_value(128).run()
+    assert app.query_params["d_model"] == "128"
+    widget(app, MODEL[1]).set_value(QUICK.model.d_model).run()
+    assert "d_model" not in app.query_params
+
+
+def test_every_preset_fills_the_form() -> None:
+    app = page()
+    widget(app, MODEL[1]).set_value(512).run()
+    for name in [name for name in PRESETS if name != "quick"] + ["quick"]:
+        app.button_group(key="preset@train").set_value(name).run()
+        assert not app.exception
+        assert "d_model" not in app.query_params
+        assert widget(app, MODEL[1]).value == PRESETS[name].model.d_model
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("d_model", value) for value in ("99999", "", "9" * 5_000)),
+        *(("learning_rate", value) for value in ("nan", "1e400")),
+        ("positions", "[x](https://example.org)"),
+        ("residual", "maybe"),
+        ("source", "the internet"),
+    ],
+)
+def test_a_bad_value_in_the_link_is_named_and_the_default_taken(name: str, value: str) -> None:
+    app = page(**{name: value})
+    control = next(one for one in ALL if one.name == name)
+    assert any(name in toast.value for toast in app.toast)
+    assert "](" not in "".join(toast.value for toast in app.toast)
+    assert control.write(widget(app, control).value) == control.write(settings(QUICK)[name])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_does_not_go_together_is_said_at_the_form(language: str) -> None:
+    app = page(lang=language, d_model="66", positions="rotary")
+    start = next(button for button in app.button if button.label == words(language)["train.start"])
+    assert start.disabled
+    assert any("d\\_model=66" in warning.value for warning in app.warning)
+
+
+def test_weights_that_are_taken_over_fix_the_vocabulary() -> None:
+    base = Base(QUICK, Origin(run="abcdefgh12", frame=3))
+    asked = wanted(base, Learned("reviews"), settings(QUICK) | {"vocab_size": 500})
+    assert asked.spec is None
+    free = wanted(Base(QUICK, Origin(run="abcdefgh12")), Learned("reviews"), settings(QUICK) | {"vocab_size": 500})
+    assert free.spec is not None
+    assert free.spec.origin == Origin(run="abcdefgh12")
+    assert free.spec.name == "quick · vocabulary 500"

@@ -1,0 +1,211 @@
+"""The Train page with runs: their state, buttons, results, list and files, in both languages."""
+
+import io
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.train import estimate as train_estimate
+from pages.train.exports import bundle_zip, files_of, run_zip
+from pages.ui import runs
+from pages.ui.language import words
+from tests.pages.made_runs import SPECS, STEPS, held, made_run
+from tests.pages.running import asks, run, told
+from transformer_core.training.runs.run_list import MOST_RUNS, RunList
+from transformer_core.training.runs.store.folder import REQUEST
+from transformer_core.training.spec import Origin
+
+RESTING = ("stopped", "finished", "failed")
+LIVE = ("queued", "starting", "running", "paused")
+
+
+class _Launcher:
+    """A launcher that only remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.started, self.resumed = [], []
+
+    def start(self, store) -> None:
+        self.started.append(store.id)
+
+    def resume(self, store) -> None:
+        self.resumed.append(store.id)
+
+    def estimate(self, *_) -> None:
+        raise ValueError("the data are missing")
+
+
+@pytest.fixture(autouse=True)
+def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Launcher:
+    """Keep the runs of a test in a folder of its own, and start nothing."""
+    made = _Launcher()
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
+    for module in ("train.start", "train.panel", "train.runs", "train.same_but", "train.estimate"):
+        monkeypatch.setattr(f"pages.{module}.launcher", lambda: made)
+    train_estimate._known.clear()
+    return made
+
+
+def button(app: AppTest, key: str, language: str = "en"):
+    """Return the button with a word."""
+    return next(one for one in app.button if one.label == words(language)[key])
+
+
+@pytest.mark.parametrize(("state", "language"), [*zip(RESTING, ("en", "zh", "en"), strict=True)])
+def test_a_run_that_rests_is_shown_with_its_state(state: str, language: str, tmp_path: Path) -> None:
+    store = made_run(tmp_path, state=state, message="the disk is full" if state == "failed" else "")
+    app = run("train", lang=language, run=store.id)
+    assert not app.exception
+    bars = [bar.proto.text for bar in app.get("progress")]
+    assert bool(bars) == (state != "finished")
+    for bar in bars:
+        assert words(language)[f"state.{state}"] in bar
+        assert words(language)["run.step"].format(step=STEPS, total=STEPS) in bar
+    assert (state == "failed") == any("the disk is full" in error.value for error in app.error)
+    labels = {one.label for one in app.button}
+    assert (words(language)["run.take_up"] in labels) == (state != "finished")
+    assert words(language)["run.stop"] not in labels
+
+
+@pytest.mark.parametrize("state", LIVE)
+def test_a_live_run_can_be_paused_resumed_and_stopped(state: str, tmp_path: Path, launcher: _Launcher) -> None:
+    store = made_run(tmp_path, state=state)
+    lock = held(store)
+    try:
+        app = run("train", run=store.id)
+        assert not app.exception
+        if state == "paused":
+            button(app, "run.resume").click().run()
+            assert launcher.resumed == [store.id]
+        elif state != "queued":
+            button(app, "run.pause").click().run()
+            assert (store.folder / REQUEST).read_text() == "pause"
+        button(app, "run.stop").click().run()
+        assert not app.exception
+        assert (store.folder / REQUEST).read_text() == "stop"
+    finally:
+        lock.release()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_run_whose_worker_died_is_interrupted_and_can_be_taken_up(
+    language: str, tmp_path: Path, launcher: _Launcher
+) -> None:
+    store = made_run(tmp_path, state="running")
+    app = run("train", lang=language, run=store.id)
+    assert words(language)["state.interrupted"] in app.get("progress")[0].proto.text
+    assert any("killed" in warning.value for warning in app.warning)
+    button(app, "run.take_up", language).click().run()
+    assert launcher.resumed == [store.id]
+
+
+@pytest.mark.parametrize("asked", ["nothere123", "../../etc", "", "<b>", "a" * 500])
+def test_a_run_that_is_not_there_is_said_and_the_form_shown(asked: str) -> None:
+    app = run("train", run=asked)
+    assert not app.exception
+    assert button(app, "train.start") is not None
+    assert bool(app.warning) == bool(asked) or any("data are missing" in one.value for one in app.warning)
+    assert "run" not in app.query_params
+
+
+def test_start_makes_a_run_and_puts_it_in_the_link(tmp_path: Path, launcher: _Launcher) -> None:
+    app = run("train", d_model="32", n_heads="2")
+    button(app, "train.start").click().run()
+    assert not app.exception
+    (store,) = RunList(tmp_path).all()
+    assert launcher.started == [store.id]
+    assert app.query_params["run"] == store.id
+    assert store.spec.model.d_model == 32
+    assert store.spec.name == "quick · d_model 32 · 2 heads"
+
+
+def test_a_failed_estimate_is_told_in_words_and_start_still_works() -> None:
+    app = run("train")
+    app.run()
+    assert any("the data are missing" in one.value for one in app.warning)
+    assert not button(app, "train.start").disabled
+
+
+@pytest.mark.parametrize(("kind", "language"), [*zip(SPECS, ("en", "zh", "en", "zh"), strict=True)])
+def test_results_are_said_in_a_sentence_of_measured_numbers(kind: str, language: str, tmp_path: Path) -> None:
+    store = made_run(tmp_path, SPECS[kind])
+    app = run("train", lang=language, run=store.id)
+    assert not app.exception
+    assert words(language)[f"result.of_{kind}"].format(step=STEPS, held_out="97.0%") in told(app)
+    assert app.metric[0].value == "97.0%"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_prediction_is_answered_by_measured_numbers(language: str, tmp_path: Path) -> None:
+    store = made_run(tmp_path, train=1.0, held_out=0.6)
+    app = run("train", lang=language, run=store.id, try_open="true")
+    asks(app)[0].set_value("as_well").run()
+    assert words(language)["train_try.hardly"] in told(app)
+    assert "60.0%" in told(app)
+
+
+def test_the_form_can_begin_with_a_runs_settings_and_with_its_weights(tmp_path: Path, launcher: _Launcher) -> None:
+    store = made_run(tmp_path, replace(SPECS["classifier"], name="mine"))
+    app = run("train", run=store.id)
+    button(app, "train.again").click().run()
+    assert not app.exception
+    assert "**mine**" in told(app)
+    assert app.query_params["branch"] == store.id
+    app = run("train", branch=f"{store.id}.2", settings_open="true", activation="relu")
+    assert not app.exception
+    assert app.number_input(key="vocab_size@train").disabled
+    button(app, "train.start").click().run()
+    assert not app.exception
+    (made,) = (one for one in RunList(tmp_path).all() if one.id != store.id)
+    assert made.spec.origin == Origin(run=store.id, frame=2)
+    assert made.spec.name == "mine · from frame 2 · relu"
+    assert launcher.started == [made.id]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_list_names_every_run_and_the_rule(language: str, tmp_path: Path) -> None:
+    stores = [
+        made_run(tmp_path, replace(SPECS["classifier"], name=f"run {i}"), state=state)
+        for i, state in enumerate(RESTING)
+    ]
+    app = run("train", lang=language, runs_open="true")
+    assert not app.exception
+    assert {f"open {store.id}" for store in stores} <= {one.key for one in app.button}
+    assert all(words(language)[f"state.{state}"] in told(app) for state in RESTING)
+    assert "97.0%" in told(app)
+    assert str(MOST_RUNS) in told(app)
+    app.button(key=f"open {stores[0].id}").click().run()
+    assert app.query_params["run"] == stores[0].id
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_run_is_offered_as_files(language: str, tmp_path: Path) -> None:
+    store = made_run(tmp_path)
+    zipped = run_zip(store.id)
+    (store.folder / "bundle").mkdir()
+    (store.folder / "bundle" / "card.md").write_text("# card")
+    app = run("train", lang=language, run=store.id)
+    app.session_state["train_export_open"] = True
+    app.run()
+    assert not app.exception
+    labels = {one.proto.label for one in app.get("download_button")}
+    wanted = ("gif", "html", "csv", "script", "run", "bundle", "card")
+    assert {words(language)[f"train_export.{name}"] for name in wanted} <= labels
+    assert zipfile.ZipFile(io.BytesIO(bundle_zip(store))).namelist() == [f"run_{store.id}/card.md"]
+    again = runs.run_list().import_zip(io.BytesIO(zipped))
+    assert again.id != store.id
+    assert again.spec == store.spec
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_every_file_can_be_made(kind: str, tmp_path: Path) -> None:
+    store = made_run(tmp_path, SPECS[kind])
+    made = {ending: make() for _, ending, _, make in files_of(store)}
+    assert ("gif" in made) == (kind == "classifier")
+    assert all(made.values())
+    assert len(made["csv"].decode("utf-8-sig").splitlines()) == 1 + 1 + STEPS
+    compile(made["py"], "repeat.py", "exec")
+    assert store.spec.name in made["html"]

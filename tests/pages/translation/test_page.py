@@ -1,0 +1,217 @@
+"""The translation page: every part and control in both languages, with numbers that the library computes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.asking import ask
+from pages.ui.language import words
+from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.number_format import significant
+from tests.core.translation_tools import SOURCE, letters_bundle
+from tests.pages.running import asks, run, show_all, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.translation.beams import beam_tree
+from transformer_core.analysis.translation.forcing import forced_target
+from transformer_core.analysis.translation.searching import letter_search
+from transformer_core.analysis.translation.toy import toy_batch
+from transformer_core.analysis.translation.widths import best_by_width
+from transformer_core.analysis.translation.writing import written_greedily
+from transformer_core.checkpoints import Bundle, save
+
+PARTS = ("steps", "cross", "beam", "search", "forced", "toy")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
+    """A translator of letters among the models of this module, as the page opens it."""
+    folder = tmp_path_factory.mktemp("models")
+    save(letters_bundle(), folder / "letters")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MORE_MODELS, str(folder))
+        open_bundle.cache_clear()
+        yield open_bundle("letters")
+    open_bundle.cache_clear()
+
+
+def translation(**query: str) -> AppTest:
+    """Open the page with the translator of letters."""
+    return run("translation", **{"model": "letters", "text": SOURCE} | query)
+
+
+def asked(bundle: Bundle) -> dict:
+    """Return what the page asks the library with."""
+    return {"bundle": bundle, "text": SOURCE, "n_tokens": len(bundle.tokenizer.encode(SOURCE))}
+
+
+def answered(app: AppTest, choice: str) -> AppTest:
+    """Answer the page's question."""
+    return asks(app)[0].set_value(choice).run()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
+    app = translation(lang=language, translation_part=part)
+    assert not app.exception
+    assert not app.error
+    assert words(language)["translation.heading"] in told(app)
+    assert app.session_state["translation_part@translation"] == part
+
+
+def test_the_scrubber_begins_where_the_model_was_least_sure_and_tells_each_step(bundle: Bundle) -> None:
+    written = written_greedily(**asked(bundle))
+    app = translation()
+    unsure = int(written.probabilities.argmin())
+    assert app.slider(key="translation_step@translation").value == unsure
+    app.slider(key="translation_step@translation").set_value(1).run()
+    assert f"{written.probabilities[1]:.2%}" in told(app)
+    assert app.query_params["translation_step"] in (["1"], "1")
+
+
+@pytest.mark.parametrize(("part", "over"), [("steps", "layer"), ("steps", "head"), ("cross", "head")])
+def test_weights_are_of_all_heads_of_a_layer_or_of_one(part: str, over: str) -> None:
+    app = translation(translation_part=part, translation_over=over, head="1")
+    assert not app.exception
+    assert app.session_state["translation_over@translation"] == over
+
+
+def test_how_probable_the_whole_is_is_told_after_a_prediction(bundle: Bundle) -> None:
+    whole = float(written_greedily(**asked(bundle)).probabilities.astype(float).prod())
+    app = translation(translation_whole_open="true")
+    assert f"{significant(100 * whole, 3)}%" not in told(app)
+    assert f"**{significant(100 * whole, 3)}%**" in told(answered(app, "under"))
+
+
+def test_a_step_or_depth_that_was_another_sentences_default_does_not_stick() -> None:
+    for part, name in (("steps", "translation_step"), ("beam", "translation_depth")):
+        app = translation(translation_part=part)
+        short = app.slider(key=f"{name}@translation").value
+        assert name not in app.query_params
+        longer = translation(text="c", translation_part=part).slider(key=f"{name}@translation").value
+        app.text_input(key="text@translation").set_value("c").run()
+        assert app.slider(key=f"{name}@translation").value == longer != short
+        assert name not in app.query_params
+
+
+def test_whether_the_winner_was_ever_behind_is_told(bundle: Bundle) -> None:
+    width = 4
+    behind = beam_tree(**asked(bundle), width=width, length_penalty=0.6).behind
+    app = translation(translation_part="beam", translation_width=str(width))
+    start = words("en")["translation.behind" if behind else "translation.ahead"].split(":")[0]
+    assert start in told(app)
+    assert not beam_tree(**asked(bundle), width=1, length_penalty=0.6).behind
+
+
+def test_where_a_word_looks_is_told_after_a_prediction(bundle: Bundle) -> None:
+    written = written_greedily(**asked(bundle))
+    query = {"translation_cross_open": "true", "translation_word": "0", "translation_probe": SOURCE}
+    app = translation(text="c a", translation_part="cross", **query)
+    app = answered(app, _first(app))
+    assert not app.exception
+    assert f"{written.probabilities[0]:.1%}" in told(app)
+
+
+def _first(app: AppTest) -> str:
+    """Return the first choice's value: the place of a source word."""
+    source = letters_bundle().tokenizer.encode(SOURCE)
+    place = int(asks(app)[0].options[0].partition(" · ")[0])
+    assert source.labels[place] in asks(app)[0].options[0]
+    return str(place)
+
+
+def test_the_ranking_is_that_of_the_search(bundle: Bundle) -> None:
+    app = translation(translation_part="beam", translation_width="4", translation_penalty="1.2")
+    tree = beam_tree(**asked(bundle), width=4, length_penalty=1.2)
+    for score in tree.ranking.scores[:3]:
+        assert f"**{score:.3f}**" in told(app)
+    assert f"{tree.n_weighed:,}" in told(app)
+    app.slider(key="translation_depth@translation").set_value(1).run()
+    assert not app.exception
+    assert words("en")["translation.ranking"] not in told(app)
+
+
+def test_every_width_is_tried_after_a_prediction(bundle: Bundle) -> None:
+    app = answered(translation(translation_part="beam", translation_width_open="true"), "same")
+    found = best_by_width(**asked(bundle), widest=5, length_penalty=0.6)
+    gained = round(found.scores[-1], 3) - round(found.scores[0], 3)  # of what the table shows
+    assert f"**{gained:+.3f}**" in told(app)
+    for score in found.scores:
+        assert f"{score:.3f}" in told(app)
+
+
+def test_the_best_of_all_targets_is_told_whoever_finds_it() -> None:
+    app = translation(translation_part="search", translation_epochs="2", translation_letters="bca")
+    found = letter_search(rule="copy", source="bca", epochs=2, seed=0, length_penalty=0.6)
+    assert f"{found.n_targets:,}" in told(app)
+    assert f"{round(found.best_scores[0], 3) - round(found.scores[0], 3):.3f}" in told(app)
+    assert f"{found.best_scores[0]:.3f}" in told(app)
+
+
+@pytest.mark.parametrize("letters", ["", "abcabcabc", "<b>🙂"])
+def test_other_letters_get_words(letters: str) -> None:
+    app = translation(translation_part="search", translation_letters=letters)
+    assert not app.exception
+    assert "a, b and c" in told(app)
+    assert app.get("vega_lite_chart")
+
+
+def test_a_target_of_ones_own_is_scored_after_a_prediction(bundle: Bundle) -> None:
+    app = show_all(translation(translation_part="forced", translation_target="a a b"))
+    found = forced_target(bundle=bundle, text=SOURCE, n_tokens=16, target="a a b")
+    assert not app.exception
+    assert [metric.value for metric in app.metric][:2] == [f"{found.log_prob:.3f}", f"{found.per_word:.3f}"]
+    assert f"{found.probabilities.min():.3%}" in told(app)
+
+
+@pytest.mark.parametrize("target", ["", "🙂 مرحبا 你好", "a " * 400, "[EOS] <b>a</b>"])
+def test_any_target_is_read_or_refused_in_words(target: str) -> None:
+    app = translation(translation_part="forced", translation_target=target)
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"translation_part": "x"},
+        {"translation_step": "99", "layer": "9", "head": "-1", "translation_over": "head"},
+        {"translation_part": "beam", "translation_width": "1e9", "translation_penalty": "nan"},
+        {"translation_part": "beam", "translation_depth": "0", "translation_width": "1"},
+        {"translation_part": "search", "translation_rule": "x", "translation_epochs": "500"},
+        {"translation_part": "toy", "translation_toy_head": "8", "translation_sentence": "٣"},
+        {"translation_part": "cross", "translation_word": "99", "translation_cross_open": "true"},
+        {"text": "[BOS] [EOS]", "translation_part": "cross", "translation_cross_open": "true"},
+        {"translation_part": "cross", "translation_cross_open": "true", "translation_probe": "[BOS] [EOS]"},
+        {"translation_part": "cross", "translation_cross_open": "true", "translation_probe": "🙂" * 2_500},
+    ],
+    ids=str,
+)
+def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+    assert not translation(**query).exception
+
+
+@pytest.mark.parametrize("text", ["🙂 电影 مرحبا", "a", "a b c " * 60])
+def test_any_text_is_read(text: str) -> None:
+    assert not translation(text=text).exception
+    assert not translation(text=text, translation_part="beam").exception
+
+
+def test_a_tensor_of_both_sides_lies_under_the_glass() -> None:
+    app = translation(glass_open="true", glass="decoder.layer0.cross_attention.weights")
+    assert not app.exception
+    assert "decoder.layer0.cross_attention.weights" in told(app)
+    app = translation(glass_open="true", glass="encoder.layer0.self_attention.weights")
+    assert not app.exception
+
+
+def test_the_scripts_compute_the_same(bundle: Bundle) -> None:
+    written = ask(written_greedily, **asked(bundle))
+    for answer in (
+        written,
+        ask(beam_tree, **asked(bundle), width=2, length_penalty=0.6),
+        ask(toy_batch, source="ones", seed=0, sentence=0, layer=0, head=0),
+    ):
+        repeats(answer.script, answer.arrays)
+    assert np.isfinite(written.arrays["probabilities"]).all()

@@ -1,0 +1,165 @@
+"""Home and the pages on input and inside read every kind of model: something to see, and never a stack trace."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.header import DEFAULT_TEXT
+from pages.ui.language import words
+from pages.ui.models import MORE_MODELS
+from pages.ui.navigation import page_path
+from tests.pages.made_runs import SPECS, made_run
+from tests.pages.running import run, show_all, told
+from transformer_core.checkpoints import MODELS, Bundle, save
+from transformer_core.config import ModelConfig
+from transformer_core.text import Tokenizer
+
+TEXTS = ["a glass box rings", "a glass bell rings", "a box of glass"] * 3
+TEXT = "a glass box rings"
+KINDS = ("classifier", "bert", "gpt", "encoder")
+PARTS = {
+    "home": ("",),
+    "attention": ("heads", "arcs", "flow", "tendencies", "effect"),
+    "feed_forward": ("curves", "neurons", "swap"),
+    "norm": ("vector", "residual"),
+    "embeddings": ("sentence", "row", "neighbours", "map"),
+    "tokens": ("split", "one_hot"),
+    "positions": ("schemes", "sum"),
+    "masks": ("paint", "batch"),
+}
+CONCLUDING = [
+    ("home", ""),
+    ("attention", "heads"),
+    ("attention", "flow"),
+    ("attention", "effect"),
+    ("feed_forward", "neurons"),
+    ("feed_forward", "swap"),
+    ("norm", "vector"),
+    ("positions", "sum"),
+    ("masks", "paint"),
+]
+ALL = [(page, part) for page, parts in PARTS.items() for part in parts]
+BOXES = dict.fromkeys(("try_open", "masks_try", "positions_try_sum"), "true")
+
+
+@pytest.fixture(autouse=True)
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lay a small untrained model of every kind where the app looks for more; the GPT has 3 layers of 3 heads."""
+    plain, framed = (Tokenizer.train("word", TEXTS, vocab_size=16, template=name) for name in ("none", "cls"))
+    for kind in (*KINDS, "translation"):
+        torch.manual_seed(0)
+        post = {"norm_order": "post", "embedding_norm": True, "n_segments": 2} if kind in ("bert", "encoder") else {}
+        size = {"d_model": 18, "n_heads": 3, "n_layers": 3} if kind == "gpt" else {"d_model": 16, "n_heads": 2}
+        config = ModelConfig(**{"vocab_size": 16, "d_ff": 24, "n_layers": 2, "max_len": 32} | size | post)  # type: ignore[arg-type]
+        labels = ("negative", "positive") if kind == "classifier" else ()
+        tokenizer = plain if kind == "gpt" else framed
+        save(Bundle(f"tiny-{kind}", MODELS[kind](config).eval(), tokenizer, labels), tmp_path / f"tiny-{kind}")
+    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+
+
+def played(page: str, part: str, *, text: str = TEXT, **query: str) -> AppTest:
+    """Open a part of a page with its boxes open, and answer whatever it asks."""
+    app = run(page, **({f"{page}_part": part, "text": text} | BOXES | query))
+    show_all(app)
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+@pytest.mark.parametrize(("page", "part"), ALL)
+def test_a_gpt_is_read_in_chinese(page: str, part: str) -> None:
+    app = played(page, part, model="tiny-gpt", lang="zh")
+    assert words("zh")["outcome.needs_head"].partition("{")[0] not in told(app)
+
+
+@pytest.mark.parametrize(("page", "part"), CONCLUDING)
+def test_a_bert_guesses_behind_a_mask(page: str, part: str) -> None:
+    said = told(played(page, part, text="a glass [MASK] rings", model="tiny-bert"))
+    assert words("en")["outcome.needs_mask"] not in said
+
+
+@pytest.mark.parametrize(("page", "part"), ALL)
+def test_an_encoder_says_what_it_cannot(page: str, part: str) -> None:
+    said = told(played(page, part, model="tiny-encoder"))
+    if (page, part) in CONCLUDING and page != "norm":
+        assert words("en")["outcome.needs_head"].partition("}")[2] in said
+
+
+def test_a_button_puts_the_mask_in() -> None:
+    app = played("attention", "effect", model="tiny-bert")
+    app.button(key="concludes").click().run()
+    assert not app.exception
+    assert app.text_input[0].value == "a glass box [MASK]"
+
+
+def test_a_button_switches_to_a_classifier() -> None:
+    app = played("attention", "effect", model="tiny-encoder")
+    app.button(key="concludes").click().run()
+    assert not app.exception
+    assert app.selectbox[0].value in ("sentiment", "tiny-classifier")
+    assert words("en")["outcome.needs_head"].partition("}")[2] not in told(app)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "translation"])
+def test_home_draws_every_kind(kind: str) -> None:
+    app = run("home", model=f"tiny-{kind}", text=TEXT)
+    assert not app.exception
+    assert words("en")["home.heading"] in told(app)
+
+
+def test_a_model_of_another_kind_gives_way_and_stays_chosen() -> None:
+    app = run("why", model="tiny-gpt", text=TEXT)
+    assert not app.exception
+    said = words("en")["model.elsewhere"].format(
+        name="tiny-gpt", kind=words("en")["kind.gpt"], shown=app.selectbox[0].value
+    )
+    assert said in told(app)
+    assert "tiny-gpt" not in app.selectbox[0].options
+    app.switch_page(str(page_path("attention"))).run()
+    assert app.selectbox[0].value == "tiny-gpt"
+    assert not app.toast
+
+
+def test_a_choice_made_here_is_the_one_that_stays() -> None:
+    app = run("why", model="tiny-gpt", text=TEXT)
+    app.selectbox[0].set_value("tiny-classifier").run()
+    app.switch_page(str(page_path("tokens"))).run()
+    assert app.selectbox[0].value == "tiny-classifier"
+    app.selectbox[0].set_value("tiny-bert").run()
+    app.switch_page(str(page_path("why"))).run()
+    assert app.selectbox[0].value == "tiny-classifier"
+    assert words("en")["kind.bert"] in told(app)
+
+
+def test_a_smaller_model_has_its_own_first_head_and_says_nothing() -> None:
+    app = run("attention", model="tiny-gpt", text=TEXT, layer="2", head="2")
+    assert not app.toast
+    app.selectbox[0].set_value("tiny-bert").run()
+    assert not app.exception
+    assert not app.toast
+
+
+@pytest.mark.parametrize("page", ["attention", "masks"])
+def test_a_head_that_no_model_has_is_refused_in_words(page: str) -> None:
+    app = run(page, model="tiny-gpt", text=TEXT, head="12", layer="99")
+    assert not app.exception
+    assert "12" in "".join(str(toast.value) for toast in app.toast)
+
+
+def test_the_text_follows_and_an_untouched_one_does_not() -> None:
+    app = run("attention")
+    assert app.text_input[0].value == DEFAULT_TEXT
+    app.text_input[0].set_value("my own words").run()
+    app.switch_page(str(page_path("tokens"))).run()
+    assert app.text_input[0].value == "my own words"
+
+
+def test_a_finished_run_of_a_gpt_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path / "runs"))
+    store = made_run(tmp_path / "runs", SPECS["gpt"])
+    app = run("attention", model=f"run:{store.id}", text="a dull film")
+    assert not app.exception
+    assert app.selectbox[0].value == f"run:{store.id}"
+    assert words("en")["outcome.asks_next"] in told(app)

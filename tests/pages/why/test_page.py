@@ -1,0 +1,188 @@
+"""The Why? page: every question in both languages, every control, odd links, and scripts that repeat its numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import transformer_core.analysis.why.joined_positions as joined
+import transformer_core.analysis.why.short_training as short
+from pages.ui.asking import ask
+from pages.ui.language import words
+from pages.ui.models import open_bundle
+from tests.pages.running import asks, run, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.why.gates import gates
+from transformer_core.analysis.why.projections import without_projections
+from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads
+from transformer_core.analysis.why.shared_values import parameters_saved
+from transformer_core.analysis.why.symmetry import tied_query_key
+
+TEXT = "The film was not good, but I loved the ending."
+NAMES = (
+    *("scaling", "heads", "projections", "symmetry", "values"),
+    *("scorings", "cost", "positions", "residuals", "gates"),
+)
+PARTS = (
+    {"why": "scaling", "why_scaling_on": "sentence"},
+    {"why": "heads", "why_heads_part": "cost"},
+    {"why": "cost", "why_cost_along": "width"},
+    {"why": "gates", "why_gates_part": "sentence"},
+)
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make trainings of a few steps."""
+    small = replace(
+        short.SMALL,
+        data=replace(short.SMALL.data, examples=320, held_out=64),
+        training=replace(short.SMALL.training, batch_size=20, epochs=1),
+    )
+    monkeypatch.setattr(short, "SMALL", small)
+    monkeypatch.setattr(joined, "STEPS", 16)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    "query", [*({"why": name} for name in NAMES), *PARTS], ids=lambda query: "-".join(query.values())
+)
+def test_every_question_shows_its_picture_at_once(language: str, query: dict[str, str]) -> None:
+    app = run("why", lang=language, text=TEXT, shown=f"why_{query['why']}", **query)
+    assert not app.exception
+    assert not app.error
+    assert not app.toast
+    assert "{" not in told(app)
+    assert app.get("vega_lite_chart") or app.get("bidi_component")
+
+
+def test_what_was_measured_waits_for_a_guess() -> None:
+    app = run("why", why="scaling")
+    assert f"{spread_by_width(seed=0).greatest[-1]:.0%}" not in told(app)
+    asks(app)[0].set_value("mixed").run()
+    found = spread_by_width(seed=0)
+    assert f"{found.slope:.2f}" in told(app)
+    assert f"{found.greatest[-1]:.0%}" in told(app)
+    assert words("en")["try.right"] not in told(app)
+    right = run("why", why="scaling")
+    asks(right)[0].set_value("winner").run()
+    assert words("en")["try.right"] in told(right)
+
+
+def test_only_the_chosen_question_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def untouched(*_: object, **__: object) -> None:
+        raise AssertionError("another question was computed")
+
+    for module in ("pages.why.scaling.ask_once", "pages.why.heads.ask", "pages.why.gates.ask"):
+        monkeypatch.setattr(module, untouched)
+    app = run("why", why="symmetry", text=TEXT)
+    assert not app.exception
+    assert not app.error
+    assert len(asks(app)) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "value"),
+    [
+        ({"why": "scaling"}, "why_scaling_width@why", "512"),
+        ({"why": "scorings"}, "why_scorings_tokens@why", "16"),
+        ({"why": "cost"}, "why_cost_length@why", "1024"),
+        ({"why": "residuals"}, "why_residuals_depth@why", "32"),
+        ({"why": "gates"}, "why_gates_draws@why", "4096"),
+    ],
+)
+def test_steps_of_a_slider_change_what_is_measured(query: dict[str, str], key: str, value: str) -> None:
+    app = run("why", text=TEXT, shown=f"why_{query['why']}", **query)
+    app.select_slider(key=key).set_value(value).run()
+    assert not app.exception
+    assert app.query_params[key.removesuffix("@why")] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"), [("projections", "reach", 1.0), ("symmetry", "share", 1.0), ("symmetry", "share", 0.5)]
+)
+def test_sliders_of_the_sentence_show_its_numbers(name: str, key: str, value: float) -> None:
+    app = run("why", why=name, text=TEXT, shown=f"why_{name}", layer="2")
+    app.slider(key=f"why_{name}_{key}@why").set_value(value).run()
+    assert not app.exception
+    bundle = open_bundle("sentiment")
+    asked = {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT)), "layer": 2}
+    if name == "projections":
+        share = without_projections(**asked, vectors="tokens", reach=value).share
+        assert f"{share:.0%}" in told(app)
+    else:
+        found = tied_query_key(**asked, head=0, share=value, seed=0)
+        assert f"{found.own[2, 0]:.2f}" in told(app)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("values", {}), ("positions", {}), ("gates", {"why_gates_part": "training"})]
+)
+def test_a_training_is_begun_by_whoever_wants_to_see_it(name: str, part: dict[str, str]) -> None:
+    app = run("why", why=name, text=TEXT, shown=f"why_{name}", **part)
+    assert not app.exception
+    assert words("en")["try.shown"].split(":")[0] in told(app)
+    app.button(key=f"hide_why_{name}").click().run()
+    assert words("en")["try.shown"].split(":")[0] not in told(app)
+
+
+def test_times_are_measured_again_when_asked() -> None:
+    app = run("why", why="scorings", shown="why_scorings", why_scorings_tokens="16")
+    app.button(key="why_scorings_measurement_again").click().run()
+    assert not app.exception
+    assert app.session_state["why_scorings_measurement"] == 1
+
+
+@pytest.mark.parametrize("value", ["", "99999", "-1", "x", "NaN", "[a](javascript:b)", "4" * 3000, "٤"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"why": "scaling", "name": "why_scaling_width"},
+        {"why": "projections", "name": "why_projections_reach"},
+        {"why": "values", "name": "why_seed"},
+        {"why": "heads", "name": "layer"},
+        {"why": "gates", "name": "why_gates_part"},
+        {"why": "scaling", "name": "why"},
+    ],
+    ids=lambda query: query["name"],
+)
+def test_any_value_in_the_link_is_survived(query: dict[str, str], value: str) -> None:
+    asked = {"why": query["why"], query["name"]: value}
+    app = run("why", text=TEXT, **asked)
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("text", ["a", "😀😀", "مرحبا", "无聊的电影", "[PAD] [PAD]", "bore " * 200])
+@pytest.mark.parametrize("name", ["heads", "projections", "symmetry", "gates"])
+def test_any_text_gets_an_answer(name: str, text: str) -> None:
+    app = run("why", why=name, text=text, shown=f"why_{name}")
+    assert not app.exception
+    assert not app.error
+    assert words("en")["try.shown"].split(":")[0] in told(app)
+    assert "nan" not in told(app)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        (spread_of_own_heads, {}),
+        (tied_query_key, {"layer": 1, "head": 2, "share": 0.5, "seed": 0}),
+        (gates, {"draws": 16, "seed": 0}),
+    ],
+    ids=lambda call: call[0].__name__,
+)
+def test_the_script_repeats_the_numbers(call) -> None:
+    function, arguments = call
+    bundle = open_bundle("sentiment")
+    if function is not gates:
+        arguments = {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT)), **arguments}
+    answer = ask(function, **arguments)
+    repeats(answer.script, answer.arrays)
+
+
+def test_parameters_are_counted_from_the_model_in_the_header() -> None:
+    bundle = open_bundle("sentiment")
+    saved = parameters_saved(bundle=bundle)
+    assert saved.whole_own == bundle.n_parameters
+    assert np.isclose(saved.shared / saved.own, 0.75)
