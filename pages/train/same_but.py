@@ -61,7 +61,7 @@ def same_but(store: RunStore, name: str, value: Any) -> RunStore:
 
 def offer_same_but(store: RunStore, *, expanded: bool) -> None:
     """Let a person change one thing of a run and foretell what that does; then start it as the other run."""
-    box = lazy_box(t("train.same_but"), icon=":material/fork_right:", key="same_but_open", opened=expanded)
+    box = lazy_box(t("compare.same_but"), icon=":material/fork_right:", key="same_but_open", opened=expanded)
     if box is not None:
         with box:
             _show_changes(store)
