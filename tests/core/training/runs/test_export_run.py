@@ -25,7 +25,13 @@ def test_a_run_comes_back_as_it_went(exported, tmp_path):
     assert [vars(frame) for frame in back.frames()] == [vars(frame) for frame in store.frames()]
     for ours, theirs in zip(back.layouts(), store.layouts(), strict=True):
         np.testing.assert_array_equal(ours.xy, theirs.xy)
-    np.testing.assert_array_equal(back.embeddings(4), store.embeddings(4))
+    for ours, theirs in zip(vars(back.curves()).values(), vars(store.curves()).values(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for frame in range(5):
+        np.testing.assert_array_equal(back.embeddings(frame), store.embeddings(frame))
+        np.testing.assert_array_equal(back.predictions(frame), store.predictions(frame))
+    assert [vars(layout).keys() for layout in back.layouts()] == [vars(layout).keys() for layout in store.layouts()]
+    assert [layout.measures for layout in back.layouts()] == [layout.measures for layout in store.layouts()]
     assert (back.folder / "rows.csv").read_bytes() == (store.folder / "rows.csv").read_bytes()
     assert load(back.folder / "bundle", device="cpu").card == load(store.folder / "bundle", device="cpu").card
     assert back.model(2).n_parameters == store.model(2).n_parameters
@@ -38,7 +44,7 @@ def test_a_zip_holds_what_a_run_is_and_nothing_of_the_machine(exported):
     store, files = exported
     frames = {f"frames/{number:03d}.safetensors" for number in range(5)}
     bundle = {f"bundle/{name}" for name in ("card.md", "config.json", "model.safetensors", "tokenizer.json")}
-    plain = {"run.json", "spec.json", "run.sqlite", "tokenizer.json", "repeat.py", "rows.csv"}
+    plain = {"run.json", "spec.json", "records.jsonl", "arrays.npz", "tokenizer.json", "repeat.py", "rows.csv"}
     assert set(files) == frames | bundle | plain
     home = str(store.folder.parent).encode()
     assert not [name for name, content in files.items() if home in content]

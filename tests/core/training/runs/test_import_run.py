@@ -1,11 +1,12 @@
 """A zip from elsewhere: what an attacker or an accident puts in is refused with words, and nothing of it stays."""
 
 import io
-import sqlite3
+import json
+import re
 import stat
 import zipfile
-from contextlib import closing
 
+import numpy as np
 import pytest
 
 from tests.core.zip_tools import zipped
@@ -23,18 +24,40 @@ def refused(tmp_path, packed, words):
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and ".queue" not in path.parts]
 
 
-def with_database(tmp_path, files, *statements):
-    """Return the files with a database that an attacker has worked on."""
-    path = tmp_path / "changed.sqlite"
-    path.write_bytes(files["run.sqlite"])
-    with closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-        connection.execute("VACUUM")
-    changed = path.read_bytes()
-    path.unlink()
-    return files | {"run.sqlite": changed}
+def with_records(files, change):
+    """Return the files with other records: `change` gets the list of all, each as [kind, values]."""
+    records = [list(*json.loads(line).items()) for line in files["records.jsonl"].splitlines()]
+    change(records)
+    return files | {"records.jsonl": "\n".join(json.dumps({kind: values}) for kind, values in records).encode()}
+
+
+def with_arrays(files, **changed):
+    """Return the files with other arrays; None leaves one out, bytes stand for its whole file."""
+    with zipfile.ZipFile(io.BytesIO(files["arrays.npz"])) as packed:
+        contents = {name: packed.read(name) for name in packed.namelist()}
+    for name, array in changed.items():
+        contents[f"{name}.npy"] = array if isinstance(array, bytes | None) else saved(array)
+    return files | {"arrays.npz": zipped({n: c for n, c in contents.items() if c is not None}).getvalue()}
+
+
+def saved(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+def arrays_of(files):
+    return dict(np.load(io.BytesIO(files["arrays.npz"])))
+
+
+def of(kind, number=0):
+    """Return a function that gives the values of a record."""
+    return lambda records: [values for found, values in records if found == kind][number]
+
+
+def put(kind, place=0, /, **values):
+    """Return a change of records: other values in one of them."""
+    return lambda records: of(kind, place)(records).update(values)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +75,7 @@ def test_a_zip_that_is_none_or_lacks_or_repeats_something_is_refused(exported, t
     files = exported[1]
     refused(tmp_path, io.BytesIO(b"no zip"), "this is no zip that can be read")
     refused(tmp_path, io.BytesIO(zipped(files).getvalue()[:-400]), "this is no zip that can be read")
-    for name in ("spec.json", "run.sqlite"):
+    for name in ("spec.json", "records.jsonl", "arrays.npz"):
         refused(tmp_path, zipped({key: files[key] for key in files if key != name}), f"the zip has no {name}")
     packed = zipped(files)
     with zipfile.ZipFile(packed, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
@@ -67,7 +90,9 @@ def test_links_and_encrypted_files_are_refused(exported, tmp_path):
             entry.external_attr = (stat.S_IFLNK | 0o777) << 16
 
     refused(tmp_path, zipped(exported[1], as_link), "'tokenizer.json' is a link")
-    packed = bytearray(zipped({"spec.json": exported[1]["spec.json"], "run.sqlite": b"x"}).getvalue())
+    packed = bytearray(
+        zipped({"spec.json": exported[1]["spec.json"], "records.jsonl": b"x", "arrays.npz": b"x"}).getvalue()
+    )
     packed[packed.index(b"PK\1\2") + 8] |= 1
     refused(tmp_path, io.BytesIO(bytes(packed)), "this is no zip that can be read")
 
@@ -79,53 +104,173 @@ def test_bombs_are_refused_before_they_are_unpacked(exported, tmp_path, monkeypa
     monkeypatch.setattr(import_run, "MOST_UNPACKED", 1 << 20)
     refused(tmp_path, zipped(files | {"rows.csv": b" " * (2 << 20)}), "the zip unpacks to .* at most 1,048,576")
     monkeypatch.setattr(import_run, "MOST_ENTRIES", 3)
-    refused(tmp_path, zipped(files), "the zip has 15 files; at most 3 are taken in")
+    refused(tmp_path, zipped(files), "the zip has 16 files; at most 3 are taken in")
     monkeypatch.setattr(import_run, "MOST_PACKED", 100)
     refused(tmp_path, zipped(files), "at most 100 are taken in")
 
 
+def without(kind, *names):
+    """Return a change of records: one kind, or entries of its first record, left out."""
+
+    def change(records):
+        for name in names:
+            del of(kind)(records)[name]
+        if not names:
+            records[:] = [record for record in records if record[0] != kind]
+
+    return change
+
+
 @pytest.mark.parametrize(
-    ("statement", "words"),
+    ("change", "words"),
     [
-        ("CREATE TRIGGER t AFTER INSERT ON steps BEGIN DELETE FROM facts; END", "has the trigger t"),
-        ("CREATE VIEW v AS SELECT * FROM steps", "has the view v"),
-        ("CREATE TABLE more (a)", "has the table more"),
-        ("CREATE INDEX i ON steps (loss)", "has the index i"),
-        ("DROP TABLE layouts", "lacks the table layouts"),
-        ("ALTER TABLE steps ADD COLUMN evil TEXT", "has another table steps"),
-        ("PRAGMA user_version = 9", "has format=9"),
-        ("UPDATE status SET step = 99", "holds in status"),
-        ("UPDATE status SET state = 'done'", "holds in status"),
-        ("DELETE FROM status", "holds in status"),
-        ("UPDATE steps SET step = 900 WHERE step = 3", "holds in steps"),
-        ("UPDATE steps SET loss = 9e999 WHERE step = 3", "holds in steps"),
-        ("UPDATE points SET label = 7 WHERE number = 2", "holds in points"),
-        ("UPDATE points SET text = hex(zeroblob(9000)) WHERE number = 2", "holds in points"),
-        ("UPDATE frames SET embeddings = zeroblob(8) WHERE number = 2", "holds in frames"),
-        ("UPDATE frames SET number = 900 WHERE number = 2", "holds in frames"),
-        ("UPDATE frames SET measures = '[1]' WHERE number = 2", "holds in measures"),
-        ("UPDATE layouts SET xy = zeroblob(4) WHERE frame = 2", "holds in layouts"),
-        ("UPDATE layouts SET method = 'umap' WHERE frame = 2 AND method = 'pca'", "holds in layouts"),
-        ("UPDATE facts SET value = '\"gpt\"' WHERE name = 'kind'", "is of kind 'gpt'; its data call for 'classifier'"),
-        ("UPDATE facts SET value = '7' WHERE name = 'prompt'", "fact prompt=7 has another form"),
-        ("UPDATE facts SET value = '{' WHERE name = 'prompt'", "holds what no run writes"),
-        ("UPDATE facts SET value = '{\"d_model\": -1}' WHERE name = 'model'", "the run's model: "),
-        ("DELETE FROM facts WHERE name = 'prompt'", "too much or missing: prompt"),
-        ("INSERT INTO facts VALUES ('x', '1')", "too much or missing: x"),
-        ("UPDATE facts SET value = '\"a\\\" + evil()\"' WHERE name = 'device'", "fact device="),
+        (lambda records: records.append(["trigger", {}]), "holds in a record what no run writes: 'trigger'"),
+        (lambda records: records.append(["steps", {}]), "holds in a record what no run writes: 'steps'"),
+        (lambda records: records.append(["status", of("status")(records)]), "more than 1 of status"),
+        (lambda records: records.extend([["point", of("point")(records)]] * 1_400), "more than 1,400 of point"),
+        (lambda records: records.extend([["frame", of("frame")(records)]] * 64), "more than 64 of frame"),
+        (without("layout"), "arrays.npz has 'pca_000.npy', which no run has"),
+        (without("curves"), "records.jsonl has no curves"),
+        (without("facts"), "records.jsonl has no facts"),
+        (without("format"), "records.jsonl has no format"),
+        (put("point", 1, evil="x"), "holds in point"),
+        (without("point", "text"), "holds in point"),
+        (put("format", version=9), "has format=9; format=2 is taken in"),
+        (put("status", step=99), "holds in status"),
+        (put("status", step=True), "holds in status"),
+        (put("status", state="done"), "holds in status"),
+        (put("status", epoch="1"), "holds in status"),
+        (put("status", message="x" * 10_001), "holds in status"),
+        (without("status"), "records.jsonl has no status"),
+        (put("status", total_steps=10**8), "holds in status"),
+        (put("status", updated=float("nan")), "has NaN, which is not finite"),
+        (put("curves", steps=900), "holds in curves"),
+        (put("curves", steps=3), r"has step of shape \(15,\) and type int64; shape \(3,\) and type int64 are needed"),
+        (put("point", 2, label=7), "holds in point"),
+        (put("point", 2, text="x" * 18_000), "holds in point"),
+        (put("point", 2, text=7), "holds in point"),
+        (put("point", 2, held_out=1), "holds in point"),
+        (lambda records: records.remove(["point", of("point", 2)(records)]), r"has embeddings_000 of shape \(27, 16\)"),
+        (put("frame", 2, number=900), "holds in frame"),
+        (put("frame", 2, step=99), "holds in frame"),
+        (put("frame", 2, seconds=float("inf")), "has Infinity, which is not finite"),
+        (put("frame", 2, measures=[1]), "holds in measures"),
+        (put("frame", 2, measures={"loss": "low"}), "holds in measures"),
+        (put("frame", 2, measures={str(number): 1.0 for number in range(33)}), "holds in measures"),
+        (put("frame", 2, published=False), "holds in layout"),
+        (put("layout", 2, method="umap"), "holds in layout"),
+        (put("layout", 2, frame=[1]), "holds what no run writes"),
+        (put("layout", 2, frame=64), "holds in layout"),
+        (put("layout", 0, method="tsne"), "arrays.npz lacks tsne_000, or two records name it"),
+        (put("facts", kind="gpt"), "is of kind 'gpt'; its data call for 'classifier'"),
+        (put("facts", prompt=7), "fact prompt=7 has another form"),
+        (put("facts", model={"d_model": -1}), "the run's model: "),
+        (without("facts", "prompt"), "too much or missing: prompt"),
+        (put("facts", x=1), "too much or missing: x"),
+        (put("facts", device='a" + evil()'), "fact device="),
     ],
 )
-def test_a_database_that_no_run_wrote_is_refused(exported, tmp_path, statement, words):
-    refused(tmp_path, zipped(with_database(tmp_path, exported[1], statement)), words)
+def test_records_that_no_run_wrote_are_refused(exported, tmp_path, change, words):
+    refused(tmp_path, zipped(with_records(exported[1], change)), words)
 
 
-def test_a_damaged_database_model_tokenizer_or_spec_is_refused(exported, tmp_path):
+class Evil:
+    """An object that would write a file if anybody unpickled it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return self.path.write_text, ("unpickled",)
+
+
+def header_of(dtype, shape, by_column=False):
+    """Return the first bytes of an .npy file, which promise any type and shape."""
+    buffer = io.BytesIO()
+    description = {"descr": dtype, "fortran_order": by_column, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, description)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda _: {"evil": np.zeros(3)}, r"arrays.npz has 'evil.npy', which no run has"),
+        (lambda _: {"pca_002": None}, "arrays.npz lacks pca_002"),
+        (lambda _: {"loss": None}, "arrays.npz lacks loss"),
+        (
+            lambda had: {"loss": had["loss"][1:]},
+            r"has loss of shape \(14,\) .* shape \(15,\) and type float64",
+        ),
+        (lambda had: {"loss": had["loss"].astype("<f4")}, "has loss of shape .* and type float32"),
+        (
+            lambda had: {"loss": np.where(had["step"] == 3, np.nan, had["loss"])},
+            "has numbers in loss that are not finite",
+        ),
+        (lambda had: {"loss": had["loss"] * np.inf}, "has numbers in loss that are not finite"),
+        (lambda had: {"step": np.where(had["step"] == 3, 900, had["step"])}, "holds in curves"),
+        (lambda had: {"step": np.where(had["step"] == 3, 2, had["step"])}, "holds in curves"),
+        (lambda had: {"step": had["step"] - 1}, "holds in curves"),
+        (lambda had: {"embeddings_002": had["embeddings_002"][:, :2]}, r"has embeddings_002 of shape \(27, 2\)"),
+        (lambda had: {"predictions_002": had["predictions_002"][:2]}, r"has predictions_002 of shape \(2, 2\)"),
+        (lambda had: {"tsne_002": had["tsne_002"][:1]}, r"has tsne_002 of shape \(1, 2\)"),
+        (lambda had: {"tsne_002": had["tsne_002"] + np.float32(np.nan)}, "has numbers in tsne_002 that are not finite"),
+        (lambda had: {"tsne_002": np.asfortranarray(had["tsne_002"])}, "has tsne_002 of shape"),
+        (lambda _: {"loss": header_of("<f8", (1 << 40,))}, r"has loss of shape \(1099511627776,\)"),
+        (lambda _: {"loss": header_of("<f8", (15,))}, "has loss of another size than its shape"),
+        (lambda _: {"loss": header_of("<f8", (15,)) + bytes(200)}, "has loss of another size than its shape"),
+        (lambda _: {"loss": header_of("|O", (15,))}, "has loss of shape .* and type object"),
+        (lambda _: {"loss": b"\x93NUMPY\x02\x00" + bytes(90)}, r"has loss in version \(2, 0\) of .npy"),
+        (lambda _: {"loss": b"\x93NUMPY\x01\x00\x10\x27" + b"(" * 10_000}, "loss with a header that cannot be read"),
+        (lambda _: {"loss": b"\x80\x04pickled"}, "loss with a header that cannot be read"),
+        (lambda _: {"loss": b""}, "loss with a header that cannot be read"),
+    ],
+)
+def test_arrays_that_no_run_wrote_are_refused(exported, tmp_path, change, words):
     files = exported[1]
-    torn = bytearray(files["run.sqlite"])
-    torn[5000:9000] = b"\xff" * 4000
+    refused(tmp_path, zipped(with_arrays(files, **change(arrays_of(files)))), words)
+
+
+def test_a_pickle_in_an_array_is_refused_and_never_loaded(exported, tmp_path):
+    target = tmp_path / "unpickled.txt"
+    objects = np.array([Evil(target)] * 15, dtype=object)
+    refused(tmp_path, zipped(with_arrays(exported[1], loss=objects)), "has loss of shape .* and type object")
+    refused(tmp_path, zipped(with_arrays(exported[1], evil=objects)), "which no run has")
+    assert not target.exists()
+
+
+def test_arrays_beyond_the_bounds_are_refused_before_they_are_read(exported, tmp_path, monkeypatch):
+    files = exported[1]
+    many = {f"x{number}": np.zeros(1) for number in range(300)}
+    refused(tmp_path, zipped(with_arrays(files, **many)), "the zip has 325 files; at most 261 are taken in")
+    monkeypatch.setitem(import_run.SIZES, re.escape("arrays.npz"), 60_000)
+    large = zipped(with_arrays(files, loss=np.zeros(1 << 20)))  # packed, it is small
+    refused(tmp_path, large, "the zip unpacks to .* bytes; at most 60,000 are taken in")
+
+
+def test_a_zip_of_an_older_version_says_so(exported, tmp_path):
+    files = {name: content for name, content in exported[1].items() if name not in ("records.jsonl", "arrays.npz")}
+    refused(tmp_path, zipped(files | {"run.sqlite": b"x"}), "it was exported by an older version of Vitrine")
+    refused(tmp_path, zipped(exported[1] | {"run.sqlite": b"x"}), "it was exported by an older version of Vitrine")
+
+
+def test_damaged_records_arrays_models_tokenizers_and_specs_are_refused(exported, tmp_path):
+    files = exported[1]
+    torn = bytearray(files["arrays.npz"])
+    torn[2000:4000] = b"\xff" * 2000
+    lines = files["records.jsonl"]
     for name, content, words in (
-        ("run.sqlite", bytes(torn), "the run's database (is damaged|cannot be read|holds)"),
-        ("run.sqlite", b"SQLite format 3\0" + b"\0" * 100, "the run's database"),
+        ("arrays.npz", bytes(torn), "(cannot be read|what no run writes)"),
+        ("arrays.npz", files["arrays.npz"][:-100], "this is no zip that can be read"),
+        ("arrays.npz", b"SQLite format 3\0" + b"\0" * 100, "this is no zip that can be read"),
+        ("records.jsonl", b"SQLite format 3\0" + b"\0" * 100, "holds what no run writes"),
+        ("records.jsonl", lines[: len(lines) // 2], "(holds what no run writes|has no|lacks)"),
+        ("records.jsonl", lines.replace(b'"facts"', b'"facts', 1), "holds what no run writes"),
+        ("records.jsonl", lines + b"[" * 100_000, "holds what no run writes"),
+        ("records.jsonl", lines + b'{"a": 1, "b": 2}', "holds in a line"),
+        ("records.jsonl", lines + b"7", "holds in a line"),
+        ("records.jsonl", lines + b"\xff\xfe", "holds what no run writes"),
+        ("records.jsonl", lines + b" " * ((16 << 20) + 1), "holds in a line"),
         ("frames/002.safetensors", b"\x80\x04pickled", "a model in the zip cannot be read"),
         ("frames/002.safetensors", files["frames/002.safetensors"][:-8], "a model in the zip cannot be read"),
         ("bundle/model.safetensors", b"", "a model in the zip cannot be read"),

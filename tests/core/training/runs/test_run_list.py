@@ -74,7 +74,7 @@ def test_data_lie_in_the_file_that_the_spec_names(runs, tmp_path):
     for refused, data in ((spec, None), (SPEC, b"a,b")):
         with pytest.raises(RunError, match="must be given together"):
             runs.create(refused, data=data)
-    for name in ("spec.json", "run.sqlite", "state", ".hidden"):
+    for name in ("spec.json", "run.sqlite", "records.jsonl", "state", ".hidden"):
         with pytest.raises(RunError, match="a name that the run needs itself"):
             runs.create(replace(SPEC, data=DataSpec(source="table", file=name)), data=b"")
     with pytest.raises(RunError, match=r"rows\.csv cannot be copied: No such file"):

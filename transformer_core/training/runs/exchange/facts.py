@@ -1,7 +1,4 @@
-"""Facts from elsewhere: those that pages rely on have the form that the worker gives them.
-
-Read next: ../tasks/task.py.
-"""
+"""Checking the facts of an imported run, which pages rely on: they must have the form that the worker gives them."""
 
 import re
 from typing import Any

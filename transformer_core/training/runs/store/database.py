@@ -18,7 +18,7 @@ import numpy as np
 
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.store.folder import DATABASE
-from transformer_core.training.runs.store.records import Frame, Layout, State
+from transformer_core.training.runs.store.records import Frame, Layout, State, Status
 
 FORMAT = 1
 SECONDS_TO_WAIT = 10.0
@@ -148,6 +148,16 @@ class RunWriter:
         values = (state, message, queue_place, time.time(), os.getpid())
         with self._writing() as connection:
             connection.execute("UPDATE status SET state=?, message=?, queue_place=?, updated=?, pid=?", values)
+
+    def set_status(self, status: Status) -> None:
+        """Set the whole status of a run that has no worker, as of an imported one."""
+        values = (status.state, status.step, status.total_steps, status.epoch, status.seconds, status.message)
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE status SET state=?, step=?, total_steps=?, epoch=?, seconds=?, message=?, updated=?,"
+                " seconds_left=NULL, queue_place=0, pid=0",
+                (*values, status.updated),
+            )
 
     def set_progress(self, step: int, total_steps: int, epoch: float, seconds: float) -> None:
         """Set the progress that readers see where no step is written with it."""

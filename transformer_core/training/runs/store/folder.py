@@ -26,10 +26,11 @@ except ImportError:  # not on Windows
 ABOUT, SPEC, DATABASE, TOKENIZER = "run.json", "spec.json", "run.sqlite", "tokenizer.json"
 ORIGIN, SCRIPT, LOG, LOCK = "origin.safetensors", "repeat.py", "worker.log", "worker.lock"
 STATE, FRAMES, BUNDLE = "state", "frames", "bundle"
+RECORDS, ARRAYS = "records.jsonl", "arrays.npz"  # in a zip, in place of the database
 REQUEST, LAUNCHED, KEPT, RESERVE = "request", "launched", "kept", "reserve"
 RESERVED_NAMES = {
     *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE),
-    *(REQUEST, LAUNCHED, KEPT, RESERVE),
+    *(REQUEST, LAUNCHED, KEPT, RESERVE, RECORDS, ARRAYS),
 }
 MAKING, LEAVING = ".new-", ".old-"
 ID = re.compile(r"[a-z0-9]{8,12}")
