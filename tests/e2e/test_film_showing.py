@@ -97,7 +97,7 @@ def test_texts_and_names_are_never_markup(page: Page, address: str, stage: Stage
 
 
 def test_a_finished_run_lives_on_in_a_page_of_its_own(page: Page, address: str, stage: Stage) -> None:
-    film = replace(stage.films["runone01"], run=replace(stage.films["runone01"].run, name=ATTACK))
+    film = replace(stage.films["runone01"], name=ATTACK)
     stage.own = to_html([film], film_words(), title="A run", probes=[stage.probes["runone01"]])
     page.goto(f"{address}/own")
     wait_frame(page, 7)

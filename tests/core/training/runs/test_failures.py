@@ -1,4 +1,4 @@
-"""How a sitting fails: in words, with what was written kept, and able to go on."""
+"""Failures of a session: reported in words, what was written is kept, and the run can be continued."""
 
 import errno
 import io

@@ -18,7 +18,7 @@ def test_a_preset_is_named_after_its_key_and_survives_json(name: str) -> None:
 
 
 def test_the_article_is_the_articles_own() -> None:
-    told = settings(ARTICLE)
+    values = settings(ARTICLE)
     asked = {
         "d_model": 256,
         "n_heads": 4,
@@ -32,11 +32,11 @@ def test_the_article_is_the_articles_own() -> None:
         "epochs": 20,
         "softmax_before_loss": True,
     }
-    assert {name: told[name] for name in asked} == asked
+    assert {name: values[name] for name in asked} == asked
 
 
 def test_imdb_is_the_measured_recipe() -> None:
-    told = settings(IMDB)
+    values = settings(IMDB)
     asked = {
         "source": "imdb",
         "examples": 8_000,
@@ -48,14 +48,14 @@ def test_imdb_is_the_measured_recipe() -> None:
         "vocab_size": 8_000,
         "pooling": "mean",
     }
-    assert {name: told[name] for name in asked} == asked
+    assert {name: values[name] for name in asked} == asked
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_settings_are_enough_to_make_the_spec_again(name: str) -> None:
-    told = settings(PRESETS[name])
-    assert tuple(told) == NAMES
-    rebuilt = change(QUICK, **told)
+    values = settings(PRESETS[name])
+    assert tuple(values) == NAMES
+    rebuilt = change(QUICK, **values)
     assert differences(rebuilt, PRESETS[name]) == {}
 
 
