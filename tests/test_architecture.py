@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -91,6 +92,28 @@ def test_the_library_knows_nothing_of_pages_and_charts() -> None:
 def figures() -> list[Path]:
     """Return the files that make figures: those of several pages, and each room's own."""
     return [path for path in sources("pages") if "figures" in path.relative_to(ROOT / "pages").with_suffix("").parts]
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    """Imports inside functions and for type checking count; among the engine's packages there is no circle either."""
+    files = {
+        ".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sources("transformer_core") + sources("pages")
+    }
+    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
+    graph: dict[str, set[str]] = {}
+    packages: dict[str, set[str]] = {}
+    for name, path in files.items():
+        graph[name] = imports(path) & files.keys() - {name}
+        for node in ast.walk(
+            parsed(path)
+        ):  # "from package import module" reads the module, not what the package offers
+            if isinstance(node, ast.ImportFrom) and all(f"{node.module}.{alias.name}" in files for alias in node.names):
+                graph[name].discard(node.module or "")
+        own, *others = (".".join(module.split(".")[:2]) for module in (name, *graph[name]))
+        if own.startswith("transformer_core."):
+            packages.setdefault(own, set()).update(o for o in others if o.startswith("transformer_core.") and o != own)
+    TopologicalSorter(graph).prepare()
+    TopologicalSorter(packages).prepare()
 
 
 def test_figures_know_neither_streamlit_nor_torch() -> None:

@@ -16,7 +16,13 @@ from pages.ui.matrix import show_matrix
 from pages.ui.pickers import on_board
 from pages.ui.url import choose
 from pages.ui.verdict import chart_word, concludes, outcome_word, show_outcome
-from transformer_core.analysis.attention.effects import SMALL, STRONG, HeadEffects, head_effects, without_head
+from transformer_core.analysis.attention.head_ablation import (
+    SMALL,
+    STRONG,
+    HeadEffects,
+    head_effects,
+    without_head,
+)
 from transformer_core.analysis.attention.heads import Ablation
 
 MOST_NAMED = 3

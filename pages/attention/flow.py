@@ -17,11 +17,11 @@ from pages.ui.matrix import show_matrix
 from pages.ui.pickers import on_board
 from pages.ui.url import choose
 from pages.ui.verdict import chart_word, concludes
-from transformer_core.analysis.attention.entropy import head_entropies
-from transformer_core.analysis.attention.flow import attention_flow
+from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.attention.occlusion import Evidence, substitutes, verdict_evidence
-from transformer_core.analysis.attention.ranking import RankCorrelation
+from transformer_core.analysis.attention.rollout import attention_flow
 from transformer_core.analysis.outcome import outcome_of
+from transformer_core.analysis.rank_correlation import RankCorrelation
 
 CLOSE, LOOSE = 0.7, 0.3
 ROLLOUT = (

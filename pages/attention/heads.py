@@ -14,10 +14,10 @@ from pages.ui.language import section, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, switch
 from pages.ui.verdict import concludes, outcome_word, show_outcome
-from transformer_core.analysis.attention.effects import without_head
+from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
-from transformer_core.analysis.reading import is_causal
+from transformer_core.analysis.outcome import is_causal
 
 MUCH = 0.05
 

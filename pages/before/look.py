@@ -23,7 +23,8 @@ from transformer_core.analysis.before.alignments import (
     compared,
     word_alignment,
 )
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 
 USUAL_OTHER = "translation-en-fr"
 PROBE = "Two young women are playing in the blue water."

@@ -20,8 +20,8 @@ from pages.ui.charts import clickable, show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.number_format import percent
-from transformer_core.analysis.bert.hiding import Hidden
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
+from transformer_core.analysis.bert.masked_words import Hidden
 
 TOP = 5
 NAMED = 3

@@ -12,8 +12,8 @@ from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, t
 from pages.ui.last_text import in_words, read_and_tell, require_length
 from pages.ui.url import choose_from_list, held, keep, put, text_input, widget_key
-from transformer_core.analysis.bert.hiding import Hidden, encode_masks, hidden_text, own_places
-from transformer_core.analysis.bert.pairs import encode_pair
+from transformer_core.analysis.bert.masked_words import Hidden, encode_masks, hidden_text, own_places
+from transformer_core.analysis.bert.sentence_pairs import encode_pair
 from transformer_core.text import Encoding
 
 EXAMPLE = "A man in a red shirt is riding a horse."

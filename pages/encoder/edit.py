@@ -16,7 +16,7 @@ from pages.ui.matrix import show_matrix
 from pages.ui.url import set_choice, suggested_text_input
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.counter_examples import counter_examples
-from transformer_core.analysis.encoder.pairs import SentencePair, sentence_pair
+from transformer_core.analysis.encoder.two_sentences import SentencePair, sentence_pair
 
 OTHER = "encoder_other"
 

@@ -11,7 +11,7 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.number_format import significant_in_tex
 from pages.ui.url import choose, choose_from_list
-from transformer_core.analysis.encoder.coordinates import LogitSum, logit_sum
+from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
 MARGIN = "margin"
 MOST_BUTTONS = 5

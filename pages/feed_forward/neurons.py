@@ -14,8 +14,13 @@ from pages.ui.number_format import significant
 from pages.ui.pickers import choose_layer
 from pages.ui.url import forget, keep, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
-from transformer_core.analysis.feed_forward.neuron_corpus import exciting_tokens
-from transformer_core.analysis.feed_forward.neurons import Neurons, WithoutNeuron, neurons, without_neuron
+from transformer_core.analysis.feed_forward.neurons import (
+    Neurons,
+    WithoutNeuron,
+    exciting_tokens,
+    neurons,
+    without_neuron,
+)
 
 SENTENCES = 300
 TOP = 24

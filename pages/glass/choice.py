@@ -62,7 +62,6 @@ def choose_tensor(names: Sequence[str], default: str, part_place: DeltaGenerator
         names: all that the model shows; a name outside is refused in words.
     """
     chosen = choice("glass", default, lambda asked: asked if asked in names else None, listed(names))
-    set_choice("glass", chosen)
     remember("glass", None if chosen == default else chosen)
     several = all(any(name.startswith(f"{stack}.") for name in names) for stack in STACKS)
     part = part_of(chosen)

@@ -12,7 +12,7 @@ from pages.ui.header import View, header
 from pages.ui.language import t
 from pages.ui.number_format import significant
 from pages.ui.url import forget, keep, slide
-from transformer_core.analysis.gpt.expectation import Surprisals, surprisals
+from transformer_core.analysis.gpt.next_token import Surprisals, surprisals
 
 EXAMPLE = "Once upon a time, there was a little elephant who loved to"
 USUAL = "gpt"

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.ui.language import t
 from pages.ui.url import chosen, forget, keep
-from transformer_core.analysis.gpt.continuing import MOST_STEPS
+from transformer_core.analysis.gpt.continuation import MOST_STEPS
 
 STEPS, STEP, CHOICES = "gpt_steps", "gpt_step", "gpt_choices"
 USUAL_STEPS = 24

@@ -16,8 +16,7 @@ from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
 from pages.ui.url import choose_from_list, current, set_choice, text_area
-from transformer_core.analysis.masks.batches import BatchMasks, batch_masks
-from transformer_core.analysis.masks.polarity import mask_polarity
+from transformer_core.analysis.masks.batch_masks import BatchMasks, batch_masks, mask_polarity
 
 DEFAULTS = {
     "en": "I loved it.\nNot a dull scene in two hours.\nThe ending was slow, but superb.",

@@ -15,7 +15,7 @@ from pages.ui.language import section
 from pages.ui.matrix import show_matrix
 from pages.ui.models import READERS
 from pages.ui.page_layout import parts_page
-from transformer_core.analysis.masks.masking import masked_head
+from transformer_core.analysis.masks.masked_head import masked_head
 
 
 @st.fragment

@@ -12,9 +12,9 @@ from pages.ui.language import plain, strings, t
 from pages.ui.matrix import Painted
 from pages.ui.pickers import choose_head, choose_layer
 from pages.ui.url import choose, current, forget, keep, set_choice, slide
-from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_of, painted_code, painted_mask
-from transformer_core.analysis.masks.masking import padded_encoding, replace_mask
-from transformer_core.analysis.reading import is_causal
+from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
+from transformer_core.analysis.masks.masked_head import padded_encoding, replace_mask
+from transformer_core.analysis.outcome import is_causal
 from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 
@@ -134,7 +134,7 @@ def _reset() -> None:
 
 def mask_edits(choices: Choices) -> Mapping[str, Edit]:
     """Return the edits that put the chosen mask where it shall hold, for whoever reads the text again."""
-    mask = mask_of(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
+    mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
     return replace_mask("*.self_attention" if choices.everywhere else f"*.layer{choices.layer}.self_attention", mask)
 
 

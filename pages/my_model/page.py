@@ -11,7 +11,8 @@ from pages.ui.language import plain, section, t
 from pages.ui.model_choice import choose_model
 from pages.ui.models import open_bundle
 from pages.ui.page_layout import heading
-from transformer_core.checkpoints import MODELS, Bundle, BundleError
+from transformer_core.bundle import MODELS
+from transformer_core.checkpoints import Bundle, BundleError
 
 
 def show_model(bundle: Bundle) -> None:

@@ -16,7 +16,7 @@ from pages.ui.exports import code_files, offer_files
 from pages.ui.language import plain, t
 from pages.ui.number_format import significant
 from transformer_core.checkpoints import Bundle
-from transformer_core.open_checkpoints.trust import SAMPLE, Trust, check_against_reference
+from transformer_core.open_checkpoints.reference_check import SAMPLE, Trust, check_against_reference
 
 TOLERANCE = 1e-4
 SECONDS_AT_ONCE = 1.5

@@ -14,7 +14,7 @@ from pages.ui.pickers import choose_layer, choose_token
 from pages.ui.url import choose, slide
 from pages.ui.verdict import outcome_word
 from transformer_core.analysis.outcome import outcome_of
-from transformer_core.analysis.stream.normalizing import NormedVector, normed_vector, other_norm
+from transformer_core.analysis.stream.normalization import NormedVector, normed_vector, other_norm
 
 UNMOVED, GREATEST_POWER = 0.01, 6
 

@@ -23,7 +23,8 @@ from transformer_core.analysis.positions.order_worth import (
     what_order_is_worth,
     what_order_is_worth_here,
 )
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 
 WORK = 500_000_000  # parameters times texts: what two cores read in a few seconds
 MOST_TEXTS, FEWEST_TEXTS = 200, 24

@@ -15,9 +15,10 @@ from pages.ui.models import READERS, model_names, open_bundle
 from pages.ui.number_format import significant
 from pages.ui.pickers import choose_head
 from pages.ui.url import choose, choose_from_list, slide
-from transformer_core.analysis.positions.parts import position_vectors
+from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 
 SHOWN = ("scores", "terms", "weights")
 MOST_PLACES = 64

@@ -1,6 +1,6 @@
 """Charts of the tokens page: what length costs, how merging shortens a text, and which pairs compete.
 
-Arrays come from transformer_core.analysis.words.tokenizing and merging.
+Arrays come from transformer_core.analysis.words.tokenizer_comparison and merging.
 
 Tokens as chips: a line a tokenizer, for the component in assets/components/chips.
 

@@ -11,8 +11,8 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import choose, slide, text_area
-from transformer_core.analysis.words.merging import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
-from transformer_core.analysis.words.tokenizing import CORPORA
+from transformer_core.analysis.words.bpe_merges import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
+from transformer_core.analysis.words.tokenizer_comparison import CORPORA
 from transformer_core.text.merges import ALPHABETS
 
 

@@ -11,7 +11,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, choose_from_list
-from transformer_core.analysis.words.word_relations import WordRelations, likeness, word_relations
+from transformer_core.analysis.words.one_hot import WordRelations, likeness, word_relations
 
 TRIPLES = {
     "dull": ("dull", "boring", "exciting"),

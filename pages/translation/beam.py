@@ -12,8 +12,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.number_format import markdown_table
 from pages.ui.pickers import shown_word
 from pages.ui.url import slide
-from transformer_core.analysis.translation.beams import BeamTree, Ranking, beam_tree
-from transformer_core.analysis.translation.widths import best_by_width
+from transformer_core.analysis.translation.beam_tree import BeamTree, Ranking, beam_tree, best_by_width
 
 WIDEST = 5
 MOST_RANKED = 8

@@ -19,8 +19,8 @@ from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.pickers import shown_word, some_places
 from pages.ui.url import choose, choose_from_list, set_choice, text_input
-from transformer_core.analysis.translation.aligning import Agreement, agreement, cross_head, without_source
-from transformer_core.analysis.translation.writing import Written
+from transformer_core.analysis.translation.cross_attention import Agreement, agreement, cross_head, without_source
+from transformer_core.analysis.translation.greedy_steps import Written
 
 PROBE = "A young boy kicks a ball in the green park."
 MOST_TOKENS = 64

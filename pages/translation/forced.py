@@ -14,7 +14,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell, require_length
 from pages.ui.pickers import shown_word
 from pages.ui.url import suggested_text_input
-from transformer_core.analysis.translation.forcing import Forced, forced_target
+from transformer_core.analysis.translation.teacher_forcing import Forced, forced_target
 
 MOST_CHARACTERS = 600
 

@@ -11,14 +11,16 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.number_format import markdown_table
 from pages.ui.url import choose, slide, text_input
-from transformer_core.analysis.translation.letters import LENGTH, SYMBOLS, letters_of
-from transformer_core.analysis.translation.searching import (
+from transformer_core.analysis.translation.letter_search import (
+    LENGTH,
     MOST,
+    SYMBOLS,
     WIDTHS,
     Searched,
     Survey,
     letter_search,
     letter_survey,
+    letters_of,
 )
 from transformer_core.training.corpora.sequences import Rule
 

@@ -10,7 +10,7 @@ from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.pickers import choose_head, choose_layer, shown_word
 from pages.ui.url import choose, current, forget, slide
-from transformer_core.analysis.translation.writing import Written, written_greedily
+from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
 
 OVERS = ("all", "layer", "head")
 STYLE = """<style>

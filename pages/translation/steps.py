@@ -16,7 +16,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
 from pages.ui.pickers import choose_layer, shown_word
-from transformer_core.analysis.translation.writing import Written
+from transformer_core.analysis.translation.greedy_steps import Written
 
 LIKELIEST, LEAST_LIKELY = 0.5, 0.05
 

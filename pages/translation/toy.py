@@ -10,7 +10,7 @@ from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, slide, switch
-from transformer_core.analysis.translation.toy import CONFIG, SENTENCES, ToyBatch, toy_batch
+from transformer_core.analysis.translation.toy_batch import CONFIG, SENTENCES, ToyBatch, toy_batch
 
 SOURCES = ("random", "ones", "padded", "all_padding")
 SEEDS = 20

@@ -7,7 +7,7 @@ from pages.ui.number_format import significant
 from pages.ui.url import slide
 from pages.why.figures import Square
 from pages.why.frame import SEED, Desk, Finding, Question, head_of, layer_of
-from transformer_core.analysis.why.symmetry import Tied, tied_query_key
+from transformer_core.analysis.why.projections import Tied, tied_query_key
 
 NONE_LEFT = 0.01
 

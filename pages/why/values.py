@@ -7,7 +7,7 @@ from pages.ui.language import language
 from pages.ui.number_format import percent
 from pages.why.frame import Desk, Finding, Question
 from pages.why.trials import clearly, trial, trial_numbers
-from transformer_core.analysis.why.shared_values import parameters_saved, train_shared_values
+from transformer_core.analysis.why.projections import parameters_saved, train_shared_values
 
 
 def _experiment(desk: Desk) -> Finding:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from filelock import FileLock
 
-from transformer_core.checkpoints import MODELS
+from transformer_core.bundle import MODELS
 from transformer_core.text import Tokenizer
 from transformer_core.training.runs.presets import CHARACTERS, MASKED_WORDS, QUICK, REVERSE
 from transformer_core.training.runs.run_list import RunList

@@ -15,13 +15,12 @@ from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration
-from transformer_core.analysis.encoder.coordinates import logit_sum
-from transformer_core.analysis.encoder.deletion import deletion
+from transformer_core.analysis.encoder.faithfulness import deletion, sanity_check
 from transformer_core.analysis.encoder.layers import layer_verdicts
+from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.measures import MEASURES, measures
-from transformer_core.analysis.encoder.pairs import sentence_pair
-from transformer_core.analysis.encoder.shuffling import sanity_check
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.analysis.encoder.two_sentences import sentence_pair
+from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer

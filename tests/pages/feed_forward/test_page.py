@@ -11,9 +11,8 @@ from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
-from transformer_core.analysis.feed_forward.neuron_corpus import corpus_neurons
-from transformer_core.analysis.feed_forward.neurons import without_neuron
-from transformer_core.analysis.feed_forward.swapping import swapped_activation
+from transformer_core.analysis.feed_forward.neurons import corpus_neurons, without_neuron
+from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 
 TEXT = "The film was not good, but I loved the ending."
 

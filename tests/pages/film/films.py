@@ -71,15 +71,9 @@ def clouds(
     texts = [
         f"Review {i}: the plot was {'thin' if label == 0 else 'bright'} but I cared" for i, label in enumerate(classes)
     ]
+    status, curves = Status(state, steps, steps, seconds=48.0), Curves(taken, loss, rate, norm, 48 * taken / steps)
     return Film(
-        run,
-        name,
-        "classifier",
-        labels,
-        Status(state, steps, steps, seconds=48.0),
-        Curves(taken, loss, rate, norm, 48 * taken / steps),
-        frames,
-        layouts,
+        *(run, name, "classifier", labels, status, curves, frames, layouts),
         predicted=guesses,
         certainty=sure,
         baselines={"majority": 0.52, "bag_of_words": 0.81},

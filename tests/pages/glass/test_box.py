@@ -111,7 +111,7 @@ def test_a_cell_that_is_not_there_is_refused_in_words(cell: str) -> None:
 def test_a_tensor_that_is_not_there_is_refused_in_words(name: str) -> None:
     app = glass(glass=name)
     assert not app.exception
-    assert "does not have" in app.toast[0].value
+    assert "is not here" in app.toast[0].value
     assert "](" not in app.toast[0].value
     assert "glass" not in app.query_params
     assert not app.run().toast

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tests.core.zip_tools import zipped
+from tests.core.tools.zips import zipped
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.exchange import import_run
 from transformer_core.training.runs.run_list import RunList

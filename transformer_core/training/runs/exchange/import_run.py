@@ -1,6 +1,6 @@
 """Importing a run's zip, of which nothing is trusted: every name, size, record and array is checked before it is used.
 
-No foreign database is opened and nothing is unpickled: records are JSON lines; an array is read only when its header
+No foreign database is open_zip and nothing is unpickled: records are JSON lines; an array is read only when its header
 says the shape and type that the records call for.
 """
 
@@ -16,8 +16,9 @@ from typing import IO, Any, NoReturn, get_args
 import numpy as np
 
 from transformer_core import archives
-from transformer_core.archives import MB, ArchiveError, extract, opened
-from transformer_core.checkpoints import MODELS, load, load_weights
+from transformer_core.archives import MB, ArchiveError, extract, open_zip
+from transformer_core.bundle import MODELS, load_weights
+from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
 from transformer_core.training.runs.errors import RunError
@@ -87,7 +88,7 @@ def import_run(file: Path | IO[bytes], folder: Path) -> tuple[RunSpec, str]:
         RunError: what is wrong with the zip.
     """
     try:
-        with opened(file, most_bytes=MOST_PACKED) as archive:
+        with open_zip(file, most_bytes=MOST_PACKED) as archive:
             spec, about = _extract(archive, folder)
         facts = _Contents(folder, spec).write()
     except ArchiveError as error:
@@ -174,7 +175,7 @@ class _Contents:
             facts = records["facts"][0]
             if facts:
                 check_facts(facts, self._spec)
-            with opened(self._folder / ARRAYS, most_bytes=SIZES[re.escape(ARRAYS)]) as self._archive:
+            with open_zip(self._folder / ARRAYS, most_bytes=SIZES[re.escape(ARRAYS)]) as self._archive:
                 most = len(CURVES) + 2 * MOST_FRAMES + MOST_RECORDS["layout"]
                 self._entries = archives.entries(self._archive, most=most, most_bytes=SIZES[re.escape(ARRAYS)])
                 with closing(RunWriter(self._folder)) as writer:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_core.checkpoints import MODELS, Bundle, load_weights
+from transformer_core.bundle import MODELS, Bundle, load_weights
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.text import Tokenizer, TokenizerError

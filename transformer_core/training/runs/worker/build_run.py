@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from transformer_core.checkpoints import MODELS
+from transformer_core.bundle import MODELS
 from transformer_core.device import best_device
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError, in_words

@@ -8,8 +8,8 @@ from statistics import median
 import numpy as np
 from torch import nn
 
-from transformer_core.analysis.film.layouts import LayoutSequence
 from transformer_core.device import best_device
+from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.queue.slots import cores
 from transformer_core.training.runs.store.records import Estimate

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.training.runs.exchange.script import COMMAND, repeat_script
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.folder import BUNDLE, SCRIPT, write_whole

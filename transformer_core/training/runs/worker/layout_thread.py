@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from transformer_core.analysis.film.layouts import LayoutSequence
+from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.training.runs.errors import RunError, words_of
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.records import Layout
