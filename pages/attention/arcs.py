@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import streamlit as st
 
-from pages.attention.figures import ArcsFigure, Direction, component_assets, to_html
+from pages.attention.figures import ArcsFigure, Direction, to_html
 from pages.attention.shared import choose_layer_and_head
 from pages.figures.exports import to_csv, to_npz
 from pages.ui.asking import Answer, ask
@@ -20,8 +20,6 @@ from pages.ui.language import language, strings, t
 from pages.ui.url import choose, current, keep
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
-
-_ASSETS = component_assets()
 
 
 def show_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, on_token: Callable[[int], None]) -> None:
@@ -38,9 +36,7 @@ def show_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, on_token: Ca
         if isinstance(token, int) and 0 <= token < len(figure.labels):
             on_token(token)
 
-    registered("arcs", *_ASSETS)(
-        key=key, data=figure.to_bytes(caption=caption_of(answer.arguments)), on_token_change=heard
-    )
+    registered("arcs")(key=key, data=figure.to_bytes(caption=caption_of(answer.arguments)), on_token_change=heard)
 
 
 def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.attention.shared import choose_layer_and_head, large_head, matrix_words, on_cell, on_panel, read_heads
+from pages.attention.shared import choose_layer_and_head, large_head, on_cell, on_panel, read_heads
 from pages.attention.tendencies import short_names, threshold
 from pages.figures.heads import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
@@ -10,7 +10,7 @@ from pages.ui.because import show_because
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
-from pages.ui.language import section, t
+from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, switch
 from pages.ui.verdict import concludes, outcome_word, show_outcome
@@ -41,7 +41,8 @@ def show_heads(view: View) -> None:
         grid = heads_grid(
             answer.value.weights,
             view.encoding.labels,
-            matrix_words(),
+            strings("axis") | {"weight": t("quantity.weights")},
+            strings("matrix"),
             layer=layer,
             head=head,
             same_scale=same_scale,

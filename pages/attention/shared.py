@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.figures.heads import STEP_NAMES, Words, layer_and_head, one_head
+from pages.figures.heads import layer_and_head, one_head
 from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer, ask
 from pages.ui.header import View
@@ -43,18 +43,9 @@ def board_words() -> dict[str, str]:
     return strings("matrix") | strings("attention_board")
 
 
-def matrix_words() -> Words:
-    """Return the words of the attention figures in the language chosen."""
-    return Words(
-        ui=strings("matrix"),
-        query=t("axis.query"),
-        key=t("axis.key"),
-        dimension=t("axis.dimension"),
-        layer=t("axis.layer"),
-        head=t("axis.head"),
-        steps={name: t(f"step.{name}") for name in STEP_NAMES},
-        quantities={name: t(f"quantity.{name}") for name in STEP_NAMES},
-    )
+def step_words(step: str) -> dict[str, str]:
+    """Return the words of one head's figure, as one_head takes them, in the language chosen."""
+    return strings("axis") | {"step": t(f"step.{step}"), "quantity": t(f"quantity.{step}")}
 
 
 def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> MatrixFigure:
@@ -64,7 +55,8 @@ def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> Ma
         vars(heads.steps),
         heads.steps.divisor,
         labels,
-        matrix_words(),
+        step_words(step),
+        strings("matrix"),
         step=step,
         version=f"{step}|{layer}.{head}|{text}",
         title=t("attention.title_head", layer=layer, head=head),

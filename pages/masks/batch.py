@@ -6,12 +6,12 @@ import numpy as np
 import streamlit as st
 
 from pages.masks.figures import batch_figure
-from pages.masks.painter import words
+from pages.masks.painter import figure_words
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
-from pages.ui.language import language, section, t
+from pages.ui.language import language, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
@@ -25,7 +25,6 @@ DEFAULTS = {
 FEWEST, MOST = 2, 6
 N_TOKENS = 24
 CHARACTERS = 200
-PANELS = tuple(f"{form}_{name}" for form in ("self", "added") for name in ("padding", "causal", "both"))
 STYLE = """<style>
 .masks-batch { border-collapse: collapse; font-size: 0.85rem; }
 .masks-batch th { text-align: end; padding: 2px 10px 2px 0; font-weight: 400; opacity: 0.75; }
@@ -83,7 +82,8 @@ def show_batch(view: View) -> None:
         answer.arrays,
         answer.value.labels[int(source)],
         targets,
-        words(*PANELS, "cross", "added_cross"),
+        figure_words(),
+        strings("matrix"),
         version=f"{source}.{target}|{'|'.join(texts)}",
         note=section("masks", "batch_note"),
     )

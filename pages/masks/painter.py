@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from pages.masks.figures import Words
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t
 from pages.ui.matrix import Painted
@@ -19,7 +18,6 @@ from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 
 PRESETS = ("everything", "causal", "padding", "window", "prefix", "painted")
-PANELS = ("mask", "masked_scores", "weights")
 DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # what the model does not do by itself
 MOST_PADS = 12
 
@@ -143,13 +141,6 @@ def explains(config: ModelConfig) -> bool:
     return config.scoring == "dot_product" and config.scale_scores and config.positions != "alibi"
 
 
-def words(*panels: str) -> Words:
+def figure_words() -> dict[str, str]:
     """Return the words of the figures in the language chosen."""
-    return Words(
-        ui=strings("matrix"),
-        query=t("axis.query"),
-        key=t("axis.key"),
-        target=t("masks.target_axis"),
-        source=t("masks.source_axis"),
-        panels={name: t(f"masks.panel_{name}") for name in panels},
-    )
+    return strings("axis") | strings("masks_figure")

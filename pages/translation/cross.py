@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from pages.attention.shared import matrix_words, on_panel
+from pages.attention.shared import on_panel, step_words
 from pages.figures.heads import STEP_NAMES, heads_grid, one_head
 from pages.translation.figures.attention import hiding_chart, mean_matrix
 from pages.translation.shared import choose_weights, over_word, show_sentences, translated, weights_over
@@ -39,11 +39,11 @@ def show_cross(view: View) -> None:
         else:
             _mean(view, answer, over, layer)
     with grid_place:
-        words = matrix_words()
         grid = heads_grid(
             written.cross_weights,
             written.words,
-            words,
+            strings("axis") | {"weight": t("quantity.weights")},
+            strings("matrix"),
             layer=layer,
             head=head,
             version=f"{over} {layer}.{head}|{view.encoding.text}",
@@ -71,7 +71,8 @@ def _large(view: View, written: Written, layer: int, head: int) -> None:
         vars(answer.value),
         answer.value.divisor,
         written.words,
-        matrix_words(),
+        step_words(step),
+        strings("matrix"),
         title=t("translation.title_head", layer=layer, head=head),
         step=step,
         cell=None,

@@ -1,11 +1,9 @@
-"""Made-up runs for the tests of the film: clouds that come apart, and heads that find a diagonal. Never shown."""
+"""Made-up runs for the tests of the film: points that separate, and heads that find a diagonal."""
 
 import numpy as np
 
 from pages.film.figures.film import Film
 from pages.film.figures.followed_text import FilmProbe, ProbeMoment
-from pages.film.figures.page import MATRIX_WORDS, WORDS
-from pages.ui.language import words
 from transformer_core.training.runs.store.records import Curves, Frame, Layout, State, Status, StoredPoints
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
@@ -13,8 +11,7 @@ ATTACK = "</script><img src=x onerror=alert(1)>"
 
 def film_words(language: str = "en") -> dict[str, str]:
     """Return every word of the film."""
-    known = words(language)
-    return {name: known[f"film.{name}"] for name in WORDS} | {name: known[f"matrix.{name}"] for name in MATRIX_WORDS}
+    return strings("matrix", language) | strings("duration", language) | strings("film", language)
 
 
 def clouds(

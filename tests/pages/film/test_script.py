@@ -27,7 +27,7 @@ def in_node(tmp_path, script: str, **payloads: bytes):
     globalThis.matchMedia = () => ({ matches: false });
     const print = (value) => console.log(JSON.stringify(value));
     """
-    (tmp_path / "check.mjs").write_text(component_assets()[0] + before + script, encoding="utf-8")
+    (tmp_path / "check.mjs").write_text(component_assets("film")[0] + before + script, encoding="utf-8")
     command = [NODE, tmp_path / "check.mjs", tmp_path]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
 

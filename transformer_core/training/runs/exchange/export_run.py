@@ -35,7 +35,7 @@ FORMAT = 2  # 1 was a copy of the database
 CURVES = {"step": np.dtype("<i8")} | dict.fromkeys(
     ("loss", "learning_rate", "gradient_norm", "seconds"), np.dtype("<f8")
 )
-INCOMPRESSIBLE = ".safetensors"
+INCOMPRESSIBLE = (".safetensors", ".npz")  # floating-point numbers hardly shrink
 PLAIN_RIGHTS = 0o100644 << 16
 Record = tuple[str, dict[str, Any]]
 
@@ -118,7 +118,7 @@ def _files_of(store: RunStore) -> Iterator[Path]:
 def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
     entry = zipfile.ZipInfo(name)
     entry.external_attr = PLAIN_RIGHTS
-    entry.compress_type = zipfile.ZIP_STORED if path.suffix == INCOMPRESSIBLE else zipfile.ZIP_DEFLATED
+    entry.compress_type = zipfile.ZIP_STORED if path.suffix in INCOMPRESSIBLE else zipfile.ZIP_DEFLATED
     with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
         while block := source.read(1 << 20):
             target.write(block)

@@ -1,12 +1,11 @@
-// The scrubber and its buttons: one slider for everything that moves, a mark at every frame, at the step where it was taken.
-// Next: views.js.
+// What a person operates the film with: the scrubber and its buttons, the choices for all maps, and keys.
 
-import { fill } from "../matrix/unpack.js";
+import { el, fill } from "../kit.js";
 import { clamp } from "../matrix/geometry.js";
-import { el } from "../matrix/readout.js";
+import { svgNode } from "../picture.js";
 import { SPEEDS } from "./clock.js";
+import { frameTable } from "./record.js";
 
-const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const ICONS = {
   play: "M7 4.5v15l12.5-7.5z",
   pause: "M6.5 5h4v14h-4zM13.5 5h4v14h-4z",
@@ -15,17 +14,11 @@ const ICONS = {
   loop: "M7 7h9.5v-3l5 4.5-5 4.5v-3H9.5v2.500H7zM17 17H7.500v3l-5-4.500 5-4.500v3h7v-2.500H17z",
 };
 
-function icon(name) {
-  const svg = document.createElementNS(SVG_NAMESPACE, "svg");
-  const path = document.createElementNS(SVG_NAMESPACE, "path");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 24 24", width: 20, height: 20, "aria-hidden": "true" })) svg.setAttribute(key, value);
-  path.setAttribute("d", ICONS[name]);
-  svg.append(path);
-  return svg;
-}
+const icon = (name) =>
+  svgNode("svg", { viewBox: "0 0 24 24", width: 20, height: 20, "aria-hidden": "true" }, svgNode("path", { d: ICONS[name] }));
 
 export class Transport {
-  // act: what its buttons do, by name; drag: called with a place between frames and whether the hand has let go.
+  // act: callbacks of the buttons by name; drag: called with a place between frames and whether the pointer was released.
   constructor(act, drag) {
     const button = (name, ...children) => {
       const node = el("button", `vf-button vf-${name}`, ...children);
@@ -79,7 +72,7 @@ export class Transport {
     }
   }
 
-  // Between which frames a share of the whole run lies.
+  // The place between frames of a share of the whole run.
   placeOf(share) {
     const { steps, total } = this;
     const step = share * total;
@@ -89,7 +82,7 @@ export class Transport {
     return k + clamp((step - steps[k]) / (steps[k + 1] - steps[k]), 0, 1);
   }
 
-  // steps: where the frames are; total: of the whole run; reached: how far training is.
+  // steps: of the frames; total: of the whole run; reached: the newest step of training.
   lay(steps, total, reached, words) {
     const key = `${steps.join()} ${total}`;
     Object.assign(this, { steps, total });
@@ -115,7 +108,7 @@ export class Transport {
     this.buttons[name].setAttribute("aria-label", word);
   }
 
-  // Shows where the clock stands; `step` and `epoch` are those of the frame.
+  // Shows the clock's place; `step` and `epoch` are those of the frame.
   // frame, last: of the first run, counted from 0; other: the second run's frame.
   show(clock, { step, at, epoch, live, frame, last, other }, words) {
     const { play, loop, live: follow, previous, next } = this.buttons;
@@ -140,4 +133,75 @@ export class Transport {
     follow.title = clock.following ? words.live_on : words.live_follow;
     follow.setAttribute("aria-pressed", String(clock.following));
   }
+}
+
+export class Toolbar {
+  // look: the choices, changed in place; changed: called after a choice.
+  constructor(look, changed) {
+    const tool = (name, action) => {
+      const node = el("button", `vf-switch vf-${name}`);
+      node.type = "button";
+      node.addEventListener("click", () => {
+        action();
+        changed();
+      });
+      return node;
+    };
+    this.methods = Object.fromEntries(["tsne", "pca"].map((name) => [name, tool(name, () => (look.method = name))]));
+    this.mistakes = tool("mistakes", () => (look.mistakes = !look.mistakes));
+    this.opener = tool("table-tool", () => this.table.classList.toggle("vf-unseen"));
+    this.group = el("span", "vf-group", ...Object.values(this.methods));
+    this.group.setAttribute("role", "group");
+    this.root = el("span", "vf-tools", this.group, this.mistakes, this.opener);
+    this.table = el("div", "vf-table vf-unseen");
+  }
+
+  lay(reels, look, words, pointed) {
+    for (const [name, node] of Object.entries(this.methods)) {
+      node.textContent = words[`method_${name}`];
+      node.title = words[`method_${name}_title`];
+      node.setAttribute("aria-pressed", String(look.method === name));
+    }
+    this.mistakes.textContent = words.mistakes;
+    this.mistakes.title = words.mistakes_title;
+    this.mistakes.setAttribute("aria-pressed", String(look.mistakes));
+    this.group.setAttribute("aria-label", words.method);
+    for (const node of [this.group, this.mistakes]) node.hidden = !pointed;
+    const shown = !this.table.classList.contains("vf-unseen");
+    this.opener.textContent = words[shown ? "table_hide" : "table_show"];
+    this.opener.setAttribute("aria-expanded", String(shown));
+    const key = reels.map(({ id, frames }) => `${id} ${frames.length}`).join();
+    if (key === this.key) return;
+    this.key = key;
+    this.table.replaceChildren(...reels.map((reel) => frameTable(reel, words)));
+  }
+}
+
+const FREE = new Set(["SELECT", "INPUT", "TEXTAREA"]);
+
+// Connects keys, wherever in the film the focus is. act: play, to (a frame), loop, letGo, head (before or after).
+export function typing(root, clock, act) {
+  const moves = {
+    ArrowLeft: () => act.to(clock.frame - 1),
+    ArrowRight: () => act.to(clock.frame + 1),
+    PageUp: () => act.to(clock.frame - 5),
+    PageDown: () => act.to(clock.frame + 5),
+    Home: () => act.to(0),
+    End: () => act.to(clock.last),
+    " ": () => act.play(),
+    k: () => act.play(),
+    l: () => act.loop(),
+    Escape: () => act.letGo(),
+    "[": () => act.head(-1),
+    "]": () => act.head(1),
+  };
+  root.addEventListener("keydown", (event) => {
+    const { target } = event;
+    if (event.altKey || event.ctrlKey || event.metaKey || FREE.has(target.tagName)) return;
+    if (event.key === " " && target.tagName === "BUTTON") return; // presses the button
+    if (!moves[event.key]) return;
+    moves[event.key]();
+    event.preventDefault();
+    event.stopPropagation();
+  });
 }

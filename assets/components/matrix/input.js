@@ -1,8 +1,7 @@
-// What a pointer does to a matrix: hover, click, drag, pinch and wheel. These methods become the component's own.
-// Next: painter.js.
+// What pointer and keyboard do to a matrix: hover, click, drag, pinch, wheel and keys. The methods are mixed into Matrix.
 
 import { cellUnder, clamp } from "./geometry.js";
-import { tipLines } from "./readout.js";
+import { announcement, tipLines } from "./readout.js";
 import { zoomed } from "./surface.js";
 
 export const pointing = {
@@ -28,7 +27,7 @@ export const pointing = {
     });
   },
 
-  // With no cell under the pointer a grid grows calm; a single matrix keeps its last cell, or returns to the pinned one.
+  // With no cell under the pointer a grid has no current cell; a single matrix returns to the pinned or keeps the last.
   rest() {
     this.go(this.figure.layout === "grid" ? null : this.pinned ?? this.current, false);
     this.showTip(null);
@@ -96,7 +95,7 @@ export const pointing = {
     this.endStroke(event);
   },
 
-  // A click or Enter: in a grid first chooses the panel, then (on the chosen one) pins the cell; else it pins.
+  // A click or Enter: in a grid selects the panel, and on the selected one pins the cell; in a single matrix pins it.
   choose(cell) {
     const { figure } = this;
     const { id } = figure.panels[cell.panel];
@@ -108,19 +107,19 @@ export const pointing = {
       changed.push("cell");
     }
     this.selected = id;
-    this.tell(changed);
+    this.sendChoice(changed);
   },
 
-  // Shows a choice at once and sends it.
-  tell(changed) {
+  // Shows a choice at once and sends it to the page.
+  sendChoice(changed) {
     const { selected, pinned } = this;
     this.sent = { selected, at: performance.now() };
     this.point();
     this.say();
     this.refreshTable();
-    this.told = (this.told ?? 0) + 1; // Streamlit hears only of what differs from the last state
+    this.choices = (this.choices ?? 0) + 1; // Streamlit passes on only a state that differs from the last
     const cell = pinned && [pinned.row, pinned.col];
-    this.send?.("choice", { selected, cell, panel: pinned?.panel ?? 0, changed, told: this.told });
+    this.send?.("choice", { selected, cell, panel: pinned?.panel ?? 0, changed, count: this.choices });
   },
 
   onWheel(event) {
@@ -135,7 +134,7 @@ export const pointing = {
     return this.scene.boxes.reduce((best, box) => (off(box) < off(best) ? box : best));
   },
 
-  // Zooms about a point (the current cell, else the centre, if none is given); factor 0 shows all.
+  // Zooms about a point, by default the current cell or the centre; factor 0 shows all.
   zoom(factor, box = this.scene.boxes[this.current?.panel ?? 0], x = null, y = null) {
     if (x === null) {
       const middle = (view, k) => (k === undefined ? 0.5 : clamp((k + 0.5 - view[0]) / (view[1] - view[0]), 0, 1));
@@ -173,7 +172,7 @@ export const pointing = {
     this.point();
   },
 
-  // Brings a cell into a zoomed view.
+  // Scrolls a zoomed view so that it contains a cell.
   reveal({ panel, row, col }) {
     const box = this.scene.boxes[panel];
     if (!zoomed(box)) return;
@@ -184,5 +183,63 @@ export const pointing = {
     shift(box.panel.cols.key, box.view.x, col);
     shift(box.panel.rows.key, box.view.y, row);
     this.redraw();
+  },
+};
+
+export const typing = {
+  onKey(event) {
+    if (!this.figure || event.altKey || event.metaKey) return;
+    const { panels } = this.figure;
+    const chosen = panels.findIndex(({ id }) => id === this.selected);
+    const cell = this.current ?? this.pinned ?? { panel: Math.max(0, chosen), row: 0, col: 0 };
+    const panel = panels[cell.panel];
+    const turn = (step) => {
+      const next = panels[(cell.panel + step + panels.length) % panels.length];
+      return { panel: next.index, row: Math.min(cell.row, next.height - 1), col: Math.min(cell.col, next.width - 1) };
+    };
+    const to = (row, col) => ({ panel: cell.panel, row: clamp(row, 0, panel.height - 1), col: clamp(col, 0, panel.width - 1) });
+    const moves = {
+      ArrowLeft: () => to(cell.row, cell.col - 1),
+      ArrowRight: () => to(cell.row, cell.col + 1),
+      ArrowUp: () => to(cell.row - 1, cell.col),
+      ArrowDown: () => to(cell.row + 1, cell.col),
+      Home: () => to(event.ctrlKey ? 0 : cell.row, 0),
+      End: () => to(event.ctrlKey ? panel.height - 1 : cell.row, panel.width - 1),
+      PageUp: () => turn(-1),
+      PageDown: () => turn(1),
+      "[": () => turn(-1),
+      "]": () => turn(1),
+    };
+    const act = () => (this.paintable(cell) ? this.toggle(cell) : this.choose(cell));
+    const acts = { Enter: act, " ": act, Escape: () => this.onEscape() };
+    if (this.figure.layout === "single") Object.assign(acts, { "+": () => this.zoom(1.5), "-": () => this.zoom(1 / 1.5), 0: () => this.zoom(0) });
+    if (moves[event.key]) this.step(moves[event.key]());
+    else if (acts[event.key] && !event.ctrlKey) acts[event.key]();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  },
+
+  step(cell) {
+    const other = cell.panel !== this.current?.panel;
+    this.showTip(null);
+    this.go(cell, true);
+    if (this.figure.layout === "single") this.reveal(cell);
+    this.live.textContent = announcement(this.figure, cell);
+    if (other) this.refreshTable();
+  },
+
+  onEscape() {
+    const had = this.pinned;
+    this.pinned = null;
+    this.go(null, false);
+    if (had) this.sendChoice(["cell"]);
+  },
+
+  onFocus() {
+    this.refreshTable();
+    if (!this.canvas.matches(":focus-visible") || this.current) return;
+    const chosen = this.figure.panels.findIndex(({ id }) => id === this.selected);
+    this.go(this.pinned ?? { panel: Math.max(0, chosen), row: 0, col: 0 }, true);
   },
 };

@@ -1,12 +1,9 @@
-// What is said in words and numbers beside the pictures: the run's state, how far to trust a map, predictions, samples.
-// All words come from the page; a person's text goes in as text.
-// Next: following.js.
+// Words and numbers beside the pictures: state of a run, trust in a map, probabilities, samples, differences, a followed point.
+// All words come from the page; labels enter as text, never as markup.
 
-import { fill, visible } from "../matrix/unpack.js";
-import { el } from "../matrix/readout.js";
-import { decimal, duration, percent, signed } from "./axes.js";
+import { decimal, duration, el, fill, percent, signed, visible } from "../kit.js";
 
-// One line on how the run is doing, and its tone: "live", "still" or "bad".
+// One line about the run's state, and its tone: "live", "still" or "bad".
 export function stateLine({ run }, trouble, words) {
   if (trouble?.kind === "lost") return [words.lost, "bad"];
   if (trouble) return [trouble.message, "bad"];
@@ -25,7 +22,7 @@ function figure(value, name, title, part = "") {
   return node;
 }
 
-// How far to trust the map of a frame.
+// The measures that tell how far to trust the map of a frame.
 export function trustFigures(frame, method, words) {
   const measures = frame?.layouts[method]?.measures ?? {};
   return [
@@ -50,13 +47,13 @@ export function bars(moment, labels, colours) {
   });
 }
 
-// What an encoder-decoder should write: the labels of its output without the signs of beginning and end.
+// The expected output of an encoder-decoder: its target tokens without special tokens such as [BOS].
 function goalOf(probe) {
   if (probe?.attention_name !== "cross") return "";
   return probe.tokens.filter((token) => !/^[[<].+[\]>]$/.test(token)).join(" ");
 }
 
-// What the model writes, frame by frame; the list grows, the current line is marked.
+// The model's output at every frame, as a list whose current line is marked.
 export class Samples {
   constructor() {
     this.list = el("ol", "vf-samples-list");
@@ -98,7 +95,7 @@ export class Samples {
 
 const COMPARED = ["held_out_accuracy", "train_accuracy", "held_out_loss", "train_loss"];
 
-// Two runs at one step: each measure of both, and by how much the second differs; what differs much is marked.
+// Each measure of two runs at one step, with the second's difference; large differences are marked.
 export function differences([one, other], words) {
   const rows = COMPARED.map((name) => {
     const [a, b] = [one, other].map((frame) => frame?.measures[name] ?? NaN);
@@ -110,4 +107,79 @@ export function differences([one, other], words) {
     return el("div", `vf-difference ${much ? "vf-much" : ""}`, el("span", "vf-quiet", words[name]), el("span", "", `A ${write(a)}`), el("span", "vf-quiet", "→"), el("span", "", `B ${write(b)}`), el("b", "", gap));
   });
   return rows.filter(Boolean);
+}
+
+const SURE = 255;
+
+// Text, label and prediction of a point at a frame, for a tip or a card.
+export function pointLines(reel, frame, point, words, colours) {
+  const { texts, labels, held_out: held } = reel.points;
+  const part = held[point] ? "held_out" : "train";
+  const name = (label) => {
+    const dot = el("span", "vf-dot");
+    dot.style.background = colours[label];
+    return el("span", "vf-label", dot, visible(reel.run.labels[label] ?? String(label)));
+  };
+  const lines = [el("bdi", "vf-text", visible(texts[point])), el("div", "vf-facts", name(labels[point]), el("span", `vf-part vf-part-${part}`, words[part]))];
+  if (frame?.predicted) {
+    const guess = frame.predicted[point];
+    const sure = frame.certainty ? ` ${percent(frame.certainty[point] / SURE)}` : "";
+    const verdict = guess === labels[point] ? words.right : words.wrong;
+    lines.push(el("div", "vf-facts", el("span", "vf-quiet", words.predicted), name(guess), el("span", "", sure), el("span", guess === labels[point] ? "vf-quiet" : "vf-wrong", verdict)));
+  }
+  return lines;
+}
+
+// The card of a followed point: one bar for each frame, as high as the model's certainty, in the predicted label's hue.
+export class Followed {
+  constructor(letGo, go) {
+    this.close = el("button", "vf-close", "✕");
+    this.close.type = "button";
+    this.close.addEventListener("click", letGo);
+    this.go = go;
+    this.lines = el("div", "vf-followed-lines");
+    this.strip = el("div", "vf-strip");
+    this.root = el("section", "vf-followed", el("div", "vf-followed-head", (this.title = el("h4")), this.close), this.lines, this.strip);
+    this.root.hidden = true;
+  }
+
+  show(reel, point, index, words, colours) {
+    this.root.hidden = point === null;
+    if (point === null) return;
+    this.title.textContent = words.followed;
+    this.close.title = words.let_go;
+    this.close.setAttribute("aria-label", words.let_go);
+    this.lines.replaceChildren(...pointLines(reel, reel.frames[index], point, words, colours));
+    const key = `${point} ${reel.frames.length} ${colours.join()}`;
+    if (key !== this.key) {
+      this.key = key;
+      this.strip.replaceChildren(...reel.frames.map((frame, k) => this.bar(reel, frame, k, point, words, colours)));
+    }
+    [...this.strip.children].forEach((bar, k) => bar.classList.toggle("vf-here", k === index));
+  }
+
+  bar(reel, frame, k, point, words, colours) {
+    const node = el("button", "vf-strip-bar", el("span"));
+    node.type = "button";
+    node.tabIndex = -1;
+    const guess = frame.predicted?.[point];
+    const sure = frame.certainty ? frame.certainty[point] / SURE : 1;
+    if (guess !== undefined) Object.assign(node.firstChild.style, { height: `${Math.max(6, 100 * sure)}%`, background: colours[guess] });
+    const said = guess === undefined ? "" : `${visible(reel.run.labels[guess] ?? String(guess))}${frame.certainty ? ` ${percent(sure)}` : ""}`;
+    node.title = fill(words.strip_title, { step: frame.step, said });
+    node.setAttribute("aria-label", node.title);
+    node.addEventListener("click", () => this.go(k));
+    return node;
+  }
+}
+
+// Shows a tip beside the pointer, inside `place`.
+export function placeTip(tip, place, event) {
+  tip.classList.add("vf-on");
+  const frame = place.getBoundingClientRect();
+  const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
+  const { offsetWidth: w, offsetHeight: h } = tip;
+  const left = x + 16 + w > frame.width ? x - 14 - w : x + 16;
+  const top = y + 18 + h > frame.height ? y - 12 - h : y + 18;
+  tip.style.transform = `translate(${Math.round(Math.max(0, left))}px, ${Math.round(Math.max(0, top))}px)`;
 }
