@@ -4,6 +4,7 @@ import numpy as np
 
 from pages.film.figures.film import Film
 from pages.film.figures.followed_text import FilmProbe, ProbeMoment
+from pages.ui.language import strings
 from transformer_core.training.runs.store.records import Curves, Frame, Layout, State, Status, StoredPoints
 
 ATTACK = "</script><img src=x onerror=alert(1)>"

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pages.figures.standalone import component_assets
 from pages.film.figures.film import film_bytes
-from pages.film.figures.page import component_assets
 from tests.pages.film.films import clouds
 from transformer_core.training.runs.store.records import Curves
 

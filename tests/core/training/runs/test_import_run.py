@@ -145,7 +145,10 @@ def without(kind, *names):
         (put("status", total_steps=10**8), "holds in status"),
         (put("status", updated=float("nan")), "has NaN, which is not finite"),
         (put("curves", steps=900), "holds in curves"),
-        (put("curves", steps=3), r"has step of shape \(15,\) and type int64; shape \(3,\) and type int64 are needed"),
+        (
+            put("curves", steps=3),
+            r"has step of shape \(15,\) and type <i8, by rows; shape \(3,\) and type <i8, ",
+        ),
         (put("point", 2, label=7), "holds in point"),
         (put("point", 2, text="x" * 18_000), "holds in point"),
         (put("point", 2, text=7), "holds in point"),
@@ -200,9 +203,9 @@ def header_of(dtype, shape, by_column=False):
         (lambda _: {"loss": None}, "arrays.npz lacks loss"),
         (
             lambda had: {"loss": had["loss"][1:]},
-            r"has loss of shape \(14,\) .* shape \(15,\) and type float64",
+            r"has loss of shape \(14,\) .* shape \(15,\) and type <f8",
         ),
-        (lambda had: {"loss": had["loss"].astype("<f4")}, "has loss of shape .* and type float32"),
+        (lambda had: {"loss": had["loss"].astype("<f4")}, "has loss of shape .* and type <f4"),
         (
             lambda had: {"loss": np.where(had["step"] == 3, np.nan, had["loss"])},
             "has numbers in loss that are not finite",
@@ -215,15 +218,18 @@ def header_of(dtype, shape, by_column=False):
         (lambda had: {"predictions_002": had["predictions_002"][:2]}, r"has predictions_002 of shape \(2, 2\)"),
         (lambda had: {"tsne_002": had["tsne_002"][:1]}, r"has tsne_002 of shape \(1, 2\)"),
         (lambda had: {"tsne_002": had["tsne_002"] + np.float32(np.nan)}, "has numbers in tsne_002 that are not finite"),
-        (lambda had: {"tsne_002": np.asfortranarray(had["tsne_002"])}, "has tsne_002 of shape"),
+        (lambda had: {"tsne_002": np.asfortranarray(had["tsne_002"])}, "has tsne_002 of shape .*, by columns; "),
         (lambda _: {"loss": header_of("<f8", (1 << 40,))}, r"has loss of shape \(1099511627776,\)"),
         (lambda _: {"loss": header_of("<f8", (15,))}, "has loss of another size than its shape"),
         (lambda _: {"loss": header_of("<f8", (15,)) + bytes(200)}, "has loss of another size than its shape"),
-        (lambda _: {"loss": header_of("|O", (15,))}, "has loss of shape .* and type object"),
-        (lambda _: {"loss": b"\x93NUMPY\x02\x00" + bytes(90)}, r"has loss in version \(2, 0\) of .npy"),
-        (lambda _: {"loss": b"\x93NUMPY\x01\x00\x10\x27" + b"(" * 10_000}, "loss with a header that cannot be read"),
-        (lambda _: {"loss": b"\x80\x04pickled"}, "loss with a header that cannot be read"),
-        (lambda _: {"loss": b""}, "loss with a header that cannot be read"),
+        (lambda _: {"loss": header_of("|O", (15,))}, r"has loss of shape .* and type \|O"),
+        (lambda _: {"loss": b"\x93NUMPY\x02\x00" + bytes(90)}, r"has loss in no .npy format 1\.0"),
+        (
+            lambda _: {"loss": b"\x93NUMPY\x01\x00\x10\x27" + b"(" * 10_000},
+            "loss with a header that numpy does not write",
+        ),
+        (lambda _: {"loss": b"\x80\x04pickled"}, r"has loss in no .npy format 1\.0"),
+        (lambda _: {"loss": b""}, r"has loss in no .npy format 1\.0"),
     ],
 )
 def test_arrays_that_no_run_wrote_are_refused(exported, tmp_path, change, words):
@@ -234,7 +240,7 @@ def test_arrays_that_no_run_wrote_are_refused(exported, tmp_path, change, words)
 def test_a_pickle_in_an_array_is_refused_and_never_loaded(exported, tmp_path):
     target = tmp_path / "unpickled.txt"
     objects = np.array([Evil(target)] * 15, dtype=object)
-    refused(tmp_path, zipped(with_arrays(exported[1], loss=objects)), "has loss of shape .* and type object")
+    refused(tmp_path, zipped(with_arrays(exported[1], loss=objects)), r"has loss of shape .* and type \|O")
     refused(tmp_path, zipped(with_arrays(exported[1], evil=objects)), "which no run has")
     assert not target.exists()
 
@@ -260,7 +266,7 @@ def test_damaged_records_arrays_models_tokenizers_and_specs_are_refused(exported
     torn[2000:4000] = b"\xff" * 2000
     lines = files["records.jsonl"]
     for name, content, words in (
-        ("arrays.npz", bytes(torn), "(cannot be read|what no run writes)"),
+        ("arrays.npz", bytes(torn), "this is no zip that can be read: Bad CRC-32"),
         ("arrays.npz", files["arrays.npz"][:-100], "this is no zip that can be read"),
         ("arrays.npz", b"SQLite format 3\0" + b"\0" * 100, "this is no zip that can be read"),
         ("records.jsonl", b"SQLite format 3\0" + b"\0" * 100, "holds what no run writes"),
