@@ -31,7 +31,7 @@ from transformer_core.training.intake.cleaning import shown
 from transformer_core.training.runs.errors import words_of
 from transformer_core.training.runs.presets import fitted
 from transformer_core.training.runs.settings import settings
-from transformer_core.training.runs.spec import LABELS_OF_REVIEWS, Given, RunSpec, Source
+from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, RunSpec, Source
 from transformer_core.training.splitting import distinct
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.text import MASK, PAD_ID
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Run
-from transformer_core.training.runs.spec import DataSpec, RunSpec
+from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.batches import in_turn, sample_size, word_measures
 from transformer_core.training.tasks.make import make_task
 

@@ -16,7 +16,7 @@ from transformer_core.recipes.command import command_of, recipe_parser, run_comm
 from transformer_core.recipes.gpt_char_card import Measured, gpt_char_card
 from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.runs.spec import DataSpec, RunSpec
+from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.characters import HELD_OUT_SHARE, character_task
 
 DATA_FILES = ("shakespeare.txt.gz", "shakespeare.txt")

@@ -13,7 +13,7 @@ from transformer_core.generation import sample
 from transformer_core.models import Gpt
 from transformer_core.recipes.card import list_of, training_facts, write_card
 from transformer_core.recipes.command import Trained
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 BEGINNINGS = ("ROMEO:\n", "First Citizen:\n", "To be", "My lord, ", "O ", "The king ", "KING ", "What ", "I ", "\n")
 CHARACTERS_WRITTEN = 160

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.objectives import next_words
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.batches import TOKENS_AT_ONCE, both_parts, word_measures
 from transformer_core.training.tasks.task import Task
 

@@ -16,7 +16,7 @@ from transformer_core.training.baselines import bag_of_words, majority
 from transformer_core.training.batching import LabelledBatch, padded
 from transformer_core.training.data import Example
 from transformer_core.training.objectives import classification
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size
 from transformer_core.training.tasks.task import Points, Task
 

@@ -15,7 +15,7 @@ from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import PairBatch, padded
 from transformer_core.training.corpora.sequences import Rule, sequences
 from transformer_core.training.objectives import next_target_words
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size, word_measures
 from transformer_core.training.tasks.task import Task
 
