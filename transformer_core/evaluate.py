@@ -22,7 +22,8 @@ from transformer_core.evaluate_bert import measure_hidden_words, measure_sentenc
 from transformer_core.evaluate_translation import measure_translation, read_lines, read_parallel
 from transformer_core.evaluate_words import measure_text, read_text
 from transformer_core.text import Encoding, make_batch
-from transformer_core.training.data import Example, is_table, read_labelled
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.labelled import is_table, read_labelled
 
 Measures = dict[str, Any]
 BATCHES_AT_ONCE = 32

@@ -18,6 +18,7 @@ from pages.ui.train_base import DATA, Base, gave_data
 from pages.ui.train_controls import ask
 from pages.ui.train_settings import LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, read_settings
 from pages.ui.url import forget, held, keep, write_lines
+from transformer_core.training.examples import distinct
 from transformer_core.training.intake import (
     ENCODINGS,
     ROWS_FILE,
@@ -29,13 +30,12 @@ from transformer_core.training.intake import (
     read_table,
     write_rows,
 )
-from transformer_core.training.intake.bounds import MOST_BYTES
 from transformer_core.training.intake.cleaning import shown
+from transformer_core.training.intake.opening import MOST_BYTES
 from transformer_core.training.runs.errors import words_of
 from transformer_core.training.runs.presets import fitted
 from transformer_core.training.runs.settings import settings
 from transformer_core.training.runs.spec import LABELS_OF_REVIEWS, Given, RunSpec, Source
-from transformer_core.training.splitting import distinct
 
 T = TypeVar("T")
 PASSAGE_FILE = "passage.txt"

@@ -16,7 +16,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.evaluate import evaluate, main, measure_classifier
 from transformer_core.models import Bert, Classifier
 from transformer_core.text import Tokenizer
-from transformer_core.training.data import write_labelled
+from transformer_core.training.intake.labelled import write_labelled
 
 EXAMPLES = separable(101)
 LABELS = ("negative", "positive")

@@ -9,7 +9,7 @@ from transformer_core.analysis.attention.occlusion import occlusion
 from transformer_core.analysis.outcome import one_text, outcome_of
 from transformer_core.analysis.word_worth import word_worth
 from transformer_core.checkpoints import Bundle, load
-from transformer_core.text.words import words_of
+from transformer_core.text.encoding import words_of
 
 CHECKPOINTS = ROOT / "assets" / "checkpoints"
 

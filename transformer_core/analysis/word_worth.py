@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_core.analysis.attention.occlusion import Substitute, hidden_logits, substitutes
 from transformer_core.checkpoints import Bundle
-from transformer_core.text.words import words_of
+from transformer_core.text.encoding import words_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,7 @@ import torch
 
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
-from transformer_core.training.data import Example
-from transformer_core.training.splitting import distinct, take
+from transformer_core.training.examples import Example, distinct, take
 
 ENCODED_AT_ONCE = 512
 SENTENCE_STOPS = (".", "!", "?")

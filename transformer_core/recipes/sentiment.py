@@ -26,7 +26,8 @@ from transformer_core.recipes.sentiment_card import Measured, write_card
 from transformer_core.recipes.sentiment_settings import FULL, QUICK, Settings, describe
 from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import Tokenizer
-from transformer_core.training.data import Example, read_labelled, read_records, write_labelled
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.labelled import read_labelled, read_records, write_labelled
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
 from transformer_core.training.precision import has_bfloat16

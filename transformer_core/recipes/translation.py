@@ -23,9 +23,9 @@ from transformer_core.recipes.pairs import read_objects, simplifier, write_lines
 from transformer_core.recipes.translation_card import translation_card
 from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.training.batching import epochs_of
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_target_words
-from transformer_core.training.tasks.batches import epochs_of
 from transformer_core.training.tasks.sequences import PairPart
 
 

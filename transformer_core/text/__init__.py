@@ -6,7 +6,7 @@ Read next: special.py."""
 
 from transformer_core.text.special import PAD, UNK, CLS, SEP, MASK, BOS, EOS, SPECIAL_TOKENS
 from transformer_core.text.special import PAD_ID, UNK_ID, CLS_ID, SEP_ID, MASK_ID, BOS_ID, EOS_ID
-from transformer_core.text.visible import visible
+from transformer_core.text.characters import visible
 from transformer_core.text.encoding import Encoding
 from transformer_core.text.loading import TokenizerError
 from transformer_core.text.tokenizer import KINDS, Tokenizer

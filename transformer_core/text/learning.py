@@ -10,7 +10,7 @@ from itertools import pairwise
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from transformer_core.text.checks import check_texts
+from transformer_core.text.characters import check_texts
 from transformer_core.text.special import BOS, BOS_ID, CLS, CLS_ID, EOS, EOS_ID, SEP, SEP_ID, SPECIAL_TOKENS, UNK
 
 KINDS = ("bpe", "wordpiece", "word", "character")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
-from transformer_core.text.visible import visible
+from transformer_core.text.characters import visible
 
 CONTINUATION = "·"  # shown where a WordPiece continues a word: ·ing for ##ing
 UNUSED = "<unused>"

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from tokenizers import Regex, pre_tokenizers
 
-from transformer_core.text.checks import check_text
+from transformer_core.text.characters import check_text
 from transformer_core.text.learning import LONG_WORD
 from transformer_core.text.lexicon import BYTE_OF
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import tokenizers
 
-from transformer_core.text.assembly import assemble, room_for_text
-from transformer_core.text.checks import check_text, check_texts
-from transformer_core.text.encoding import Encoding
+from transformer_core.text.characters import check_text, check_texts
+from transformer_core.text.encoding import Encoding, assemble, room_for_text
 from transformer_core.text.learning import KINDS, learn
 from transformer_core.text.lexicon import build_lexicon
 from transformer_core.text.loading import describe, failing_clearly, parse, read_bounded

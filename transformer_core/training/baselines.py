@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.text import Tokenizer
-from transformer_core.training.data import Example
+from transformer_core.training.examples import Example
 
 PENALTY = 1.0
 MOST_ITERATIONS = 100

@@ -1,17 +1,21 @@
-"""Batches of examples of about one length, in a seeded random order, so that little is padding.
+"""Batches of examples of similar length, in a seeded random order, so that little of a batch is padding.
 
-Vaswani et al. 2017, section 5.1. Read next: objectives.py.
+Vaswani et al. 2017, section 5.1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 POOL_BATCHES = 64
-UNPAIRED = -100  # what cross entropy leaves out
+TOKENS_AT_ONCE = 8_192
+MOST_ROWS_AT_ONCE = 64
+UNPAIRED = -100  # the class that cross entropy ignores
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,3 +121,32 @@ def bucketed(lengths: Sequence[int], batch_size: int, rng: np.random.Generator) 
         pool = sorted(order[start : start + pool_size].tolist(), key=lengths.__getitem__)
         batches += [pool[cut : cut + batch_size] for cut in range(0, len(pool), batch_size)]
     return [batches[index] for index in rng.permutation(len(batches))]
+
+
+def epochs_of(
+    lengths: Sequence[int], batch_size: int, seed: int, collate: Callable[[list[int]], T]
+) -> tuple[Callable[[int], Iterator[T]], int]:
+    """Return the batches of any epoch, in a seeded order, and how many there are.
+
+    Args:
+        lengths: tokens of each example.
+        batch_size: examples a batch.
+        seed: with the epoch's number, it fixes the order.
+        collate: from places of examples to their batch.
+    """
+
+    def batches(epoch: int) -> Iterator[T]:
+        for places in bucketed(lengths, batch_size, np.random.default_rng((seed, epoch))):
+            yield collate(places)
+
+    return batches, -(-len(lengths) // batch_size)
+
+
+def in_turn(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the places of all examples, those of about one length together, a bounded number of tokens at once."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    start = 0
+    while start < len(order):
+        size = max(1, TOKENS_AT_ONCE // max(lengths[order[min(start + 63, len(order) - 1)]], 1))
+        yield order[start : start + min(size, 64)]
+        start += min(size, 64)

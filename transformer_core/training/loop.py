@@ -15,9 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.optimizers import make_optimizer
+from transformer_core.training.optimizers import learning_rate_at, make_optimizer
 from transformer_core.training.precision import computing_in
-from transformer_core.training.schedules import learning_rate_at
 
 Objective = Callable[[Any, Any], Tensor]
 

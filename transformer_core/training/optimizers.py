@@ -1,9 +1,11 @@
-"""The optimiser that a config names: Adam, AdamW, SGD, or Muon for inner matrices with AdamW for the rest.
+"""The optimizer that a config names, and its learning rate step by step.
 
-AdamW: Loshchilov and Hutter 2019, algorithm 2; Muon: Jordan et al. 2024, whose steps are as large as AdamW's here
-(Liu et al. 2025, section 2.2). Read next: loop.py.
+Optimizers: Adam, AdamW (Loshchilov and Hutter 2019, algorithm 2), SGD, or Muon for inner matrices with AdamW for the
+rest (Jordan et al. 2024; its steps are scaled to the size of AdamW's, Liu et al. 2025, section 2.2). Learning rate: a
+linear warm-up, then constant, cosine (Loshchilov and Hutter 2017, eq. 5) or noam (Vaswani et al. 2017, eq. 3).
 """
 
+import math
 from typing import Any
 
 import torch
@@ -16,6 +18,35 @@ from transformer_core.training.config import TrainConfig
 
 MOMENTUM = 0.9
 ADAM_BETAS = (0.9, 0.98)
+
+
+def learning_rate_at(step: int, total_steps: int, config: TrainConfig) -> float:
+    """Return the learning rate of one step.
+
+    With w warm-up steps, t = step + 1 and T = total_steps: the highest rate times t / w while t <= w, and then times
+    1 (constant), (1 + cos(pi (t - w) / (T - w))) / 2 (cosine), or sqrt(w / t) (noam). Departure: the paper's noam is
+    scaled by d_model^-0.5; here config.learning_rate is the highest value itself.
+
+    Args:
+        step: from 0 to total_steps - 1.
+        total_steps: steps of the whole run.
+        config: the run's.
+
+    Raises:
+        ValueError: the step is not one of the run's.
+    """
+    if not 0 <= step < total_steps:
+        raise ValueError(f"step={step} must be at least 0 and less than total_steps={total_steps}")
+    warm_up_steps = math.ceil(config.warm_up * total_steps)
+    place = step + 1
+    if place <= warm_up_steps:
+        return config.learning_rate * place / warm_up_steps
+    if config.schedule == "cosine":
+        done = (place - warm_up_steps) / (total_steps - warm_up_steps)
+        return config.learning_rate * (1 + math.cos(math.pi * done)) / 2
+    if config.schedule == "noam":
+        return config.learning_rate * math.sqrt(max(warm_up_steps, 1) / place)
+    return config.learning_rate
 
 
 class MuonAndAdamW(torch.optim.Optimizer):

@@ -16,12 +16,11 @@ from transformer_core.analysis.words.one_corpus import one_corpus
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert
 from transformer_core.text import PAD_ID
-from transformer_core.training.batching import LabelledBatch, padded
+from transformer_core.training.batching import LabelledBatch, epochs_of, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora import Language
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import masked_words
-from transformer_core.training.tasks.batches import epochs_of
 
 DIMENSIONS = (8, 16, 32, 64)
 HIDDEN = 0.3

@@ -1,17 +1,11 @@
-"""Preview: what a table looks like, so that a person can choose the columns, before anything is kept of it.
-
-Read next: labels.py.
-"""
+"""Preview: what a table looks like, so that a person can choose the columns, before anything is kept of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transformer_core.training.intake.bounds import LONGEST_LABEL, MOST_LABELS
-from transformer_core.training.intake.broken import Broken
-from transformer_core.training.intake.cleaning import shown
-from transformer_core.training.intake.labels import natural_order
-from transformer_core.training.intake.opening import Source, name_of
-from transformer_core.training.intake.reading import batches_of, open_table
+from transformer_core.training.intake.cleaning import Broken, shown
+from transformer_core.training.intake.opening import LONGEST_LABEL, MOST_LABELS, Source, name_of
+from transformer_core.training.intake.table import batches_of, natural_order, open_table
 
 ROWS_SHOWN, LONGEST_CELL = 8, 300
 TEXT_NAMES = ("text", "review", "review_text", "reviewtext", "sentence", "content", "comment", "document", "message")

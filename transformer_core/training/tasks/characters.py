@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.training.batching import TOKENS_AT_ONCE
 from transformer_core.training.objectives import next_words
 from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.tasks.batches import TOKENS_AT_ONCE, both_parts, word_measures
-from transformer_core.training.tasks.task import Task
+from transformer_core.training.tasks.task import Task, both_parts, word_measures
 
 HELD_OUT_SHARE = 0.1
 QUICK_WINDOWS = 48

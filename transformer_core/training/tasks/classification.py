@@ -13,12 +13,11 @@ from torch import nn
 
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.baselines import bag_of_words, majority
-from transformer_core.training.batching import LabelledBatch, padded
-from transformer_core.training.data import Example
+from transformer_core.training.batching import LabelledBatch, epochs_of, in_turn, padded
+from transformer_core.training.examples import Example
 from transformer_core.training.objectives import classification
 from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size
-from transformer_core.training.tasks.task import Points, Task
+from transformer_core.training.tasks.task import Points, Task, both_parts, sample_size
 
 LONGEST_SHOWN = 400
 

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import torch
 
-from transformer_core.training.corpora.passages import passage
-from transformer_core.training.corpora.reviews import reviews
-from transformer_core.training.data import Example
-from transformer_core.training.intake.rows import read_rows
+from transformer_core.training.corpora.reviews import passage, reviews
+from transformer_core.training.examples import Example, split
+from transformer_core.training.intake.labelled import read_rows
 from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.splitting import split
 from transformer_core.training.tasks.characters import character_task
 from transformer_core.training.tasks.classification import classification_task
 from transformer_core.training.tasks.masked import masked_task

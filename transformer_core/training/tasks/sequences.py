@@ -12,12 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.text import PAD_ID, Tokenizer
-from transformer_core.training.batching import PairBatch, padded
+from transformer_core.training.batching import PairBatch, epochs_of, in_turn, padded
 from transformer_core.training.corpora.sequences import Rule, sequences
 from transformer_core.training.objectives import next_target_words
 from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size, word_measures
-from transformer_core.training.tasks.task import Task
+from transformer_core.training.tasks.task import Task, both_parts, sample_size, word_measures
 
 Pairs = Sequence[tuple[str, str]]
 

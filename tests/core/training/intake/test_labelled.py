@@ -7,7 +7,8 @@ from itertools import islice
 
 import pytest
 
-from transformer_core.training.data import Example, read_labelled, write_labelled
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.labelled import read_labelled, write_labelled
 
 LABELS = ("negative", "positive")
 EXAMPLES = [Example("good, “really”\nso", 1), Example('a "dull" film', 0), Example("你好", 1)]
@@ -77,7 +78,7 @@ def test_broken_csv(tmp_path, content, message):
     [
         (
             '{"text": "x", "label": 1}\n{"text": ',
-            "a.jsonl, line 2 is not JSON: Expecting value: line 1 column 10 (char 9)",
+            "a.jsonl, line 2 is not JSON: Expecting value: line 1 column 9 (char 8)",
         ),
         ("[1, 2]\n", "a.jsonl, line 1 must be a JSON object, not list"),
         ('{"text": "x"}\n', "a.jsonl, line 1 has no 'label'; it has 'text'"),
@@ -103,7 +104,7 @@ def test_broken_gzip(tmp_path):
 
 
 def test_an_endless_line_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer_core.training.data.LONGEST_LINE", 100)
+    monkeypatch.setattr("transformer_core.training.intake.opening.LONGEST_LINE", 100)
     (tmp_path / "a.csv").write_text("text,label\n" + "x" * 101 + ",1\n")
     assert refusal(tmp_path / "a.csv") == "a.csv, line 2 is longer than 100 bytes, the most that are read"
 

@@ -18,7 +18,7 @@ from transformer_core.recipes import progress, sentiment
 from transformer_core.recipes.reviews import Crops, set_aside
 from transformer_core.recipes.sentiment_card import SENTENCES
 from transformer_core.recipes.sentiment_settings import FULL, describe
-from transformer_core.training.data import Example
+from transformer_core.training.examples import Example
 
 
 @pytest.fixture(scope="module")

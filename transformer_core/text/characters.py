@@ -1,13 +1,47 @@
-"""Visible text: a label in which no character is lost to the eye, be it a space, a newline or a bidirectional override.
-Source: the general categories of the Unicode Standard, section 4.5; the marks are this project's choice.
-Read next: lexicon.py."""
+"""Characters: which strings count as text, and labels in which every character of a text can be seen.
+
+Source: the Unicode Standard, sections 3.9 (surrogates have no UTF-8 form, which is what tokenizers read) and 4.5
+(general categories); the marks are this project's choice.
+"""
 
 import unicodedata
+from collections.abc import Iterable
 
 MARKS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
 JOINERS = "\u200c\u200d"  # they shape their neighbours (emoji families, Persian), so between two neighbours they stay
 BLANK = "\u034f\u115f\u1160\u2800\u3164\uffa0"  # Unicode calls them printable, and yet they print nothing
 DOTTED_CIRCLE = "\u25cc"
+
+
+def check_text(text: object, name: str) -> None:
+    """Refuse what is not Unicode text; a lone surrogate has no UTF-8 form, so no tokenizer can read it.
+
+    Args:
+        text: The value to check.
+        name: What to call it in the message.
+
+    Raises:
+        ValueError: The value is no str, or holds a lone surrogate.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"{name}={text!r:.80} must be a str")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        char = ascii(text[error.start])
+        raise ValueError(
+            f"{name} must be valid Unicode: character {error.start} is the lone surrogate {char}"
+        ) from None
+
+
+def check_texts(texts: Iterable[str], name: str) -> list[str]:
+    """Return the texts as a list; ValueError where they are one str, or `check_text` refuses one of them."""
+    if isinstance(texts, str):
+        raise ValueError(f"{name}={texts!r:.80} must be several str, not one")
+    texts = list(texts)
+    for place, text in enumerate(texts):
+        check_text(text, f"{name}[{place}]")
+    return texts
 
 
 def visible(text: str) -> str:

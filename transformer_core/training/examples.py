@@ -1,16 +1,23 @@
-"""Splitting: what is learned from and what is held out, with no text in both.
+"""Labelled examples, and their split into a training part and a held-out part with no text in both.
 
-Texts that say the same but for case and blanks count once. Read next: batching.py.
+Texts that differ only in case and blanks count as the same text.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.training.data import Example
-
 LARGEST_PART = 4
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text and the number of its class."""
+
+    text: str
+    label: int
 
 
 def distinct(examples: Iterable[Example]) -> list[Example]:

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer_core.recipes.reviews import set_aside
-from transformer_core.training.data import Example
+from transformer_core.training.examples import Example, distinct, split
 from transformer_core.training.intake import ROWS_FILE, IntakeError, clean_text, read_rows, read_table, write_rows
-from transformer_core.training.splitting import distinct, split
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 lists = st.lists(st.builds(Example, texts, st.integers(0, 19)), min_size=1)
