@@ -1,6 +1,6 @@
-"""Archives: a zip from elsewhere, of which nothing is believed before it was checked.
+"""Archives: zips from other people, whose entries are all checked before any is unpacked.
 
-PKWARE's appnote, section 4.3: the directory at the end says what a zip holds. Read next: opened/unpacking.py.
+PKWARE's appnote, section 4.3: the directory at the end lists the files of a zip.
 """
 
 import io
@@ -19,11 +19,11 @@ PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class ArchiveError(ValueError):
-    """A zip that is not taken in: none at all, damaged, too large, or with something in it that is no plain file."""
+    """A zip that is refused: damaged, too large, or with an entry that is no plain file."""
 
 
-class _Sipped(io.BufferedIOBase):
-    """A file that is never read at one go, for a directory of any size would be."""
+class _BoundedReads(io.BufferedIOBase):
+    """A file whose single reads are bounded, since zipfile reads a directory of any size at once."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -52,7 +52,7 @@ def opened(file: Path | IO[bytes], *, most_bytes: int) -> Iterator[zipfile.ZipFi
     """Open a zip of at most `most_bytes`.
 
     Raises:
-        ArchiveError: it is larger, or no zip that can be read; what goes wrong later in the body, too.
+        ArchiveError: it is larger, or no zip that can be read; also raised for such errors in the body.
     """
     if isinstance(file, Path):
         with file.open("rb") as own, opened(own, most_bytes=most_bytes) as archive:
@@ -61,7 +61,7 @@ def opened(file: Path | IO[bytes], *, most_bytes: int) -> Iterator[zipfile.ZipFi
     if (size := file.seek(0, io.SEEK_END)) > most_bytes:
         raise ArchiveError(f"the zip has {size:,} bytes; at most {most_bytes:,} are taken in")
     try:
-        with zipfile.ZipFile(_Sipped(file)) as archive:  # type: ignore[arg-type]
+        with zipfile.ZipFile(_BoundedReads(file)) as archive:  # type: ignore[arg-type]
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ArchiveError(f"this is no zip that can be read: {error!s:.200}") from None
@@ -78,7 +78,7 @@ def entries(
         most_ratio: of a file of more than a megabyte, unpacked to packed.
 
     Raises:
-        ArchiveError: more than that, a name twice, a link, or a file packed in an uncommon way.
+        ArchiveError: there is more, a name twice, a link, or a file with an uncommon compression.
     """
     files = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(files) > most:
@@ -104,7 +104,7 @@ def entries(
 
 
 def extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path) -> None:
-    """Unpack one file to a place that the caller chose; no more bytes are written than the directory says.
+    """Unpack one file to the path `to`; at most as many bytes are written as the zip's directory states.
 
     Raises:
         ArchiveError: there are more.

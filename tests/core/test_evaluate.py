@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.core.training.worlds import separable
+from tests.core.separable import separable
 from transformer_core.checkpoints import Bundle, load, save
 from transformer_core.config import ModelConfig
 from transformer_core.evaluate import evaluate, main, measure_classifier

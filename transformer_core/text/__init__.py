@@ -1,6 +1,7 @@
 """Text: from strings to ids, and to the batches that a model reads; the names below are in reading order.
+
 Source: Sennrich et al. 2016 and Devlin et al. 2019, section 3.
-Read next: special.py."""
+"""
 
 # ruff: noqa: I001, RUF022  the order is the reading order
 

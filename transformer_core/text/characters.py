@@ -8,17 +8,17 @@ import unicodedata
 from collections.abc import Iterable
 
 MARKS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
-JOINERS = "\u200c\u200d"  # they shape their neighbours (emoji families, Persian), so between two neighbours they stay
-BLANK = "\u034f\u115f\u1160\u2800\u3164\uffa0"  # Unicode calls them printable, and yet they print nothing
+JOINERS = "\u200c\u200d"  # they join two characters (emoji families, Persian), so between two they stay
+BLANK = "\u034f\u115f\u1160\u2800\u3164\uffa0"  # printable by their category, but without any ink
 DOTTED_CIRCLE = "\u25cc"
 
 
 def check_text(text: object, name: str) -> None:
-    """Refuse what is not Unicode text; a lone surrogate has no UTF-8 form, so no tokenizer can read it.
+    """Raise ValueError for anything but Unicode text; no tokenizer can read a lone surrogate.
 
     Args:
         text: The value to check.
-        name: What to call it in the message.
+        name: Its name in the message.
 
     Raises:
         ValueError: The value is no str, or holds a lone surrogate.
@@ -45,7 +45,7 @@ def check_texts(texts: Iterable[str], name: str) -> list[str]:
 
 
 def visible(text: str) -> str:
-    r"""Write text so that every character of it can be seen.
+    r"""Return a label of a text in which every character can be seen.
 
     Space, newline and tab become ␣, ⏎ and ⇥. Other characters without ink become their code point (`<U+200B>`). A
     combining mark with nothing before it is set on a dotted circle.

@@ -15,7 +15,7 @@ from transformer_core.text.characters import visible
 from transformer_core.text.lexicon import Lexicon
 
 T = TypeVar("T")
-# letters and digits, an apostrophe between them; signs from CJK on stand by themselves, for no blank parts their words
+# letters and digits, with apostrophes between them; each sign from CJK on is a word, as no blanks separate words there
 WORD = re.compile(r"[^\W_\u2e80-\U0010ffff]+(?:['’][^\W_\u2e80-\U0010ffff]+)*")
 
 
@@ -101,7 +101,7 @@ def room_for_text(max_len: int, n_special: int, n_texts: int) -> int:
 
 
 def shares(room: int, n_first: int, n_second: int) -> tuple[int, int]:
-    """Divide the room between two texts so that the longer gives way first.
+    """Divide the room between two texts so that the longer one is cut first.
 
     Args:
         room: Number of tokens that fit.
@@ -130,7 +130,7 @@ def assemble(
     special_ids: Set[int],
     unk_id: int | None,
 ) -> Encoding:
-    """Describe one encoding of the `tokenizers` package.
+    """Turn an encoding of the `tokenizers` package into an Encoding.
 
     Args:
         raw: What the package returned for text and pair, not truncated.
@@ -142,7 +142,7 @@ def assemble(
         unk_id: Id of the unknown token, or None.
 
     Returns:
-        The encoding. Special tokens of the template are always in it.
+        The encoding, always with the special tokens of the template.
     """
     ids = raw.ids
     tokens = [lexicon.tokens[id_] or token for id_, token in zip(ids, raw.tokens, strict=True)]
@@ -197,7 +197,7 @@ def _kept(raw: tokenizers.Encoding, added: list[bool], room: int | None) -> list
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a text, or a sign that is none: the tokens that it became.
+    """A word or a punctuation mark of a text, and its tokens.
 
     Args:
         start, end: in characters of the text.
@@ -212,9 +212,9 @@ class Word:
 
 
 def words_of(encoding: Encoding) -> tuple[Word, ...]:
-    """Return the words of an encoding's first text, in order; special tokens and blanks are no words.
+    """Return the words of an encoding's first text, in order, without special tokens and blanks.
 
-    Tokens that share a character, as bytes of one sign do, are one word.
+    Tokens that share a character, such as its bytes, are one word.
     """
     spans = [match.span() for match in WORD.finditer(encoding.text)]
     around = {place: span for span in spans for place in range(*span)}

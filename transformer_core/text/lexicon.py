@@ -1,6 +1,7 @@
-"""Lexicon: what each vocabulary entry spells, in bytes and as a label that a person can read.
+"""Lexicon: what each vocabulary entry spells, in bytes and as a readable label.
+
 Source: Radford et al. 2019, section 2.2 (byte-level BPE) with the byte alphabet of GPT-2's published encoder.
-Read next: encoding.py."""
+"""
 
 import re
 from bisect import bisect_left, bisect_right

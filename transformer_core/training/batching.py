@@ -58,7 +58,7 @@ class PairBatch:
 
 @dataclass(frozen=True, eq=False)
 class PackedBatch:
-    """Sentences, alone or packed two by two, as tensors.
+    """Sentences, single or packed in pairs, as tensors.
 
     Shapes:
         token_ids, segment_ids: (batch, pos), padded on the right
@@ -78,7 +78,7 @@ class PackedBatch:
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
-    """Lay rows of ids side by side, padded on the right to the longest.
+    """Stack rows of ids into one tensor, padded on the right to the longest.
 
     Shapes:
         returns: (batch, pos)
@@ -96,18 +96,18 @@ def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
 
 
 def bucketed(lengths: Sequence[int], batch_size: int, rng: np.random.Generator) -> list[list[int]]:
-    """Cut examples into batches of about one length.
+    """Group examples into batches of similar length.
 
-    Shuffled examples are taken in pools of 64 batches; each pool is sorted by length and cut, and in the end the
-    batches are shuffled, so that a batch is uniform in length while an epoch's order stays random.
+    The shuffled examples are divided into pools of 64 batches; each pool is sorted by length and cut into batches; then
+    all batches are shuffled. A batch is uniform in length, and the order of an epoch stays random.
 
     Args:
         lengths: one number an example, such as its tokens.
         batch_size: examples a batch; the last batch of the last pool may be smaller.
-        rng: where the randomness comes from.
+        rng: of all shuffles.
 
     Returns:
-        The examples' places in `lengths`, batch by batch; every example occurs once.
+        The positions of the examples in `lengths`, batch by batch; every example occurs once.
 
     Raises:
         ValueError: batch_size is less than 1.
@@ -131,8 +131,8 @@ def epochs_of(
     Args:
         lengths: tokens of each example.
         batch_size: examples a batch.
-        seed: with the epoch's number, it fixes the order.
-        collate: from places of examples to their batch.
+        seed: together with the epoch's number it determines the order.
+        collate: from positions of examples to their batch.
     """
 
     def batches(epoch: int) -> Iterator[T]:
@@ -143,10 +143,10 @@ def epochs_of(
 
 
 def in_turn(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the places of all examples, those of about one length together, a bounded number of tokens at once."""
+    """Yield the positions of all examples in batches of similar length, each with a bounded number of tokens."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     start = 0
     while start < len(order):
-        size = max(1, TOKENS_AT_ONCE // max(lengths[order[min(start + 63, len(order) - 1)]], 1))
-        yield order[start : start + min(size, 64)]
-        start += min(size, 64)
+        size = max(1, TOKENS_AT_ONCE // max(lengths[order[min(start + MOST_ROWS_AT_ONCE, len(order)) - 1]], 1))
+        yield order[start : start + min(size, MOST_ROWS_AT_ONCE)]
+        start += min(size, MOST_ROWS_AT_ONCE)

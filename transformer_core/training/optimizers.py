@@ -50,9 +50,9 @@ def learning_rate_at(step: int, total_steps: int, config: TrainConfig) -> float:
 
 
 class MuonAndAdamW(torch.optim.Optimizer):
-    """Muon for some matrices and AdamW for all other parameters, as one optimiser.
+    """Muon for some matrices and AdamW for all other parameters, as one optimizer.
 
-    Both see the same groups and the same state, so that what is saved of one is what the two need.
+    Both use the same groups and the same state, so that one state_dict holds the state of both.
 
     Args:
         matrices: parameters of two dimensions, whose step is the orthogonal matrix nearest to the mean gradient.
@@ -76,25 +76,25 @@ class MuonAndAdamW(torch.optim.Optimizer):
         self._muon.state = self._adamw.state = self.state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a state that state_dict gave."""
+        """Load a state that state_dict returned."""
         super().load_state_dict(state_dict)
         self._share()
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Take a step with the gradients that are there."""
+        """Take a step with the current gradients."""
         self._muon.step()
         self._adamw.step()
 
 
 def _inner_matrices(model: nn.Module) -> list[Tensor]:
-    """Return the weights of linear layers between the embeddings and the words' scores, which are often one matrix."""
+    """Return the weights of all linear layers but the embeddings and the output layer, which often share one matrix."""
     outer = {id(p) for m in model.modules() if isinstance(m, Embedding | WordScores) for p in m.parameters()}
     weights = [m.weight for m in model.modules() if isinstance(m, Linear)]
     return [weight for weight in weights if weight.requires_grad and id(weight) not in outer]
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """Return the optimiser that a config names; only matrices decay."""
+    """Return the optimizer that a config names; only matrices have weight decay."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = _inner_matrices(model) if config.optimizer == "muon" else []
     own = set(map(id, matrices))

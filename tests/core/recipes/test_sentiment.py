@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.training.worlds import separable, write_separable
+from tests.core.separable import separable, write_separable
 from transformer_core.checkpoints import load
 from transformer_core.evaluate import evaluate
 from transformer_core.recipes import command, sentiment
@@ -65,6 +65,12 @@ def test_what_is_set_aside_is_balanced_and_not_trained_on():
     assert Counter(example.label for example in aside) == {0: 10, 1: 10}
     assert sorted([*train, *aside], key=str) == sorted(examples, key=str)
     assert (train, aside) == set_aside(twice, 10, seed=3) != set_aside(twice, 10, seed=4)
+
+
+def test_what_recipes_set_aside_is_as_it_was_when_they_were_run():
+    train, aside = set_aside([Example(f"text {n}", n % 2) for n in range(12)], 2, seed=0)
+    assert [example.text for example in aside] == ["text 9", "text 2", "text 7", "text 4"]
+    assert len(train) == 8
 
 
 def test_too_few_reviews_are_refused(tmp_path, capsys):

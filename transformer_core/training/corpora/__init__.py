@@ -1,7 +1,4 @@
-"""Corpora of our own: reviews, sequences of letters and a text to read, all written for this project.
-
-Read next: grammar.py.
-"""
+"""Corpora written for this project: reviews, a passage of running text, and sequences of letters."""
 
 from transformer_core.training.corpora.grammar import Language
 from transformer_core.training.corpora.reviews import Review, facts, passage, reviews, written_reviews

@@ -44,18 +44,18 @@ SENTENCE_START = re.compile(r"(?:^|(?<=[.!?] )|(?<=[.!?]\" )|(?<=: (?=\")))\"?[a
 TURNED = {"+": "-", "-": "+", "?": "?", "": ""}
 CYCLE = (*("plain",) * len(TURNING), *TURNING)
 MOST_TRIES = 1_000
-REVIEWS = 600
+PASSAGE_REVIEWS = 600
 
 
 @dataclass(frozen=True)
 class Review:
-    """A review and how it came about.
+    """A review and how it was written.
 
     Args:
-        text: what stands there.
+        text: of the review.
         label: 0 negative, 1 positive.
         construction: an entry of CONSTRUCTIONS.
-        frame: the sentence with its words covered: no signs, no case, no punctuation, no aside.
+        frame: the sentence with its words masked; no signs, no case, no punctuation, no aside.
         words: what fills the slots, each with its list's name and its polarity, None without an opinion.
     """
 
@@ -67,7 +67,7 @@ class Review:
 
     @property
     def example(self) -> Example:
-        """The review as training wants it."""
+        """The review as a labelled example."""
         return Example(self.text, self.label)
 
 
@@ -104,7 +104,7 @@ def write_review(grammar: Grammar, construction: str, part: Part, label: int, rn
 
 
 def with_clauses(grammar: Grammar, text: str, part: Part, rng: Random) -> str:
-    """Put clauses into a template until words are all that is left to choose."""
+    """Fill the clause slots of a template until only slots for words are left."""
     number = 10
     while match := next((m for m in SLOT.finditer(text) if m["name"] in grammar.clauses), None):
         options = grammar.clauses[match["name"]]
@@ -115,7 +115,7 @@ def with_clauses(grammar: Grammar, text: str, part: Part, rng: Random) -> str:
 
 
 def in_place(clause: str, slot: re.Match[str], number: int) -> str:
-    """Return a clause as it stands in a slot: its signs turned round after -, its words of opinion its own."""
+    """Return a clause fitted to a slot: its signs inverted after -, its opinion slots numbered apart from others."""
 
     def renamed(match: re.Match[str]) -> str:
         sign, name, own = match["sign"], match["name"], match["number"]
@@ -127,7 +127,7 @@ def in_place(clause: str, slot: re.Match[str], number: int) -> str:
 
 
 def frame_of(text: str) -> str:
-    """Return what the eye sees of a sentence when its words are covered."""
+    """Return a template with its slots masked, without case and punctuation."""
     covered = SLOT.sub(lambda match: f" <{match['name']}> ", text)
     return " ".join(re.findall(r"<\w+>|\w+", covered.lower()))
 
@@ -222,11 +222,13 @@ def _write(grammar: Grammar, part: Part, number: int, seed: int, seen: set[str])
 
 @functools.cache
 def passage(language: Language) -> str:
-    """Return a text of several thousand characters, a paragraph or a review a line; it is always the same.
+    """Return running text for models that predict characters or hidden words: a story of our own, then reviews.
+
+    A paragraph or a review a line; the text is always the same.
 
     Raises:
         ValueError: there is no such language.
     """
     require_choice("language", language, get_args(Language))
     story = (CORPORA / "stories" / f"{language}.txt").read_text(encoding="utf-8")
-    return story + "".join(f"{review.text}\n" for review in reviews(language, train=REVIEWS, held_out=0)[0])
+    return story + "".join(f"{review.text}\n" for review in reviews(language, train=PASSAGE_REVIEWS, held_out=0)[0])

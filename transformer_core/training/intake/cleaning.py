@@ -14,7 +14,9 @@ from typing import Literal
 from transformer_core.training.intake.opening import IntakeError
 
 LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\u2028\u2029]")
-MEANT = {code: character for code in range(0x80, 0xA0) if (character := bytes([code]).decode("cp1252", "ignore"))}
+WINDOWS_1252 = {
+    code: character for code in range(0x80, 0xA0) if (character := bytes([code]).decode("cp1252", "ignore"))
+}
 DROPPED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff]")
 SURROGATES = re.compile("[\ud800-\udfff]")
 TO_CLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff]")
@@ -46,15 +48,15 @@ SHOWN_BROKEN, LONGEST_SHOWN = 20, 80
 def cleaned(text: str) -> tuple[str, int]:
     """Return a text with "\\n" at line ends and no control characters or outer blanks, and how many were dropped.
 
-    Joiners and marks of direction stay: emoji and right-to-left text need them. Half characters stay too. U+0080 to
-    U+009F become what Windows-1252 means by these numbers, as in HTML: nearly always they are its dashes and quotes.
+    Joiners and direction marks stay: emoji and right-to-left text need them. Lone surrogates stay too. U+0080 to
+    U+009F are read as Windows-1252, as in HTML: nearly always they are its dashes and quotes.
     """
-    text, n_dropped = DROPPED.subn("", LINE_ENDS.sub("\n", text).translate(MEANT))
+    text, n_dropped = DROPPED.subn("", LINE_ENDS.sub("\n", text).translate(WINDOWS_1252))
     return text.strip(), n_dropped
 
 
 def shown(text: str, longest: int) -> str:
-    """Return the beginning of a text on one line, fit for any screen."""
+    """Return the beginning of a text on one line, with everything replaced that a screen cannot show."""
     beginning = SURROGATES.sub("\ufffd", cleaned(text[: 4 * longest])[0])
     beginning = " ".join(beginning.split())
     return beginning if len(beginning) <= longest else beginning[: longest - 1] + "…"
@@ -62,11 +64,11 @@ def shown(text: str, longest: int) -> str:
 
 @dataclass(frozen=True)
 class CleanText:
-    """A pasted text, ready to learn from.
+    """A cleaned text that a run can learn from.
 
     Args:
         text: the text.
-        n_dropped: control characters and half characters that were left out.
+        n_dropped: control characters and lone surrogates that were left out.
         n_cut: characters beyond the bound that were left out.
     """
 
@@ -76,11 +78,11 @@ class CleanText:
 
 
 def clean_text(text: str, least: int, most: int) -> CleanText:
-    """Clean a pasted text; what is over the bound is cut off.
+    """Clean a pasted text and cut it at the bound.
 
     Args:
         text: as it was pasted.
-        least: characters that are needed to learn from it, blanks at its ends not counted.
+        least: characters that are needed, without blanks at its ends.
         most: characters that are kept.
 
     Raises:
@@ -98,7 +100,7 @@ class BrokenRow:
     """A row that was left out.
 
     Args:
-        line: where it begins, from 1.
+        line: of its beginning, from 1.
         reason: why, an entry of WORDS.
         beginning: of the row.
     """

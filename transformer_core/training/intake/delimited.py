@@ -34,7 +34,7 @@ Batch = tuple[Sequence[int], list[Sequence[str]]]
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the lines of a table fall into cells.
+    """How the lines of a table are split into cells.
 
     Args:
         delimiter: between cells, one of DELIMITERS.
@@ -78,7 +78,7 @@ def sniff_dialect(sample: str, *, is_whole: bool, delimiter: str | None = None) 
 
 
 def is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the first of these rows names the columns; the module's first lines give the rule."""
+    """Return whether the first of these rows names the columns, by the rule in the module's docstring."""
     first = [cell.strip() for cell in rows[0]]
     if any(NUMBER.fullmatch(cell) or len(cell) > LONGEST_NAME for cell in first):
         return False
@@ -95,7 +95,7 @@ def usual_width(rows: Iterable[Sequence[str]]) -> int:
 
 
 def column_names(cells: Sequence[str]) -> tuple[str, ...]:
-    """Return a name for each column that no other has: "column 2" where there is none, "text (2)" for a second text."""
+    """Return a unique name for each column: "column 2" where there is none, "text (2)" for a second text."""
     names: dict[str, None] = {}
     for place, cell in enumerate(cells, 1):
         wanted = name = shown(cell, LONGEST_LABEL) or f"column {place}"
@@ -108,7 +108,7 @@ def column_names(cells: Sequence[str]) -> tuple[str, ...]:
 
 
 def without_quotes(row: list[str]) -> list[str]:
-    """Return cells without the quotes around them, where quotes have no meaning but are there."""
+    """Return cells without the quotes around them, for a dialect in which quotes have no meaning."""
     return [cell[1:-1] if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell for cell in row]
 
 
@@ -126,7 +126,7 @@ def _evenness(rows: Sequence[Sequence[str]]) -> float:
 
 
 def _quotes_close(dialect: Dialect, sample: str, is_whole: bool) -> bool:
-    """Tell whether every cell that a quote opens is closed by one right before a delimiter or the end of a line."""
+    """Return whether every opening quote has a closing one right before a delimiter or the end of a line."""
     reader = dialect.reader(io.StringIO(sample), strict=True)
     try:
         for _ in reader:
@@ -138,12 +138,12 @@ def _quotes_close(dialect: Dialect, sample: str, is_whole: bool) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Delimited:
-    """A table whose cells a delimiter parts.
+    """A table with a delimiter between cells.
 
     Args:
         raw: its bytes.
         encoding: of them.
-        dialect: how lines fall into cells.
+        dialect: how lines are split into cells.
         has_header: whether the first row names the columns.
         columns: their names.
     """
@@ -157,11 +157,11 @@ class Delimited:
 
     @property
     def delimiter(self) -> str:
-        """What stands between cells."""
+        """The character between cells."""
         return self.dialect.delimiter
 
     def batches(self, columns: Sequence[str], broken: Broken) -> Iterator[Batch]:
-        """Yield the lines where rows begin and the cells of each of these columns; other rows go to `broken`."""
+        """Yield the lines where rows begin and the cells of these columns; other rows are added to `broken`."""
         places = [self.columns.index(column) for column in columns]
         header_is_due, alone = self.has_header, _SingleLines(self)
         for starts, rows in self._records():
@@ -209,14 +209,14 @@ class Delimited:
 
 
 class _SingleLines:
-    """The lines of a table read as a row each, from an own stream that only goes forward."""
+    """Each line of a table read as one row, from a separate stream that only moves forward."""
 
     def __init__(self, table: Delimited) -> None:
         self._dialect = table.dialect
         self._lines = enumerate(open_text(table.raw, table.encoding), 1)
 
     def rows(self, start: int, after: int) -> Iterator[tuple[int, Row]]:
-        """Yield the lines from `start` to before `after`, which no call has asked for yet."""
+        """Yield the rows of lines `start` to `after` - 1, which lie behind those of all earlier calls."""
         for number, line in self._lines if start < after else ():
             if number >= start:
                 is_plain = '"' not in line
@@ -228,14 +228,14 @@ class _SingleLines:
 def open_delimited(
     raw: bytes, encoding: str, *, name: str, delimiter: str | None = None, has_header: bool | None = None
 ) -> Delimited:
-    """Find out how a table is written.
+    """Detect how a table is written.
 
     Args:
         raw: its bytes.
         encoding: of them.
-        name: what to call it in messages.
-        delimiter: None to find out.
-        has_header: None to find out.
+        name: of the table in messages.
+        delimiter: None to detect it.
+        has_header: None to detect it.
 
     Raises:
         IntakeError: it has too many columns, or the delimiter is unknown.

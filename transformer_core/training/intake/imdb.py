@@ -43,7 +43,7 @@ File = tuple[tuple[str, ...], bytes]
 def members(
     path: Path, wanted: Callable[[tuple[str, ...]], bool], *, longest: int
 ) -> Iterator[tuple[tuple[str, ...], bytes]]:
-    """Yield the parts of the names of those members that are wanted, and their bytes.
+    """Yield the wanted members of a tar: the parts of their names, and their bytes.
 
     Args:
         path: a tar, plain or gzipped.
@@ -102,9 +102,9 @@ def _members(
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that gives no more than a bounded number of bytes: in all, and before the next member is named.
+    """A stream with two bounds on the bytes that are read: in all, and up to the header of the next member.
 
-    tarfile reads extended headers of any size into memory; the second bound stops it.
+    tarfile reads extended headers of any size into memory; the second bound prevents that.
     """
 
     def __init__(self, file: io.BufferedIOBase | gzip.GzipFile, name: str) -> None:
@@ -114,7 +114,7 @@ class _Bounded(io.RawIOBase):
         self._allowed = MOST_BETWEEN
 
     def allow(self, size: int) -> None:
-        """Let the bytes of a member of this size pass, and what may stand between it and the next one."""
+        """Allow the bytes of a member of this size, and the headers up to the next one."""
         self._allowed = size + MOST_BETWEEN
 
     def readable(self) -> bool:
@@ -133,7 +133,7 @@ class _Bounded(io.RawIOBase):
 
 
 def read_imdb(path: str | os.PathLike[str], *, limit: int | None, seed: int) -> tuple[list[Example], list[Example]]:
-    """Read reviews; label 1 is positive. A tag <br /> becomes a blank, as in the tables that people share.
+    """Read reviews; label 1 is positive. A tag <br /> becomes a blank, as in tables of this data.
 
     Args:
         path: a folder that is or holds aclImdb; its tar, plain or gzipped; a table (its reviews are all to train on);
@@ -172,7 +172,7 @@ def read_imdb(path: str | os.PathLike[str], *, limit: int | None, seed: int) -> 
 
 
 class _Chosen:
-    """The reviews with the smallest hashes, so many of each part and class."""
+    """The reviews with the smallest hashes, `per_class` of each part and class."""
 
     def __init__(self, per_class: int | None, seed: int) -> None:
         self._per_class, self._seed = per_class, seed
@@ -181,14 +181,14 @@ class _Chosen:
         }
 
     def wants(self, parts: tuple[str, ...]) -> bool:
-        """Tell whether a file of this name would be among the chosen."""
+        """Return whether a file of this name would be chosen."""
         if len(parts) < 3 or parts[-3:-1] not in self._heaps or not parts[-1].endswith(".txt") or parts[-1][0] == ".":
             return False
         heap = self._heaps[parts[-3], parts[-2]]
         return self._per_class is None or len(heap) < self._per_class or self._rank(parts) < -heap[0][0]
 
     def add(self, parts: tuple[str, ...], data: bytes) -> None:
-        """Take in a wanted file."""
+        """Add a wanted file."""
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -196,7 +196,7 @@ class _Chosen:
         self.add_text(parts, text)
 
     def add_text(self, parts: tuple[str, ...], text: str) -> None:
-        """Take in the text of a wanted file; a blank one is none."""
+        """Add the text of a wanted file; a blank text is left out."""
         text = cleaned(LINE_BREAKS.sub(" ", text))[0][:LONGEST_TEXT].strip()
         heap = self._heaps[parts[-3], parts[-2]]
         if text:
@@ -232,7 +232,7 @@ def _add_files(path: Path, files: Iterable[File], chosen: _Chosen) -> None:
 
 
 def _files(folder: Path, chosen: _Chosen) -> Iterator[File]:
-    """Yield the reviews of a folder that are wanted, the parts of their names first; links are none."""
+    """Yield the reviews of a folder that are wanted, the parts of their names first; links are left out."""
     for part, name in product(PARTS, CLASSES):
         if not (folder / part / name).is_dir():
             raise IntakeError(f"{folder.name} holds no folder {part}/{name}; needed is {NEEDED}")

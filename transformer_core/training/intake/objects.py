@@ -44,11 +44,11 @@ class Objects:
 
     @property
     def form(self) -> str:
-        """How the objects stand in the file."""
+        """The form of the file."""
         return "json" if self.is_list else "jsonl"
 
     def batches(self, columns: Sequence[str], broken: Broken) -> Iterator[Batch]:
-        """Yield the lines where objects begin and the values of each of these keys; other rows go to `broken`.
+        """Yield the lines where objects begin and the values of each of these keys; other rows are added to `broken`.
 
         A missing value is an empty string; a number, a list or an object is its JSON.
         """
@@ -60,19 +60,19 @@ class Objects:
 
 
 def is_list_of_objects(sample: str) -> bool:
-    """Tell whether the beginning of a text is that of a list of JSON objects."""
+    """Return whether a text begins like a list of JSON objects."""
     return LIST_BEGINS.match(sample) is not None
 
 
 def is_lines_of_objects(sample: str) -> bool:
-    """Tell whether the beginning of a text is that of JSONL."""
+    """Return whether a text begins like JSONL."""
     lines = [line for line in sample.split("\n") if line.strip()][:LINES_TO_TELL]
     objects = sum(OBJECT_BEGINS.match(line) is not None for line in lines)
     return OBJECT_BEGINS.match(sample) is not None or 0 < len(lines) <= 2 * objects
 
 
 def open_objects(raw: bytes, encoding: str, *, is_list: bool, name: str) -> Objects:
-    """Find out which columns a JSON table has; keys that no screen can show are none.
+    """Detect the columns of a JSON table; keys with characters that cannot be shown are left out.
 
     Raises:
         IntakeError: no object can be read.
@@ -92,7 +92,7 @@ def open_objects(raw: bytes, encoding: str, *, is_list: bool, name: str) -> Obje
 
 
 def _objects(values: Iterable[Value], broken: Broken) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the values that are objects, with their lines; the others go to `broken`."""
+    """Yield the values that are objects, with their lines; the others are added to `broken`."""
     for line, value, text in values:
         if isinstance(value, dict):
             yield line, value
@@ -113,7 +113,7 @@ def values_of_lines(lines: Iterable[str]) -> Iterator[Value]:
 
 
 def values_of_list(file: TextIO) -> Iterator[Value]:
-    """Yield the values of a list; a broken value ends it, since where the next one begins is unknown."""
+    """Yield the values of a list; a broken value ends it, since it is unknown where the next one begins."""
     text = file.read()
     decode = json.JSONDecoder().raw_decode
     line, before, place = 1, 0, text.index("[") + 1
@@ -141,7 +141,7 @@ def _cells(values: list[Any]) -> list[str]:
 
 
 def _json(value: Any) -> str:
-    """Return a value's JSON; one that is nested as deeply as Python can still read it is none."""
+    """Return a value's JSON, or nothing where it is nested too deeply to be written."""
     try:
         return AS_JSON(value)
     except RecursionError:

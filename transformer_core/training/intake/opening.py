@@ -59,16 +59,16 @@ ON_ERROR = "transformer_core.intake"
 
 
 class IntakeError(ValueError):
-    """What was brought cannot be used; the words say what came and what is needed."""
+    """Input that cannot be used; the message says what came and what is needed."""
 
 
 def megabytes(n_bytes: int) -> str:
-    """Return a size in words."""
+    """Return a number of bytes in megabytes, with the unit."""
     return f"{n_bytes / (1 << 20):.1f} MB"
 
 
 def name_of(source: Source, name: str) -> str:
-    """Return what to call a source in messages."""
+    """Return the name of a source in messages."""
     return name or (source.name if isinstance(source, Path) else "the file")
 
 
@@ -76,7 +76,7 @@ def open_bytes(source: Source, name: str) -> bytes:
     """Return all bytes of a source, unpacked.
 
     Args:
-        source: bytes, or a path; either may be gzipped, which its first bytes tell.
+        source: bytes, or a path; either may be gzipped, which is recognised by its first bytes.
         name: what to call it in messages.
 
     Raises:
@@ -140,9 +140,10 @@ def _unpacked(raw: bytes, name: str) -> bytes:
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
-    """Put a lone surrogate, which no text can hold, in the place of bytes that cannot be decoded.
+    """Replace bytes that cannot be decoded by a lone surrogate, which no decoded text contains.
 
-    The row is lost, so the bytes up to the next one of ASCII go with them: a wrongly chosen encoding costs no minutes.
+    Their row is lost in any case, so the bytes up to the next ASCII byte are replaced with them: that keeps a wrongly
+    chosen encoding fast.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -161,7 +162,7 @@ def detect_encoding(raw: bytes, name: str) -> str:
         name: what to call it in messages.
 
     Raises:
-        IntakeError: it is no text.
+        IntakeError: the bytes are no text.
     """
     if raw.startswith(UTF16_MARKS):
         return "utf-16"
@@ -181,7 +182,7 @@ def require_encoding(encoding: str) -> str:
 
 
 def open_text(raw: bytes, encoding: str) -> io.TextIOWrapper:
-    """Return the characters as a stream with "\\n" at every line end; UNDECODABLE marks what is none."""
+    """Return the characters as a stream with "\\n" at every line end; UNDECODABLE marks bytes that are none."""
     codec = "utf-8-sig" if encoding == "utf-8" else encoding
     if encoding.startswith("utf-16"):
         codec = "utf-16" if raw.startswith(UTF16_MARKS) else "utf-16-be" if encoding == "utf-16-be" else "utf-16-le"
@@ -189,7 +190,7 @@ def open_text(raw: bytes, encoding: str) -> io.TextIOWrapper:
 
 
 def _is_utf8(raw: bytes) -> bool:
-    """Tell whether at least half of the lines that are not ASCII are UTF-8, so that one broken row spoils no file."""
+    """Return whether at least half of the lines that are not ASCII are UTF-8; a few broken rows decide nothing."""
     right = wrong = 0
     for line in _lines_beyond_ascii(raw):
         try:

@@ -49,11 +49,11 @@ def open_table(
     delimiter: str | None = None,
     has_header: bool | None = None,
 ) -> Delimited | Objects:
-    """Open a table; its form, and what is None here, is found out from its contents, never from its name.
+    """Open a table; its form, and each argument that is None, is detected from its contents, never from its name.
 
     Args:
         source: bytes or a path, plain or gzipped.
-        name: what to call it in messages.
+        name: of the table in messages.
         encoding: an entry of ENCODINGS.
         delimiter: an entry of DELIMITERS; tables of JSON have none.
         has_header: whether the first row names the columns; tables of JSON have none.
@@ -74,7 +74,7 @@ def open_table(
 
 
 def batches_of(table: Delimited | Objects, columns: Sequence[str], broken: Broken, name: str) -> Iterator[Batch]:
-    """Yield the batches of a table as it does itself, but no more than MOST_ROWS rows, whole or broken.
+    """Yield the batches of a table, up to MOST_ROWS rows, whole or broken.
 
     Raises:
         IntakeError: there are more.
@@ -104,7 +104,7 @@ def _chunks(label: str) -> list[tuple[int, float, str]]:
 
 
 class LabelNumbers:
-    """Numbers for labels in the order they come; the same label, but for blanks around and within it, has the same.
+    """Numbers for labels in order of appearance; labels that differ only in blanks have the same number.
 
     Args:
         column: the column's name, for messages.
@@ -117,7 +117,7 @@ class LabelNumbers:
         self._of: dict[str, int | Reason] = {}
 
     def of(self, labels: Sequence[str]) -> list[int | Reason]:
-        """Return the number of each label, or why it is none.
+        """Return the number of each label, or the reason why it is none.
 
         Raises:
             IntakeError: over MOST_COUNTED different labels came.
@@ -143,7 +143,7 @@ class LabelNumbers:
 
 
 def require_classes(column: str, names: Sequence[str]) -> None:
-    """Raise IntakeError unless these labels are classes to learn: neither too few nor too many."""
+    """Raise IntakeError where there are too few or too many labels to be classes."""
     if not FEWEST_LABELS <= len(names) <= MOST_LABELS:
         raise IntakeError(_wrong_number(column, f"{len(names):,}", names))
 
@@ -159,7 +159,7 @@ def _wrong_number(column: str, count: str, names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Labelled texts, in the order of the file; iterating gives an Example each.
+    """Labelled texts in the order of the file; iterating over them yields Examples.
 
     Args:
         texts: not blank, at most LONGEST_TEXT characters, clean.
@@ -210,8 +210,8 @@ def read_table(
     Args:
         source: bytes or a path: CSV, TSV, JSONL or a list of JSON objects, plain or gzipped.
         text_column, label_column: names among Preview.columns.
-        name: what to call the source in messages; by default a path's own name.
-        encoding, delimiter, has_header: as preview takes them; None to find out.
+        name: of the source in messages; by default the path's name.
+        encoding, delimiter, has_header: as in preview; None to detect them.
 
     Raises:
         IntakeError: no table, no such column, no row that can be used, or not 2 to 20 different labels.
@@ -235,7 +235,7 @@ def read_table(
 
 
 class _Collected:
-    """What has been read so far; batches without a fault go a fast way."""
+    """The examples read so far; batches without a broken row take a fast path."""
 
     def __init__(self, name: str, label_column: str) -> None:
         self.broken = Broken()
@@ -246,7 +246,7 @@ class _Collected:
         self._n_cut = self._n_dropped = 0
 
     def add(self, lines: Sequence[int], texts: Sequence[str], labels: Sequence[str]) -> None:
-        """Take in a batch of rows that is not empty."""
+        """Add a batch of rows that is not empty."""
         numbers = self._labels.of(labels)
         texts = list(map(str.strip, texts))
         if (
@@ -261,7 +261,7 @@ class _Collected:
         self._numbers.extend(numbers)
 
     def table(self) -> Table:
-        """Return all of it, with the labels in natural order."""
+        """Return all examples, with the labels in natural order."""
         if not self._texts:
             why = f": {self.broken.words()}" if self.broken else ""
             raise IntakeError(f"{self._name} has no row with a text and a label that can be used{why}")
@@ -272,7 +272,7 @@ class _Collected:
         return Table(self._texts, labels, tuple(names), self.broken, self._n_cut, self._n_dropped)
 
     def _mended(self, line: int, text: str, number: int | Reason) -> str:
-        """Return a text as it shall be, or nothing where the row is broken."""
+        """Return a text cleaned and cut, or nothing where the row is broken."""
         text, n_dropped = cleaned(text) if TO_CLEAN.search(text) else (text, 0)
         problem: Reason | None = "undecodable" if SURROGATES.search(text) else None if text else "empty_text"
         if problem is None and isinstance(number, str):

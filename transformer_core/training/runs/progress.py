@@ -6,7 +6,7 @@ Read next: sitting.py.
 import time
 from pathlib import Path
 
-from transformer_core.training.loop import Step
+from transformer_core.training.loop import TrainingStep
 from transformer_core.training.runs.folder import STATE
 from transformer_core.training.runs.layouter import Layouter
 from transformer_core.training.runs.preparation import Prepared
@@ -43,7 +43,7 @@ class Progress:
         """Begin to count the seconds of training here, so that a pause does not count."""
         self._mark = time.monotonic()
 
-    def count(self, step: Step) -> None:
+    def count(self, step: TrainingStep) -> None:
         """Write a step down, with a frame where one is due.
 
         Raises:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from filelock import FileLock
 
-from transformer_core.training.loop import DivergedError, Step
+from transformer_core.training.loop import DivergedError, TrainingStep
 from transformer_core.training.runs.beginning import TaskMaker
 from transformer_core.training.runs.control import Control
 from transformer_core.training.runs.ending import write_bundle
@@ -124,7 +124,7 @@ class Sitting:
         if self.control.wish != "resume":
             raise _Stopped
 
-    def _train(self, steps: Iterator[Step], progress: Progress) -> None:
+    def _train(self, steps: Iterator[TrainingStep], progress: Progress) -> None:
         progress.keep_frame()
         while self._take(steps, progress):
             progress.save()
@@ -134,7 +134,7 @@ class Sitting:
             progress.restart_clock()
         progress.flush()
 
-    def _take(self, steps: Iterator[Step], progress: Progress) -> bool:
+    def _take(self, steps: Iterator[TrainingStep], progress: Progress) -> bool:
         """Take steps until none is left, or until asked otherwise: then return True."""
         self.control.enter("running")
         while self.control.wish == "resume":

@@ -1,6 +1,6 @@
-"""Masked words: a BERT learns to guess words that are hidden in sentences.
+"""Masked words: a BERT learns to guess hidden words of sentences.
 
-Devlin et al. 2019, section 3.1. Read next: make.py.
+Devlin et al. 2019, section 3.1.
 """
 
 import functools
@@ -57,7 +57,7 @@ def masked_task(spec: RunSpec, text: str, device: torch.device) -> Task:
     Args:
         spec: the run's.
         text: what is learned.
-        device: where batches shall be.
+        device: of the batches.
 
     Raises:
         ValueError: the text has too few sentences.

@@ -56,7 +56,7 @@ class Task:
             sample, a thorough one every held-out example.
         baselines: held-out accuracy of simple rules by name, such as "majority" and "bag_of_words".
         points: examples to follow; None where the kind of model has no sentence vector.
-        prompt: a text to begin with when nobody has typed one.
+        prompt: a text to use where the user has typed none.
     """
 
     kind: str
@@ -79,7 +79,7 @@ def sample_size(lengths: Sequence[int]) -> int:
 
 
 def word_measures(pairs: Iterator[tuple[Tensor, Tensor]]) -> tuple[float, float, float]:
-    """Return nats a token, the share of tokens guessed, and the share of rows guessed throughout.
+    """Return nats a token, the share of tokens guessed, and the share of rows with every token guessed.
 
     Shapes:
         pairs: logits (batch, pos, vocab) and words (batch, pos), where padding is not counted
@@ -97,7 +97,7 @@ def word_measures(pairs: Iterator[tuple[Tensor, Tensor]]) -> tuple[float, float,
 
 
 def both_parts(measure: Callable[[nn.Module, str, bool], tuple[float, float]]) -> Callable[[nn.Module, bool], Measures]:
-    """Return a task's measure, given what measures one part, "train" or "held_out": loss and accuracy."""
+    """Return a task's measure from a function that measures loss and accuracy of one part, "train" or "held_out"."""
 
     @torch.inference_mode()
     def measures(model: nn.Module, thorough: bool) -> Measures:

@@ -1,4 +1,4 @@
-"""Tiny worlds that tests train in: sentences whose class a small model can learn in seconds."""
+"""Sentences whose class a small model can learn in seconds: each has one good word or one bad word."""
 
 import random
 from pathlib import Path
