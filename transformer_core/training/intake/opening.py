@@ -48,7 +48,7 @@ OUR_NAMES = {"cp1252": "windows-1252", "latin_1": "windows-1252", "cp1251": "win
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SHORT = 100
 SAMPLE = 1 << 16
-BEFORE, LONGEST_LINE = 200, 1 << 12
+BEFORE, LONGEST_SAMPLED = 200, 1 << 12
 ASCII = re.compile(rb"[\x00-\x7f]")
 BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 LINE_END = re.compile(rb"[\r\n]")
@@ -217,8 +217,8 @@ def _lines_beyond_ascii(raw: bytes) -> Iterator[bytes]:
     """Yield the first lines that hold more than ASCII, SAMPLE bytes in all, each from near its first such byte on."""
     place = size = 0
     while size < SAMPLE and (found := BEYOND_ASCII.search(raw, place)):
-        end = LINE_END.search(raw, found.start(), found.start() + LONGEST_LINE)
-        stop = end.start() if end else found.start() + LONGEST_LINE
+        end = LINE_END.search(raw, found.start(), found.start() + LONGEST_SAMPLED)
+        stop = end.start() if end else found.start() + LONGEST_SAMPLED
         line = raw[max(place, found.start() - BEFORE) : stop]
         yield line
         size += len(line)

@@ -115,6 +115,11 @@ def test_broken_gzip(tmp_path):
     assert refusal(tmp_path / "no.csv.gz").startswith("no.csv.gz, line 1: the gzip data is broken: Not a gzipped file")
 
 
+def test_a_long_text_is_read_whole(tmp_path):
+    write_labelled(tmp_path / "a.csv", [Example("so " * 100_000 + "long", 1)])
+    assert read(tmp_path / "a.csv") == [Example("so " * 100_000 + "long", 1)]
+
+
 def test_an_endless_line_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_core.training.intake.opening.LONGEST_LINE", 100)
     (tmp_path / "a.csv").write_text("text,label\n" + "x" * 101 + ",1\n")
