@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from transformer_core.training.loop import DivergedError, Step
+from transformer_core.training.loop import DivergedError, TrainingStep
 from transformer_core.training.runs.errors import RunError, in_words, words_of
 from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.store.database import RunWriter, StepRow
@@ -75,7 +75,7 @@ class Progress:
         """Count the seconds of training from now on, so that a pause does not count."""
         self._mark = time.monotonic()
 
-    def count(self, step: Step) -> None:
+    def count(self, step: TrainingStep) -> None:
         """Write a step, with a frame where one is due.
 
         Raises:
@@ -211,7 +211,7 @@ class Session:
         if self.control.request != "resume":
             raise _Stopped
 
-    def _train(self, steps: Iterator[Step], progress: Progress) -> None:
+    def _train(self, steps: Iterator[TrainingStep], progress: Progress) -> None:
         progress.keep_frame()
         while self._take(steps, progress):
             progress.save()
@@ -221,7 +221,7 @@ class Session:
             progress.restart_clock()
         progress.flush()
 
-    def _take(self, steps: Iterator[Step], progress: Progress) -> bool:
+    def _take(self, steps: Iterator[TrainingStep], progress: Progress) -> bool:
         """Take steps; return False when none is left, and True when a pause or a stop is requested."""
         self.control.enter("running")
         while self.control.request == "resume":

@@ -7,7 +7,7 @@ import torch
 
 from transformer_core.text import Tokenizer
 from transformer_core.training.baselines import bag_of_ids, bag_of_words, fit_bag_of_ids, majority
-from transformer_core.training.data import Example
+from transformer_core.training.examples import Example
 
 
 def rows_of(n_rows, n_features, n_classes, seed=0):

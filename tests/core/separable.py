@@ -1,9 +1,10 @@
-"""Tiny worlds that tests train in: sentences whose class a small model can learn in seconds."""
+"""Sentences whose class a small model can learn in seconds: each has one good word or one bad word."""
 
 import random
 from pathlib import Path
 
-from transformer_core.training.data import Example, write_labelled
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.labelled import write_labelled
 
 GOOD, BAD = ("good", "great", "lovely", "superb"), ("bad", "awful", "dull", "poor")
 FILLER = ("the", "film", "plot", "was", "and", "actor", "a", "scene", "story", "music")

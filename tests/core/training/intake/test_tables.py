@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from transformer_core.training.intake import DELIMITERS, ENCODINGS, IntakeError, preview, read_table
-from transformer_core.training.intake.bounds import LONGEST_TEXT
+from transformer_core.training.intake.opening import LONGEST_TEXT
 
 ROWS = [("good, “really”", "pos"), ('a "dull"\nfilm; long', "neg"), ("你好 | 世界", "pos"), ("שלום 😀", "neg")]
 PIECES = [

@@ -9,11 +9,12 @@ import torch
 from transformer_core.bundle import MODELS
 from transformer_core.config import ModelConfig
 from transformer_core.text import MASK, PAD_ID
+from transformer_core.training.batching import in_turn
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Run
 from transformer_core.training.spec import DataSpec, RunSpec
-from transformer_core.training.tasks.batches import in_turn, sample_size, word_measures
 from transformer_core.training.tasks.make import make_task
+from transformer_core.training.tasks.task import sample_size, word_measures
 
 SMALL = ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=16, n_layers=1, max_len=32, dropout=0.0)
 SOURCES = ("reviews", "copy", "reverse", "sort", "characters", "masked_words")

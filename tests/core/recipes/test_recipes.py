@@ -11,7 +11,7 @@ from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.recipes import bert, gpt, seq2seq, translation
 from transformer_core.recipes.captions import Sentences, sentence_pairs
 from transformer_core.recipes.gpt import written_together
-from transformer_core.recipes.pairs import read_objects, simplifier
+from transformer_core.recipes.translation import read_objects, simplifier
 
 ANIMALS, PLACES = ("dog", "cat", "bird", "horse", "fish"), ("river", "house", "tree", "hill", "road", "park")
 CAPTIONS = [f"A {animal} is near the {place} ." for animal in ANIMALS for place in PLACES]

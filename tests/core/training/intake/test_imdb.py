@@ -123,7 +123,7 @@ def test_archives_over_a_bound_are_refused(tmp_path, monkeypatch):
     path = write_tar(tmp_path / "a.tar.gz", reviews(4) | others())
     for name, bound in (("MOST_MEMBERS", 5), ("MOST_STREAMED", 1 << 20), ("MOST_PACKED", 100)):
         with monkeypatch.context() as patch:
-            patch.setattr(f"transformer_core.training.intake.archive.{name}", bound)
+            patch.setattr(f"transformer_core.training.intake.imdb.{name}", bound)
             with pytest.raises(IntakeError, match=r"a\.tar\.gz"):
                 read_imdb(path, limit=None, seed=0)
 

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from transformer_core.training.intake import IntakeError, preview, read_table
-from transformer_core.training.intake.bounds import MOST_BYTES
+from transformer_core.training.intake.opening import MOST_BYTES
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_cannot_be_used_gets_words(tmp_path, raw, message):
 
 
 def test_a_bound_on_rows_holds_for_whole_and_broken_ones(monkeypatch):
-    monkeypatch.setattr("transformer_core.training.intake.reading.MOST_ROWS", 1_000)
+    monkeypatch.setattr("transformer_core.training.intake.table.MOST_ROWS", 1_000)
     for rows in (b"a,1\nb,0\n", b"a,1\nb\n", b'a,1\n"b\n'):
         with pytest.raises(IntakeError, match="more than 1,000 rows"):
             preview(b"text,label\n" + rows * 1_000)

@@ -1,4 +1,4 @@
-"""Labelled files are read as a stream; what is wrong with one is said with its name and line."""
+"""The strict mode: files are read as a stream, errors name file and line, and the rows of a run come back equal."""
 
 import csv
 import gzip
@@ -6,11 +6,24 @@ import json
 from itertools import islice
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from transformer_core.training.data import Example, read_labelled, write_labelled
+from transformer_core.training.examples import Example
+from transformer_core.training.intake import (
+    ROWS_FILE,
+    read_labelled,
+    read_rows,
+    read_table,
+    write_labelled,
+    write_rows,
+)
 
 LABELS = ("negative", "positive")
 EXAMPLES = [Example("good, “really”\nso", 1), Example('a "dull" film', 0), Example("你好", 1)]
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+lists = st.lists(st.builds(Example, texts, st.integers(0, 19)), min_size=1)
 
 
 def read(path):
@@ -77,7 +90,7 @@ def test_broken_csv(tmp_path, content, message):
     [
         (
             '{"text": "x", "label": 1}\n{"text": ',
-            "a.jsonl, line 2 is not JSON: Expecting value: line 1 column 10 (char 9)",
+            "a.jsonl, line 2 is not JSON: Expecting value: line 1 column 9 (char 8)",
         ),
         ("[1, 2]\n", "a.jsonl, line 1 must be a JSON object, not list"),
         ('{"text": "x"}\n', "a.jsonl, line 1 has no 'label'; it has 'text'"),
@@ -102,8 +115,13 @@ def test_broken_gzip(tmp_path):
     assert refusal(tmp_path / "no.csv.gz").startswith("no.csv.gz, line 1: the gzip data is broken: Not a gzipped file")
 
 
+def test_a_long_text_is_read_whole(tmp_path):
+    write_labelled(tmp_path / "a.csv", [Example("so " * 100_000 + "long", 1)])
+    assert read(tmp_path / "a.csv") == [Example("so " * 100_000 + "long", 1)]
+
+
 def test_an_endless_line_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer_core.training.data.LONGEST_LINE", 100)
+    monkeypatch.setattr("transformer_core.training.intake.opening.LONGEST_LINE", 100)
     (tmp_path / "a.csv").write_text("text,label\n" + "x" * 101 + ",1\n")
     assert refusal(tmp_path / "a.csv") == "a.csv, line 2 is longer than 100 bytes, the most that are read"
 
@@ -111,3 +129,24 @@ def test_an_endless_line_is_refused(tmp_path, monkeypatch):
 def test_an_unknown_ending_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     assert refusal(tmp_path / "a.txt") == "a.txt must end in one of .csv, .jsonl, or in one of these with .gz after it"
+
+
+@settings(deadline=None, max_examples=100)
+@given(examples=lists)
+def test_rows_come_back_equal(tmp_path_factory, examples):
+    path = tmp_path_factory.mktemp("rows") / ROWS_FILE
+    path.write_bytes(write_rows(examples))
+    assert read_rows(path) == examples
+
+
+def test_a_table_comes_back_equal(tmp_path):
+    table = read_table('text,label\n"a ""b""\nc",x\n好😀\u2028\\,y\n'.encode(), "text", "label")
+    (tmp_path / ROWS_FILE).write_bytes(write_rows(table))
+    assert read_rows(tmp_path / ROWS_FILE) == list(table) == [Example('a "b"\nc', 0), Example("好😀\n\\", 1)]
+
+
+def test_damaged_rows_get_words(tmp_path):
+    for raw in (b"", b'{"text": "a"}\n', b'{"text": "a", "label": 20}\n', b'{"text": "a", "label": 1', b"\xff\n"):
+        (tmp_path / ROWS_FILE).write_bytes(raw)
+        with pytest.raises(ValueError, match=ROWS_FILE):
+            read_rows(tmp_path / ROWS_FILE)

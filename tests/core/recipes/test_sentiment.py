@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.training.worlds import separable, write_separable
+from tests.core.separable import separable, write_separable
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.evaluate import evaluate
-from transformer_core.recipes import progress, sentiment
-from transformer_core.recipes.reviews import Crops, set_aside
-from transformer_core.recipes.sentiment_card import SENTENCES
-from transformer_core.recipes.sentiment_settings import FULL, describe
-from transformer_core.training.data import Example
+from transformer_core.recipes import command, sentiment
+from transformer_core.recipes.reviews import FULL, Crops, describe, set_aside
+from transformer_core.recipes.sentiment import EVERYDAY
+from transformer_core.training.examples import Example
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +26,10 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recipe")
     write_separable(folder / "train.csv", 300)
     arguments = ["--data", ".", "--out", "bundle", "--work", "work", "--held-out", "aside.csv", "--quick"]
-    command = [sys.executable, "-m", "transformer_core.recipes.sentiment", *arguments]
+    line = [sys.executable, "-m", "transformer_core.recipes.sentiment", *arguments]
     root = str(sentiment.__file__).rsplit("/transformer_core/", 1)[0]
     done = subprocess.run(
-        command,
+        line,
         cwd=folder,
         env={"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -55,7 +54,7 @@ def test_the_card_names_data_licence_command_and_all_sentences(made):
     card = load(made / "bundle").card
     for words in ("Maas et al. 2011", "research", "recipes.sentiment --data DIR --quick --seed 0", "What it cannot do"):
         assert words in card
-    assert all(f"| {sentence} |" in card for sentence, _ in SENTENCES)
+    assert all(f"| {sentence} |" in card for sentence, _ in EVERYDAY)
     assert load(made / "bundle").labels == ("negative", "positive")
 
 
@@ -66,6 +65,12 @@ def test_what_is_set_aside_is_balanced_and_not_trained_on():
     assert Counter(example.label for example in aside) == {0: 10, 1: 10}
     assert sorted([*train, *aside], key=str) == sorted(examples, key=str)
     assert (train, aside) == set_aside(twice, 10, seed=3) != set_aside(twice, 10, seed=4)
+
+
+def test_what_recipes_set_aside_is_as_it_was_when_they_were_run():
+    train, aside = set_aside([Example(f"text {n}", n % 2) for n in range(12)], 2, seed=0)
+    assert [example.text for example in aside] == ["text 9", "text 2", "text 7", "text 4"]
+    assert len(train) == 8
 
 
 def test_too_few_reviews_are_refused(tmp_path, capsys):
@@ -96,14 +101,14 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(made, tmp_path, monkeypa
     def arguments(name):
         return ["--data", str(made), "--out", str(tmp_path / name), "--work", str(tmp_path / f"{name}-work"), "--quick"]
 
-    def save_and_stop(run, folder, save=progress.save_run):
+    def save_and_stop(run, folder, save=command.save_run):
         save(run, folder)
         raise InterruptionError
 
-    monkeypatch.setattr(progress, "STEPS_BETWEEN_SAVES", 30)
+    monkeypatch.setattr(command, "STEPS_BETWEEN_SAVES", 30)
     assert sentiment.main(arguments("whole")) == 0
     with monkeypatch.context() as patch:
-        patch.setattr(progress, "save_run", save_and_stop)
+        patch.setattr(command, "save_run", save_and_stop)
         with pytest.raises(InterruptionError):
             sentiment.main(arguments("parts"))
     assert sentiment.main([*arguments("parts"), "--resume"]) == 0

@@ -12,7 +12,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.evaluation.gpt import measure_text, read_text
 from transformer_core.models import Gpt
-from transformer_core.recipes import gpt_char, progress
+from transformer_core.recipes import command, gpt_char
 from transformer_core.text import Tokenizer
 
 TEXT = "to be, or not to be: that is the question\n" * 120
@@ -42,14 +42,14 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(made, monkeypatch) -> No
     class InterruptionError(Exception):
         pass
 
-    def save_and_stop(run, folder, save=progress.save_run):
+    def save_and_stop(run, folder, save=command.save_run):
         save(run, folder)
         raise InterruptionError
 
     arguments = ["--data", str(made), "--out", str(made / "parts"), "--work", str(made / "work2"), "--quick"]
-    monkeypatch.setattr(progress, "STEPS_BETWEEN_SAVES", 15)
+    monkeypatch.setattr(command, "STEPS_BETWEEN_SAVES", 15)
     with monkeypatch.context() as patch:
-        patch.setattr(progress, "save_run", save_and_stop)
+        patch.setattr(command, "save_run", save_and_stop)
         with pytest.raises(InterruptionError):
             gpt_char.main([*arguments, "--device=cpu"])
     assert gpt_char.main([*arguments, "--device=cpu", "--resume"]) == 0

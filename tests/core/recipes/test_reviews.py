@@ -1,5 +1,6 @@
 """Guessing hidden words: the loss falls below what word counts alone give, and the encoder is handed over whole."""
 
+from functools import partial
 from statistics import mean
 
 import numpy as np
@@ -7,13 +8,14 @@ import torch
 
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert, Classifier
-from transformer_core.recipes.pretraining import STRETCHES, Pretraining, make_pretraining, take_over
-from transformer_core.recipes.reviews import ReviewBatches
+from transformer_core.recipes.reviews import STRETCHES, ReviewBatches, copy_encoder
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
+from transformer_core.training.loop import Run
+from transformer_core.training.objectives import masked_words
 
 TEXTS = ["one two three four five six", "two three four five six one", "three four five six one two"]
-SETTINGS = Pretraining(TrainConfig(learning_rate=5e-3, batch_size=8, epochs=40), max_len=8, hide=0.3)
+TRAINING = TrainConfig(learning_rate=5e-3, batch_size=8, epochs=40)
 
 
 def small(vocab_size: int) -> ModelConfig:
@@ -25,7 +27,9 @@ def test_hidden_words_are_guessed_from_their_neighbours() -> None:
     tokenizer = Tokenizer.train("word", TEXTS, min_frequency=1)
     rows = [np.array(tokenizer.encode(text).ids[1:-1], dtype=np.int32) for text in TEXTS * 8]
     batches = ReviewBatches(rows, [0] * len(rows), tokenizer, STRETCHES, max_len=8, batch_size=8, seed=0)
-    run = make_pretraining(small(tokenizer.vocab_size), batches, SETTINGS, SETTINGS.training)
+    torch.manual_seed(TRAINING.seed)
+    model, objective = Bert(small(tokenizer.vocab_size)), partial(masked_words, probability=0.3)
+    run = Run(model, objective, batches, steps_per_epoch=len(batches), config=TRAINING)
     losses = [step.loss for step in run.steps()]
     by_counts_alone = np.log(6)
     assert mean(losses[:5]) > by_counts_alone
@@ -34,7 +38,7 @@ def test_hidden_words_are_guessed_from_their_neighbours() -> None:
 
 def test_the_classifier_takes_over_every_weight_of_the_encoder() -> None:
     classifier, bert = Classifier(small(20)), Bert(small(20))
-    take_over(classifier, bert)
+    copy_encoder(classifier, bert)
     ids = torch.randint(7, 20, (2, 5))
     for name, parameter in classifier.encoder.named_parameters():
         assert torch.equal(parameter, bert.encoder.get_parameter(name))

@@ -9,7 +9,7 @@ import pytest
 
 from transformer_core.training.corpora import grammar as grammars
 from transformer_core.training.corpora.grammar import CORPORA, SLOT, load_grammar, parse_grammar
-from transformer_core.training.corpora.writing import frame_of, in_place, write_review
+from transformer_core.training.corpora.reviews import frame_of, in_place, write_review
 
 LANGUAGES = ["en", "zh"]
 
