@@ -1,10 +1,6 @@
-"""Boards of layers and heads: how broadly each looks, what it tends to look at, what its loss changes.
+"""Figures of the attention page: boards of layers and heads, bars over tokens, and the text with arcs.
 
-Arrays come from transformer_core.analysis.
-
-Attention as bars over the words of the text: entropy, where rollout leads, and what hiding each word does.
-
-A text with arcs from one word to every other, as strong as the weight; assets/components/arcs draws it.
+Arrays come from transformer_core.analysis.attention; assets/components/arcs draws the arcs.
 """
 
 from __future__ import annotations
@@ -22,6 +18,10 @@ from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_bytes import Buffers, packed
 from pages.figures.matrix_parts import Axis, Panel, Scale
 from pages.figures.standalone import component_assets, self_contained
+
+HEIGHT = 360
+MOST_NAMED = 48
+Direction = Literal["from", "to"]
 
 
 def _sides(shape: tuple[int, ...], words: Mapping[str, str]) -> tuple[Axis, Axis]:
@@ -152,7 +152,7 @@ def effect_board(
     chosen: tuple[int, int],
     version: str,
 ) -> MatrixFigure:
-    """Draw each head's greatest weight and, where it is given, what the verdict does without the head.
+    """Draw each head's greatest weight and, where it is given, the change of the verdict without the head.
 
     Shapes:
         strongest, points: (layer, head)
@@ -177,10 +177,6 @@ def effect_board(
         filename="attention_effects",
         version=version,
     )
-
-
-HEIGHT = 360
-MOST_NAMED = 48
 
 
 def _named(labels: tuple[str, ...]) -> list[str]:
@@ -225,7 +221,7 @@ def entropy_bars(nats: np.ndarray, bounds: np.ndarray, labels: tuple[str, ...], 
 
 
 def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
-    """Draw what the verdict rests on by rollout and by the last layer's weights, side by side at each token.
+    """Draw each token's share in the verdict by rollout and by the last layer's weights, side by side.
 
     Shapes:
         rollout, last: (pos,), each summing to 1
@@ -258,10 +254,10 @@ def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], wor
 
 
 def hidden_bars(change: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
-    """Draw by how many points the winner's probability moves when each token is hidden; special tokens have no bar.
+    """Draw the change of the winner's probability, in percentage points, when each token is hidden.
 
     Shapes:
-        change: (pos,), as shares; not a number where a token was left in place
+        change: (pos,), as shares; NaN where a token was not hidden (special tokens), which has no bar
 
     Args:
         words: token, points, supports, opposes.
@@ -289,21 +285,18 @@ def hidden_bars(change: np.ndarray, labels: tuple[str, ...], words: Mapping[str,
     return alt.layer(bars, zero).properties(width="container", height=HEIGHT)
 
 
-Direction = Literal["from", "to"]
-
-
 @dataclass(frozen=True, eq=False)
 class ArcsFigure:
-    """Describe the figure.
+    """A text with arcs from one token to all others, as thick as their weights.
 
     Args:
         labels: one a token.
-        glued: whether a token follows the one before without a blank.
+        glued: whether a token follows the previous one without a space.
         weights: (query_pos, key_pos), each from 0 to 1.
         source: the chosen token.
-        direction: "from" draws the source's row, where it looks; "to" its column, who looks at it.
-        strings: attention_arcs.* of the locale, without that prefix; the browser fills in the {…}.
-        version: names this state; `data-painted` has it and the source once they are on the screen.
+        direction: "from" draws the source's row (where it looks), "to" its column (which tokens look at it).
+        strings: attention_arcs.* of the locale, without that prefix; the browser fills the places {…}.
+        version: names this state; the attribute `data-painted` has it and the source once both are on the screen.
         filename: of exports, without ending.
     """
 
@@ -328,7 +321,7 @@ class ArcsFigure:
         """Return the header (JSON after its length) and the weights as float32, row after row.
 
         Args:
-            caption: lines above the picture in its files, which say what it is of.
+            caption: lines above the picture in its files.
         """
         buffers = Buffers()
         buffers.add(np.asarray(self.weights).astype("<f4"))
@@ -337,12 +330,12 @@ class ArcsFigure:
         return packed(header | {"caption": list(caption), "strings": dict(self.strings)}, buffers)
 
 
-def to_html(figure: ArcsFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
-    """Return one self-contained page with the interactive figure in it, which needs no network.
+def arcs_to_html(figure: ArcsFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one HTML page with the interactive figure, which needs no network.
 
     Args:
         title: of the page.
-        caption: lines that say what the figure is of.
+        caption: lines above the figure.
     """
     script, style = component_assets("arcs")
     payload = {"payload": base64.b64encode(figure.to_bytes(caption=caption)).decode()}

@@ -1,11 +1,11 @@
-"""Entropy of every head, rollout through the layers, and whether either agrees with what hiding a word does."""
+"""The page's part on flow: entropy of every head, rollout, and whether rollout agrees with hiding words."""
 
 import math
 
 import streamlit as st
 
+from pages.attention.chosen_head import board_words, choose_layer_and_head
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
-from pages.attention.shared import board_words, choose_layer_and_head
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
@@ -31,8 +31,8 @@ ROLLOUT = (
 ENTROPY = r"H_i=-\sum_j a_{ij}\ln a_{ij}\ \text{nats},\qquad 0\le H_i\le\ln n"
 
 
-def show_flow(view: View) -> None:
-    """Show how broadly each head looks, where the weights lead, and whether that is what counts."""
+def flow_part(view: View) -> None:
+    """Show entropy, rollout, and a test of rollout."""
     show_entropy(view)
     show_rollout(view)
     show_evidence(view)
@@ -69,7 +69,7 @@ def show_entropy(view: View) -> None:
 
 
 def show_rollout(view: View) -> None:
-    """Show rollout beside the last layer's weights: as matrices, and as what the verdict rests on."""
+    """Show rollout beside the last layer's weights: as matrices, and in the row that the verdict is read from."""
     st.subheader(t("attention.rollout"), anchor=False)
     tell(section("attention", "rollout"))
     st.latex(ROLLOUT)
@@ -88,7 +88,7 @@ def show_rollout(view: View) -> None:
 
 
 def rests_on(view: View) -> str:
-    """Say in Markdown which position's row the bars show: the one that the model's conclusion is read from."""
+    """Return in Markdown which position the bars show: the one that the model's conclusion is read from."""
     outcome = outcome_of(view.bundle, view.encoding)
     if outcome is not None and outcome.place is not None:
         return t("attention.pooled_place", token=plain(view.encoding.labels[outcome.place]), place=outcome.place)
@@ -127,7 +127,7 @@ def show_evidence(view: View) -> None:
 
 
 def show_agreement(found: Evidence, cover: Cover) -> None:
-    """Say how far rollout and the last layer's weights agree with the effect, and judge the prediction."""
+    """Judge the prediction, and show how well rollout and the last layer's weights agree with the effect."""
     rho = found.rollout_agrees.rho
     if math.isnan(rho):
         st.markdown(t("attention.no_rho", count=found.rollout_agrees.count))
@@ -142,5 +142,5 @@ def show_agreement(found: Evidence, cover: Cover) -> None:
 
 
 def chance_of(agreed: RankCorrelation) -> str:
-    """Say how often a random order would do as well."""
+    """Return how often a random order agrees as well."""
     return t("attention.chance", chance=f"{agreed.chance:.1%}", count=agreed.count)

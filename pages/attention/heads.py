@@ -1,8 +1,8 @@
-"""All heads at a glance, one of them large, and the experiment of switching it off."""
+"""The page's part on heads: all of them at a glance, one large, and the experiment of switching it off."""
 
 import streamlit as st
 
-from pages.attention.shared import choose_layer_and_head, large_head, on_cell, on_panel, read_heads
+from pages.attention.chosen_head import choose_layer_and_head, large_head, on_cell, on_panel, read_heads
 from pages.attention.tendencies import short_names, threshold
 from pages.figures.heads import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
@@ -22,8 +22,8 @@ from transformer_core.analysis.outcome import is_causal
 MUCH = 0.05
 
 
-def show_heads(view: View) -> None:
-    """Show the grid, the chosen head and its steps."""
+def heads_part(view: View) -> None:
+    """Show the grid of heads, and one step of the chosen head."""
     grid_place, head_place = st.columns(2, gap="large")
     with head_place:
         layer, head = choose_layer_and_head(view)
@@ -52,13 +52,13 @@ def show_heads(view: View) -> None:
         )
         show_matrix(grid, answer, key="heads", on_select=on_panel)
         export_matrix(grid, answer, key="heads")
-        words_place = st.container()  # below, since the words take more lines as a sentence grows
+        words_place = st.container()  # below the grid, because it grows with the sentence
         head_off_experiment(view, layer, head)
     with head_place:
         figure = large_head(view, answer.value, layer, head, step)
         show_matrix(figure, answer, key="head_large", on_cell=None if step == "mixture" else on_cell)
         export_matrix(figure, answer, key="head_large")
-    with words_place:  # last: each word is hidden in turn for it
+    with words_place:  # computed last, because it reads the text once for each word
         show_because(view)
 
 
@@ -71,7 +71,7 @@ def names_of_heads(view: View, heads: Heads) -> list[list[str]]:
 
 
 def head_off_experiment(view: View, layer: int, head: int) -> None:
-    """Ask for a prediction, then switch the head off and show what that changes."""
+    """Ask for a prediction, then show the verdict without the head."""
     box = lazy_box(t("try.heading"), icon=":material/science:", key="try_open")
     if box is None:
         return
@@ -82,12 +82,7 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
         options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
         about = f"{view.bundle.name} {view.encoding.text} {layer}.{head}"
         cover = ask_first(t("try.guess"), options, name="attention_head_off", about=about)
-        found = ask(
-            without_head,
-            **view.asked,
-            layer=layer,
-            head=head,
-        ).value
+        found = ask(without_head, **view.asked, layer=layer, head=head).value
         winner = found.winner
         outcome = "flips" if found.flips else "much" if abs(found.moved) >= MUCH else "little"
         moved = t(

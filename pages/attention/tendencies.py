@@ -1,10 +1,10 @@
-"""What each head tends to look at, on this sentence and on a sample of others, with the scores it is claimed on."""
+"""The page's part on tendencies: what each head tends to look at, here and on a sample, with its scores."""
 
 import numpy as np
 import streamlit as st
 
+from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.attention.figures import tendency_board
-from pages.attention.shared import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.ui.asking import ask_once
 from pages.ui.exports import export_matrix
 from pages.ui.header import FIRST_CJK, View
@@ -36,7 +36,7 @@ def short_names() -> dict[int, str]:
 
 
 def threshold() -> float:
-    """Return the score from which a tendency is claimed, chosen or not."""
+    """Return the score from which a tendency is claimed: the URL's, or the default."""
     try:
         value = float(current("attention_threshold"))
     except (TypeError, ValueError):
@@ -44,8 +44,8 @@ def threshold() -> float:
     return value if LOWEST <= value <= HIGHEST else THRESHOLD
 
 
-def show_tendencies(view: View) -> None:
-    """Show every head's scores here and on the sample, and the label that each earns."""
+def tendencies_part(view: View) -> None:
+    """Show every head's scores here and on the sample, and the label that follows from them."""
     head_place, sample_place, threshold_place = st.columns([3, 1.4, 2], vertical_alignment="bottom")
     with head_place:
         layer, head = choose_layer_and_head(view)
@@ -57,14 +57,10 @@ def show_tendencies(view: View) -> None:
         least = slide(
             t("attention.threshold"), LOWEST, HIGHEST, name="attention_threshold", default=THRESHOLD, step=STEP
         )
-    text, n_tokens = view.encoding.text, len(view.encoding)
-    here = ask_once(tendencies_of_text, bundle=view.bundle, text=text, n_tokens=n_tokens)
+    here = ask_once(tendencies_of_text, **view.asked)
     sample = ask_once(tendencies_of_reviews, bundle=view.bundle, language=language, sentences=SENTENCES)
-    words = {
-        **strings("attention_tendencies"),
-        "here": t("attention.here"),
-        "sample": t("attention.on_sample", count=SENTENCES),
-    }
+    here_name, sample_name = t("attention.here"), t("attention.on_sample", count=SENTENCES)
+    words = strings("attention_tendencies") | {"here": here_name, "sample": sample_name}
     board = tendency_board(
         here.value.scores,
         sample.value.scores,
@@ -72,7 +68,7 @@ def show_tendencies(view: View) -> None:
         words,
         board_words(),
         chosen=(layer, head),
-        version=f"{layer}.{head}|{text}",
+        version=f"{layer}.{head}|{view.encoding.text}",
     )
     n_heads = view.bundle.config.n_heads
     board_place, claim_place = st.columns([1.1, 1], gap="large")
@@ -82,10 +78,10 @@ def show_tendencies(view: View) -> None:
         )
         here_place, sample_place = st.columns(2)
         with here_place:
-            st.caption(t("attention.here"))
+            st.caption(here_name)
             export_matrix(board, here, key="tendencies_here")
         with sample_place:
-            st.caption(t("attention.on_sample", count=SENTENCES))
+            st.caption(sample_name)
             export_matrix(board, sample, key="tendencies_sample")
     with claim_place:
         show_claims(here.value, sample.value, least)
@@ -96,7 +92,7 @@ def show_tendencies(view: View) -> None:
 
 
 def show_claims(here: Tendencies, sample: Tendencies, least: float) -> None:
-    """Show the heads that earn a label here or on the sample, each with its scores and how steady its label is."""
+    """Show the heads with a label here or on the sample, each with its scores and how often the label recurs."""
     ours, theirs = labelled(here.scores, least), labelled(sample.scores, least)
     steady = steadiness(sample, least)
     st.subheader(t("attention.labels"), anchor=False)
@@ -126,7 +122,7 @@ def show_claims(here: Tendencies, sample: Tendencies, least: float) -> None:
 
 
 def _said(scores: np.ndarray, label: int, least: float) -> str:
-    """Return a head's label with its score, and whatever else it may be said to look at, in Markdown."""
+    """Return a head's label and all its other tendencies with their scores, in Markdown."""
     if label == NONE:
         return ":gray[" + t("tendency_short.none") + "]"
     names = short_names()

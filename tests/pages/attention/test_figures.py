@@ -1,4 +1,4 @@
-"""The figures of the attention page are tested on their data, and on what a hostile token does to them."""
+"""Figures of the attention page: their data, and that a token is never markup."""
 
 import base64
 import html
@@ -12,6 +12,7 @@ import pytest
 
 from pages.attention.figures import (
     ArcsFigure,
+    arcs_to_html,
     effect_board,
     entropy_bars,
     entropy_board,
@@ -19,7 +20,6 @@ from pages.attention.figures import (
     hidden_bars,
     led_bars,
     tendency_board,
-    to_html,
 )
 from pages.figures.charts import rows_of
 from pages.ui.language import strings
@@ -64,7 +64,7 @@ def test_arcs_that_do_not_fit_are_refused(changes: dict, message: str) -> None:
 
 
 def test_the_page_of_arcs_needs_no_network_and_no_token_becomes_markup() -> None:
-    page = to_html(arcs(labels=(ATTACK, *LABELS[1:])), title=f"A title {ATTACK}")
+    page = arcs_to_html(arcs(labels=(ATTACK, *LABELS[1:])), title=f"A title {ATTACK}")
     assert ATTACK not in page
     assert page.count(html.escape(ATTACK)) == 2
     assert set(re.findall(r"https?://[^\s\"'`)]+", page)) <= {"http://www.w3.org/2000/svg"}
@@ -95,7 +95,7 @@ def test_boards_show_the_arrays_they_are_given() -> None:
     assert effect.panels[1].scale.low == -effect.panels[1].scale.high
 
 
-def test_bars_tell_equal_words_apart_and_leave_out_what_was_not_hidden() -> None:
+def test_bars_distinguish_equal_words_and_leave_out_what_was_not_hidden() -> None:
     bars = rows_of(hidden_bars(np.array([np.nan, -0.2, 0.1, np.nan]), LABELS, ANY))
     rows = [row for row in bars if "token" in row]
     assert [row["token"] for row in rows] == ["[CLS] 0", "good 1", "good 2", "[SEP] 3"]

@@ -1,4 +1,4 @@
-"""What the parts of the attention page share: the chosen head, the words of its figures, its large matrix."""
+"""The chosen head on the attention page: its controls, its weights and steps, and its large matrix."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
 
 def choose_layer_and_head(view: View) -> tuple[int, int]:
-    """Show the controls of layer and head; a click on a board sets them as well."""
+    """Show the controls of layer and head and return both; a click on a figure of heads sets them as well."""
     layers, heads = st.columns([1, 2])
     with layers:
         layer = choose_layer(t("attention.layer"), view)
@@ -23,7 +23,7 @@ def choose_layer_and_head(view: View) -> tuple[int, int]:
 
 
 def on_panel(panel: str) -> None:
-    """Take over a click on the grid of heads."""
+    """Choose the head whose panel in the grid was clicked."""
     on_head(*layer_and_head(panel))
 
 
@@ -33,18 +33,17 @@ def on_cell(cell: tuple[int, int] | None) -> None:
 
 
 def read_heads(view: View, layer: int, head: int) -> Answer[Heads]:
-    """Read the text once: every head's weights, and one head's steps."""
-    text, n_tokens = view.encoding.text, len(view.encoding)
-    return ask(heads_of_text, bundle=view.bundle, text=text, n_tokens=n_tokens, layer=layer, head=head)
+    """Return the weights of every head on the text, and the steps of one head."""
+    return ask(heads_of_text, **view.asked, layer=layer, head=head)
 
 
 def board_words() -> dict[str, str]:
-    """Return what a matrix whose sides are no tokens says in the language chosen."""
+    """Return the texts of a matrix whose axes are not tokens, in the chosen language."""
     return strings("matrix") | strings("attention_board")
 
 
 def step_words(step: str) -> dict[str, str]:
-    """Return the words of one head's figure, as one_head takes them, in the language chosen."""
+    """Return the texts of one head's figure, as one_head takes them, in the chosen language."""
     return strings("axis") | {"step": t(f"step.{step}"), "quantity": t(f"quantity.{step}")}
 
 
