@@ -120,7 +120,7 @@ def test_another_activation_is_measured_after_a_prediction() -> None:
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
     assert not run("feed_forward", text=TEXT, **query).exception
 
 

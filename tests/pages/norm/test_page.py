@@ -103,7 +103,7 @@ def test_both_stacks_are_trained_on_request_and_a_link_trains_them_again() -> No
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
     assert not run("norm", text=TEXT, **query).exception
 
 
