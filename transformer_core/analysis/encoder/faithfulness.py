@@ -101,8 +101,8 @@ def hiding_orders(values: np.ndarray, own: Sequence[int]) -> list[list[int]]:
 @torch.inference_mode()
 def _left(bundle: Bundle, encoding: Encoding, orders: Sequence[Sequence[int]], winner: int) -> np.ndarray:
     """Return the winner's probability after each word that is hidden, (order, 1 + word)."""
-    tokenizer = bundle.tokenizer
-    token_id = tokenizer.unk_id if tokenizer.mask_id is None or hiding_token(bundle) != "mask" else tokenizer.mask_id
+    token_id = bundle.tokenizer.mask_id if hiding_token(bundle) == "mask" else bundle.tokenizer.unk_id
+    assert token_id is not None
     count = len(orders[0])
     ids = one_text(bundle, encoding).repeat(len(orders) * (count + 1), 1)  # (order * hidden, pos)
     for number, order in enumerate(orders):
