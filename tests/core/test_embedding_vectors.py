@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.core.helpers import made
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.neighbours import trustworthiness
 from transformer_core.analysis.projection import pca, variance_shares
 from transformer_core.analysis.reading import read

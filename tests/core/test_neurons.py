@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.core.helpers import exactly
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.feed_forward.neuron_corpus import corpus_neurons, exciting_tokens
 from transformer_core.analysis.feed_forward.neurons import neuron_off, neurons, without_neuron
 from transformer_core.analysis.feed_forward.swapping import other_activation, swapped_activation, swapped_on_corpus

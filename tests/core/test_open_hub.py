@@ -10,7 +10,7 @@ import huggingface_hub
 import pytest
 
 from tests.core.open_tools import written
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 

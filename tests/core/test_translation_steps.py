@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.core.translation_tools import SOURCE, letters_bundle
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.translation.aligning import agreement, cross_head, without_source
 from transformer_core.analysis.translation.beams import beam_tree
 from transformer_core.analysis.translation.forcing import forced_target

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.core.bundle_tools import refused
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.checkpoints import Bundle, load, save
 from transformer_core.evaluate import measure_classifier

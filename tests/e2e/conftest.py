@@ -7,16 +7,21 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.e2e.serving import browser_path, launch, serving
+from tests.paths import ROOT
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip with the reason where no browser can be had; VITRINE_BROWSER=required makes that a failure."""
-    if browser_path() or os.environ.get("VITRINE_BROWSER") == "required":
-        return
-    skip = pytest.mark.skip(reason="no Chromium: install Debian's package chromium for the end-to-end tests")
+    """Give all end-to-end tests to one worker, so that one browser runs; skip them where no browser can be had.
+
+    With VITRINE_BROWSER=required they fail instead.
+    """
+    marks = [pytest.mark.xdist_group("browser")]
+    if not browser_path() and os.environ.get("VITRINE_BROWSER") != "required":
+        marks.append(pytest.mark.skip(reason="no Chromium: install Debian's package chromium for the end-to-end tests"))
     for item in items:
-        if "tests/e2e" in item.path.as_posix():
-            item.add_marker(skip)
+        if item.path.is_relative_to(ROOT / "tests" / "e2e"):
+            for mark in marks:
+                item.add_marker(mark)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Playwright
 
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 
 SECONDS_TO_START = 90
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"

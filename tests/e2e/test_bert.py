@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from pages.ui.numbers import percent
 from tests.e2e.acting import visit
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.bert.filling import fill_in
 from transformer_core.analysis.bert.pairs import pair_verdict
 from transformer_core.analysis.bert.tied import one_score

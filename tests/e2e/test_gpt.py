@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import type_text, visit
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.gpt.continuing import written_on
 from transformer_core.analysis.gpt.expectation import expected
 from transformer_core.checkpoints import load

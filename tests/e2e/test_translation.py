@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import visit, wait_painted
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.translation.beams import beam_tree
 from transformer_core.analysis.translation.searching import letter_search
 from transformer_core.analysis.translation.writing import written_greedily

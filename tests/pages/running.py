@@ -6,7 +6,7 @@ from html import unescape
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 
 ENTRY = ROOT / "pages" / "ui" / "entry.py"
 

@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import LANGUAGES, words
 from pages.ui.models import open_bundle
-from tests.e2e.paths import ROOT
 from tests.pages.running import asks, run, show_all, told
 from tests.pages.scripts import repeats
+from tests.paths import ROOT
 from transformer_core.analysis.attention.effects import head_effects
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence

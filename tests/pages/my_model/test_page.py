@@ -16,9 +16,9 @@ from pages.ui.language import plain, words
 from pages.ui.models import forget_models, model_folders
 from pages.ui.navigation import ICONS, page_path
 from tests.core.open_tools import packed, written
-from tests.e2e.paths import ROOT
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
+from tests.paths import ROOT
 from transformer_core.analysis.inventory import count_parts
 from transformer_core.checkpoints import MODELS, load
 from transformer_core.opened.shelf import OpenedModels
