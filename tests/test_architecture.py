@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests.paths import ROOT
@@ -15,19 +16,15 @@ KIT = {"ui", "figures"}
 ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the kit itself
     ("before", "glass"),
     ("before", "translation"),
-    ("before", "why"),
     ("bert", "glass"),
     ("bert", "gpt"),
     ("compare", "train"),
     ("home", "glass"),
     ("masks", "glass"),
-    ("my_model", "train"),
-    ("train", "compare"),
     ("train", "film"),
     ("translation", "attention"),
     ("translation", "glass"),
     ("ui", "glass"),
-    ("why", "glass"),
 }
 ALLOWED_AT_TOP = {
     "app.py",
@@ -110,6 +107,26 @@ def test_the_library_knows_nothing_of_pages_and_charts() -> None:
 def figures() -> list[Path]:
     """Return the files that make figures: those of several pages, and each room's own."""
     return [path for path in sources("pages") if "figures" in path.relative_to(ROOT / "pages").with_suffix("").parts]
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    """Imports inside functions and for type checking count; among the engine's packages there is no circle either."""
+    files = {
+        ".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sources("transformer_core") + sources("pages")
+    }
+    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
+    graph: dict[str, set[str]] = {}
+    packages: dict[str, set[str]] = {}
+    for name, path in files.items():
+        graph[name] = imports(path) & files.keys() - {name}
+        for node in ast.walk(parsed(path)):  # "from package import module" does not read what the package offers
+            if isinstance(node, ast.ImportFrom) and all(f"{node.module}.{alias.name}" in files for alias in node.names):
+                graph[name].discard(node.module or "")
+        own, *others = (".".join(module.split(".")[:2]) for module in (name, *graph[name]))
+        if own.startswith("transformer_core."):
+            packages.setdefault(own, set()).update(o for o in others if o.startswith("transformer_core.") and o != own)
+    TopologicalSorter(graph).prepare()
+    TopologicalSorter(packages).prepare()
 
 
 def test_figures_know_neither_streamlit_nor_torch() -> None:
@@ -213,6 +230,8 @@ def readme_tree() -> list[tuple[str, str]]:
 def test_readme_tree_names_the_folders_with_a_phrase_each() -> None:
     named = dict(readme_tree())
     assert not [path for path in named if not (ROOT / path).is_dir()], "README names folders that are not there"
-    assert not [path for path, phrase in named.items() if not phrase], "README gives these folders no phrase"
-    lacking = folders_of("pages", "transformer_core", "assets", "tests") - set(named)
+    wordless = [path for path, phrase in named.items() if not phrase]
+    assert all(any(other.startswith(f"{path}/") for other in named) for path in wordless), f"no phrase: {wordless}"
+    of_a_page = {name_of(script.parent) for script in (ROOT / "pages").glob("*/page.py")}  # one line tells them all
+    lacking = folders_of("pages", "transformer_core", "assets", "tests") - set(named) - of_a_page
     assert not lacking, f"README's tree lacks {sorted(lacking)}"

@@ -1,6 +1,7 @@
 """Vitrine's Transformers: written out from scratch in torch, every tensor observable through the probe.
 
-The public names in reading order. Read next: config.py.
+The public names in reading order.
+Read next: transformer_core/config.py
 """
 
 # ruff: noqa: I001, RUF022  the order is the reading order
@@ -22,7 +23,9 @@ from transformer_core.models import (
     Translation,
 )
 from transformer_core.device import best_device
-from transformer_core.checkpoints import Bundle, BundleError, load, save
+from transformer_core.bundle import Bundle, save
+from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
 from transformer_core.training.config import TrainConfig
 
 __all__ = [

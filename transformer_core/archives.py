@@ -1,6 +1,6 @@
-"""Archives: a zip from elsewhere, of which nothing is believed before it was checked.
+"""Untrusted zip files: everything is checked before it is used.
 
-PKWARE's appnote, section 4.3: the directory at the end says what a zip holds. Read next: opened/unpacking.py.
+PKWARE's appnote, section 4.3: the directory at the end says what a zip holds.
 """
 
 import io
@@ -19,11 +19,11 @@ PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class ArchiveError(ValueError):
-    """A zip that is not taken in: none at all, damaged, too large, or with something in it that is no plain file."""
+    """A zip that is refused: not a zip, damaged, too large, or with something in it that is not a plain file."""
 
 
 class _Sipped(io.BufferedIOBase):
-    """A file that is never read at one go, for a directory of any size would be."""
+    """A file whose reads are bounded, since zipfile reads a directory of any size at once."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -48,14 +48,14 @@ class _Sipped(io.BufferedIOBase):
 
 
 @contextmanager
-def opened(file: Path | IO[bytes], *, most_bytes: int) -> Iterator[zipfile.ZipFile]:
+def open_zip(file: Path | IO[bytes], *, most_bytes: int) -> Iterator[zipfile.ZipFile]:
     """Open a zip of at most `most_bytes`.
 
     Raises:
         ArchiveError: it is larger, or no zip that can be read; what goes wrong later in the body, too.
     """
     if isinstance(file, Path):
-        with file.open("rb") as own, opened(own, most_bytes=most_bytes) as archive:
+        with file.open("rb") as own, open_zip(own, most_bytes=most_bytes) as archive:
             yield archive
         return
     if (size := file.seek(0, io.SEEK_END)) > most_bytes:

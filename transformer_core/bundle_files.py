@@ -1,6 +1,6 @@
-"""The files of a bundle: each is measured, hashed and compared before it is believed.
+"""The files of a bundle: the size and SHA-256 of each are checked before it is read.
 
-Nothing outside the folder is read, whatever config.json says. Read next: checkpoints.py.
+Nothing outside the folder is read, whatever config.json says.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ class BundleError(ValueError):
 
 
 def check_size(path: Path, limit: int) -> None:
-    """Raise BundleError unless this is a file of its own, of at most `limit` bytes."""
+    """Raise BundleError unless this is a regular file, of at most `limit` bytes."""
     where = f"{path.parent.name}/{path.name}"
     if path.is_symlink():
         raise BundleError(f"{where} is a link; a bundle's files lie in its folder")

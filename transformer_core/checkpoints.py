@@ -1,222 +1,37 @@
-"""Bundles: a trained model as a folder of config.json, model.safetensors, tokenizer.json and card.md.
+"""load: one call for every checkpoint, a bundle, a folder of the `transformers` library or a name on the hub.
 
-Nothing is ever unpickled or executed. Read next: evaluate.py.
+Nothing is ever unpickled or executed.
 """
 
-import dataclasses
-import json
 import os
-import tempfile
 from pathlib import Path
-from typing import Any
 
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import nn
-
-from transformer_core.bundle_files import (
-    CARD,
-    CONFIG,
-    FORMAT,
-    LARGEST_TEXT_FILE,
-    TOKENIZER,
-    WEIGHTS,
-    BundleError,
-    check_file,
-    fingerprint,
-    read_card,
-    read_config,
-)
-from transformer_core.config import ModelConfig
-from transformer_core.device import best_device
-from transformer_core.measured import MEASURED, NOTHING_MEASURED, Measured, read_measured, write_measured
-from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
-from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
-from transformer_core.text import Tokenizer
-
-MODELS: dict[str, type[nn.Module]] = {
-    "classifier": Classifier,
-    "translation": Translation,
-    "bert": Bert,
-    "gpt": Gpt,
-    "encoder": SentenceEncoder,
-    "seq2seq": Seq2Seq,
-}
-CONFIGS: dict[str, type] = {"seq2seq": RecurrentConfig}  # of all other kinds, ModelConfig
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-DEFAULT_MAX_BYTES = 1 << 30
-
-
-@dataclasses.dataclass(frozen=True)
-class Bundle:
-    """A model with everything it needs to read text.
-
-    Args:
-        name: the folder's name.
-        model: in evaluation mode; shared by threads, so never changed by its readers.
-        tokenizer: the one it was trained with.
-        labels: names of the classes, in order; empty for models without classes.
-        card: Markdown: data, licence, recipe, quality, limits.
-        source: the folder of another library's checkpoint that it was read from.
-        measured: on texts that it never learned from, where somebody did.
-    """
-
-    name: str
-    model: nn.Module
-    tokenizer: Tokenizer
-    labels: tuple[str, ...] = ()
-    card: str = ""
-    source: Path | None = None
-    measured: Measured = NOTHING_MEASURED
-
-    @property
-    def kind(self) -> str:
-        """The model's entry in MODELS."""
-        return next(kind for kind, model in MODELS.items() if type(self.model) is model)
-
-    @property
-    def config(self) -> ModelConfig:
-        """The model's configuration; a Seq2Seq's is a RecurrentConfig."""
-        return self.model.config  # type: ignore[return-value]
-
-    @property
-    def n_parameters(self) -> int:
-        """How many numbers the model learned; tied ones count once."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
-
-
-def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32) -> None:
-    """Write a bundle, file by file beside its place and then moved there, so that none is ever half written.
-
-    Args:
-        folder: made where it is not there.
-        dtype: of the weights on disk; float16 halves the size.
-
-    Raises:
-        BundleError: weights that are not finite in this dtype, which load would refuse.
-    """
-    folder = Path(folder)
-    tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in bundle.model.named_parameters()}
-    if spoilt := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
-        raise BundleError(f"{spoilt[0]} is not finite in {dtype} ({len(spoilt)} tensors in all)")
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        draft = Path(scratch)
-        save_file(tensors, draft / WEIGHTS)
-        (draft / WEIGHTS).chmod(0o644)  # safetensors lets the owner alone read it
-        bundle.tokenizer.save(draft / TOKENIZER)
-        (draft / CARD).write_text(bundle.card, encoding="utf-8")
-        config = {
-            "format": FORMAT,
-            "kind": bundle.kind,
-            "labels": list(bundle.labels),
-            "model": dataclasses.asdict(bundle.config),
-            "files": {name: fingerprint(draft / name) for name in (WEIGHTS, TOKENIZER)},
-        }
-        (draft / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        if bundle.measured == NOTHING_MEASURED:
-            (folder / MEASURED).unlink(missing_ok=True)  # of the bundle that was here before
-        else:
-            write_measured(draft, bundle.measured)
-        for name in (WEIGHTS, TOKENIZER, CARD, MEASURED, CONFIG):
-            if (draft / name).exists():
-                os.replace(draft / name, folder / name)
+from transformer_core.bundle import DEFAULT_MAX_BYTES, Bundle, load_bundle
+from transformer_core.bundle_files import CONFIG, BundleError
+from transformer_core.open_checkpoints import HUB, is_open_checkpoint, load_from_hub, load_open
 
 
 def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> Bundle:
-    """Read a bundle.
+    """Read a model with its tokenizer, from a bundle or from another library's checkpoint.
 
     Args:
         folder: a folder that save or the `transformers` library wrote, or ``hf:NAME`` for a name on the hub.
-        device: where the model shall be; by default the quickest at hand.
+        device: where to put the model; by default the fastest available.
         max_bytes: bound on the size of the weights on disk.
 
     Raises:
         BundleError: with the file and what is wrong with it.
-        ValueError: the named device is unknown or not at hand.
+        ValueError: the named device is unknown or not available.
     """
-    from transformer_core import open_checkpoints  # it builds on this file
-
-    if str(folder).startswith(open_checkpoints.HUB):
-        name = str(folder).removeprefix(open_checkpoints.HUB)
-        return open_checkpoints.load_from_hub(name, device=device, max_bytes=max_bytes)
+    if str(folder).startswith(HUB):
+        name = str(folder).removeprefix(HUB)
+        return load_from_hub(name, device=device, max_bytes=max_bytes)
     folder = Path(folder)
     try:
-        if open_checkpoints.is_open_checkpoint(folder):
-            return open_checkpoints.load_open(folder, device=device, max_bytes=max_bytes)
-        return _load(folder, device, max_bytes)
+        if is_open_checkpoint(folder):
+            return load_open(folder, device=device, max_bytes=max_bytes)
+        return load_bundle(folder, device=device, max_bytes=max_bytes)
     except OSError as error:
         raise BundleError(f"{folder.name:.100} cannot be read: {error.strerror or error}") from error
     except RecursionError:
         raise BundleError(f"{folder.name}/{CONFIG} is nested too deeply") from None
-
-
-def _load(folder: Path, device: str | None, max_bytes: int) -> Bundle:
-    if not folder.is_dir():
-        raise BundleError(f"{folder.name}: there is no such folder; a bundle is a folder with {CONFIG} in it")
-    config = read_config(folder, MODELS)
-    for name, limit in ((WEIGHTS, max_bytes), (TOKENIZER, LARGEST_TEXT_FILE)):
-        check_file(folder / name, config["files"].get(name), limit)
-    model_config = _model_config(folder, config)
-    model = load_weights(folder / WEIGHTS, MODELS[config["kind"]], model_config)
-    try:
-        tokenizer = Tokenizer.load(folder / TOKENIZER)
-    except ValueError as error:
-        raise BundleError(f"{folder.name}/{TOKENIZER}: {error}") from error
-    if tokenizer.vocab_size > model_config.vocab_size:
-        raise BundleError(
-            f"{folder.name}/{TOKENIZER} has {tokenizer.vocab_size} tokens; the model reads {model_config.vocab_size}"
-        )
-    tokenizer = tokenizer.widened(model_config.vocab_size)
-    if config["kind"] == "translation" and model_config.starts_with_pad:
-        tokenizer.bos_id = model_config.pad_id
-    model = model.to(best_device(device)).eval().requires_grad_(False)
-    card, measured = read_card(folder), read_measured(folder)
-    return Bundle(folder.name, model, tokenizer, tuple(config["labels"]), card, measured=measured)
-
-
-def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:
-    where = f"{folder.name}/{CONFIG}"
-    try:
-        config = CONFIGS.get(values["kind"], ModelConfig)(**values["model"])
-    except (TypeError, ValueError) as error:
-        raise BundleError(f"{where}: model: {error!s:.300}") from error
-    if values["kind"] == "classifier" and len(values["labels"]) not in (0, config.n_classes):
-        raise BundleError(f"{where} has {len(values['labels'])} labels for n_classes={config.n_classes}")
-    return config
-
-
-def load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.Module:
-    """Return a model of this kind and config with the weights of a safetensors file, once all of them are known to fit.
-
-    Raises:
-        BundleError: a tensor is missing, too much, of another shape, or not finite.
-    """
-    where = f"{path.parent.name}/{path.name}"
-    try:
-        with safe_open(path, framework="pt") as file:
-            found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            _compare_shapes(where, found, kind, config)
-            model = kind(config)
-            with torch.no_grad():
-                for name, parameter in model.named_parameters():
-                    tensor = file.get_tensor(name)
-                    if tensor.dtype not in DTYPES or not bool(tensor.to(parameter.dtype).isfinite().all()):
-                        raise BundleError(f"{where}: {name} must hold finite floating-point numbers")
-                    parameter.copy_(tensor)
-    except SafetensorError as error:
-        raise BundleError(f"{where} is not a safetensors file: {error}") from error
-    return model
-
-
-def _compare_shapes(where: str, found: dict[str, tuple], kind: type[nn.Module], config: ModelConfig) -> None:
-    with torch.device("meta"):
-        needed = {name: tuple(parameter.shape) for name, parameter in kind(config).named_parameters()}
-    if missing := needed.keys() - found.keys():
-        raise BundleError(f"{where} lacks {', '.join(sorted(missing)[:3])} ({len(missing)} tensors in all)")
-    if extra := found.keys() - needed.keys():
-        raise BundleError(f"{where} has {', '.join(sorted(extra)[:3])}, which this model lacks ({len(extra)} in all)")
-    for name, shape in needed.items():
-        if found[name] != shape:
-            raise BundleError(f"{where}: {name} has shape {found[name]}; {CONFIG} calls for {shape}")

@@ -1,6 +1,7 @@
 """Configuration: every size and choice of a model, checked once when it is made.
 
-Names follow Vaswani et al. 2017, section 3 and table 3. Read next: sites.py.
+Names follow Vaswani et al. 2017, section 3 and table 3.
+Read next: transformer_core/sites.py
 """
 
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class ModelConfig:
         max_len: most positions a sentence may have.
         dropout: probability of dropping an entry in training, in [0, 1).
         pad_id: id of the padding token, or None where the vocabulary has none.
-        positions: how the model is told positions.
+        positions: how positions are encoded.
         scale_embeddings: multiply token embeddings by sqrt(d_model) (section 3.4).
         n_segments: segment embeddings (BERT has 2); 0 means none.
         embedding_norm: normalise the summed embeddings, as BERT does.
@@ -89,7 +90,7 @@ class ModelConfig:
         projections: False removes query, key, value and output projections.
         share_query_key, share_key_value: use one projection for both.
         bias: linear maps have a bias.
-        causal: the decoder's self-attention hides later positions; False lets it cheat.
+        causal: the decoder's self-attention hides later positions; False lets it see the words that it must predict.
         n_classes: of Classifier.
         pooling: of Classifier and SentenceEncoder: the sentence's vector from position 0 or from the mean.
         pooler: Classifier maps that vector once more, through this function (BERT: "tanh"; DistilBERT: "relu").
@@ -98,7 +99,7 @@ class ModelConfig:
         sinusoidal_halves: sines fill the first half of a position's vector and cosines the second, as Marian has them,
             instead of taking turns as in the paper.
         starts_with_pad: Translation's target begins with the padding token, which then hides nothing there (Marian).
-        output_bias: Translation's output matrix has a bias a word.
+        output_bias: Translation's output matrix has a bias per word.
         pair_head: Bert has the pooled vector and the verdict on sentence pairs; RoBERTa was trained without.
     """
 

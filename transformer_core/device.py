@@ -1,7 +1,4 @@
-"""Which device computes: the quickest at hand, unless the caller names one.
-
-Read next: bundle_files.py.
-"""
+"""Which device computes: the fastest available, unless the caller names one."""
 
 import os
 
@@ -9,10 +6,10 @@ import torch
 
 
 def best_device(name: str | None = None) -> torch.device:
-    """Return cuda, mps or cpu, the first that is at hand; `name` or the variable VITRINE_DEVICE overrides.
+    """Return cuda, mps or cpu, the first that is available; `name` or the variable VITRINE_DEVICE overrides.
 
     Raises:
-        ValueError: the named device is unknown or not at hand.
+        ValueError: the named device is unknown or not available.
     """
     name = name or os.environ.get("VITRINE_DEVICE")
     counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available()), "cpu": 1}

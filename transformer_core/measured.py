@@ -1,6 +1,6 @@
-"""What was measured of a model, beside its card: how often it is right on texts of one sort, and what is usual to it.
+"""measured.json, beside a model's card: its accuracy on slices of its test data, and how strange texts usually are.
 
-Texts that the model never learned from; written by evaluate_weak_sides.py. Read next: checkpoints.py.
+The texts were not used in training; written by evaluation/weak_sides.py.
 """
 
 import json
@@ -29,7 +29,7 @@ class Slice:
     Args:
         data: name of the data; unit: what one text of them is.
         features: of the texts, each from FEATURES, in that order; none for all texts of the data.
-        texts, right: how many, and how many of them were told rightly.
+        texts, right: how many, and how many of them were classified correctly.
     """
 
     data: str
@@ -40,7 +40,7 @@ class Slice:
 
     @property
     def accuracy(self) -> float:
-        """The share that was told rightly."""
+        """The share that was classified correctly."""
         return self.right / self.texts
 
     @property
@@ -57,7 +57,7 @@ class Usual:
     """What is usual to a model on texts like those it learned from.
 
     Args:
-        data, unit: as of Slice.
+        data, unit: as in Slice.
         measure: "nats_a_token" (how much a token surprises it) or "tokens_a_word" (into how many a word falls).
         texts: how many were measured.
         median, high: of the texts; 95 of 100 lie below high.

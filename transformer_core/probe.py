@@ -1,7 +1,7 @@
-"""The probe: how a forward pass shows its insides, and lets a caller change them.
+"""The probe: records the tensors of a forward pass, and lets a caller edit them.
 
 One mechanism for heatmaps, ablation, painted masks and patching; no hooks, no state on the model.
-Read next: layers/, leaves to root.
+Read next: transformer_core/layers/dropout.py
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ class Probe:
 
     Args:
         sites: glob patterns of the full names to record, such as ``("encoder.layer0.*", "*.weights")``.
-        edits: by glob pattern, functions from a tensor to the tensor that the model shall use in its place
+        edits: by glob pattern, functions from a tensor to the tensor that the model uses in its place
             (same shape). What is recorded is what the model used: the edited tensor. A function gets a copy, which it
             may change in place.
         max_bytes: bound on the recorded bytes.
@@ -57,7 +57,7 @@ class Probe:
         self._parent: Probe | None = None
 
     def at(self, scope: str) -> "Probe":
-        """Return this probe one scope deeper, to hand down or to enter with ``with``."""
+        """Return this probe one scope deeper, to pass on or to enter with ``with``."""
         child = object.__new__(Probe)
         child.__dict__.update(self.__dict__)
         child._scope = f"{self._scope}{scope}."
@@ -74,7 +74,7 @@ class Probe:
         self._parent._scope = self._outer
 
     def wants(self, *leaves: str) -> bool:
-        """Tell whether any of these sites, in the present scope, is recorded or edited."""
+        """Return whether any of these sites, in the present scope, is recorded or edited."""
         return any(
             matches(self._scope + leaf, self._sites) or matches(self._scope + leaf, self._edit_patterns)
             for leaf in leaves
@@ -120,17 +120,17 @@ class Probe:
                 f"sites={self._sites} keep more than max_bytes={self._max_bytes}: {name} {tuple(tensor.shape)} "
                 f"brings them to {self._bytes[0]}; name fewer sites or layers, or give a shorter text"
             )
-        # A parameter, a cached table or the caller's ids outlive the pass; no reader of the trace shall reach them.
+        # A parameter, a cached table or the caller's ids outlive the pass; no reader of the trace may reach them.
         if not tensor.is_inference():
             tensor = tensor.clone() if torch.is_inference_mode_enabled() else tensor.detach()
         self.trace._tensors[name] = tensor
 
 
 class Silent(Probe):
-    """The probe that records and edits nothing, at next to no cost."""
+    """The probe that records and edits nothing, at almost no cost."""
 
     def at(self, scope: str) -> Probe:
-        """Return itself: nobody listens at any scope."""
+        """Return itself: nothing is recorded at any scope."""
         return self
 
     def __enter__(self) -> Probe:
@@ -144,11 +144,11 @@ class Silent(Probe):
         return False
 
     def tap(self, leaf: str, tensor: Tensor) -> Tensor:
-        """Return the tensor as it came."""
+        """Return the tensor unchanged."""
         return tensor
 
     def edit(self, leaf: str, tensor: Tensor) -> Tensor:
-        """Return the tensor as it came."""
+        """Return the tensor unchanged."""
         return tensor
 
     def record(self, leaf: str, tensor: Tensor) -> None:
@@ -175,7 +175,7 @@ def capture(
         sites, edits, max_bytes: see Probe.
 
     Raises:
-        ValueError: a pattern in sites or edits matches no tensor of this forward pass, or an error of Probe.
+        ValueError: a pattern in sites or edits matches no tensor of this forward pass, or as Probe.
     """
     probe = Probe(sites, edits=edits, max_bytes=max_bytes)
     output = model(*inputs, probe=probe, **options)

@@ -1,6 +1,6 @@
 """The trace: the tensors that one forward pass recorded, by their full names.
 
-Read next: probe.py.
+Read next: transformer_core/probe.py
 """
 
 import fnmatch
@@ -16,7 +16,7 @@ from transformer_core.sites import Site, site_of
 
 @lru_cache(maxsize=65_536)
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Tell whether a full name matches any of these glob patterns."""
+    """Return whether a full name matches any of these glob patterns."""
     return any(re.match(fnmatch.translate(pattern), name) for pattern in patterns)
 
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import streamlit as st
 
-from pages.attention.figures import ArcsFigure, Direction, component_assets, to_html
-from pages.attention.shared import choose_head
+from pages.attention.figures import ArcsFigure, Direction, to_html
+from pages.attention.shared import choose_layer_and_head
 from pages.figures.exports import to_csv, to_npz
 from pages.ui.asking import Answer, ask
 from pages.ui.caption import caption_of
@@ -20,8 +20,6 @@ from pages.ui.language import language, strings, t
 from pages.ui.url import choose, current, keep
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
-
-_ASSETS = component_assets()
 
 
 def show_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, on_token: Callable[[int], None]) -> None:
@@ -38,9 +36,7 @@ def show_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, on_token: Ca
         if isinstance(token, int) and 0 <= token < len(figure.labels):
             on_token(token)
 
-    registered("arcs", *_ASSETS)(
-        key=key, data=figure.to_bytes(caption=caption_of(answer.arguments)), on_token_change=heard
-    )
+    registered("arcs")(key=key, data=figure.to_bytes(caption=caption_of(answer.arguments)), on_token_change=heard)
 
 
 def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str) -> None:
@@ -62,7 +58,7 @@ OVERS = ("head", "mean", "max")
 
 def show_arcs_part(view: View) -> None:
     """Show the controls, the text with its arcs, and what to make of them."""
-    layer, head = choose_head(view)
+    layer, head = choose_layer_and_head(view)
     direction_place, over_place = st.columns([1, 2])
     with over_place:
         overs = {name: t(f"attention.over_{name}") for name in OVERS}

@@ -6,16 +6,23 @@ import streamlit as st
 
 from pages.attention.figures import effect_board
 from pages.attention.flow import chance_of
-from pages.attention.shared import board_words, choose_head, large_head, on_board, on_cell, read_heads
+from pages.attention.shared import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.pickers import on_board
 from pages.ui.url import choose
 from pages.ui.verdict import chart_word, concludes, outcome_word, show_outcome
-from transformer_core.analysis.attention.effects import SMALL, STRONG, HeadEffects, head_effects, without_head
+from transformer_core.analysis.attention.head_ablation import (
+    SMALL,
+    STRONG,
+    HeadEffects,
+    head_effects,
+    without_head,
+)
 from transformer_core.analysis.attention.heads import Ablation
 
 MOST_NAMED = 3
@@ -27,7 +34,7 @@ def show_effect(view: View) -> None:
         return
     board_place, head_place = st.columns(2, gap="large")
     with head_place:
-        layer, head = choose_head(view)
+        layer, head = choose_layer_and_head(view)
     with board_place:
         ways = {name: t(f"attention.ablation_{name}") for name in ("zero", "mean")}
         how = choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")

@@ -4,7 +4,7 @@ Arrays come from transformer_core.analysis.
 
 Attention as bars over the words of the text: entropy, where rollout leads, and what hiding each word does.
 
-A text with arcs: from one word to every other, as strong as the weight between them.
+A text with arcs from one word to every other, as strong as the weight; assets/components/arcs draws it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import numpy as np
 from pages.figures.charts import HUES, PALETTE, Chart, records
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_bytes import Buffers, packed
-from pages.figures.matrix_page import DRAWING
 from pages.figures.matrix_parts import Axis, Panel, Scale
-from pages.figures.standalone import COMPONENTS, joined, self_contained
+from pages.figures.standalone import component_assets, self_contained
 
 
 def _sides(shape: tuple[int, ...], words: Mapping[str, str]) -> tuple[Axis, Axis]:
@@ -291,7 +290,6 @@ def hidden_bars(change: np.ndarray, labels: tuple[str, ...], words: Mapping[str,
 
 
 Direction = Literal["from", "to"]
-WORDS = ("label", "word", "said_from", "said_to", "save_png", "save_svg")  # attention_arcs.NAME
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +302,7 @@ class ArcsFigure:
         weights: (query_pos, key_pos), each from 0 to 1.
         source: the chosen token.
         direction: "from" draws the source's row, where it looks; "to" its column, who looks at it.
-        strings: all of WORDS, in the reader's language; the {…} are filled in by the browser.
+        strings: attention_arcs.* of the locale, without that prefix; the browser fills in the {…}.
         version: names this state; `data-painted` has it and the source once they are on the screen.
         filename: of exports, without ending.
     """
@@ -325,8 +323,6 @@ class ArcsFigure:
             raise ValueError(f"{got}, needed one of each for all {n} labels")
         if not 0 <= self.source < n:
             raise ValueError(f"source={self.source} must be from 0 to {n - 1}")
-        if missing := sorted(set(WORDS) - self.strings.keys()):
-            raise ValueError(f"strings lacks the words {', '.join(missing)}")
 
     def to_bytes(self, *, caption: Sequence[str] = ()) -> bytes:
         """Return the header (JSON after its length) and the weights as float32, row after row.
@@ -338,25 +334,17 @@ class ArcsFigure:
         buffers.add(np.asarray(self.weights).astype("<f4"))
         names = ("labels", "glued", "source", "direction", "version", "filename")
         header = {name: getattr(self, name) for name in names}
-        return packed(
-            header | {"caption": list(caption), "strings": {name: self.strings[name] for name in WORDS}}, buffers
-        )
-
-
-def component_assets() -> tuple[str, str]:
-    """Return the component's script, joined with the modules of the matrix that it uses, and its style."""
-    modules = ("lasting", *(f"matrix/{name}" for name in DRAWING), "arcs/shapes", "arcs/arcs")
-    return joined(modules), (COMPONENTS / "arcs" / "arcs.css").read_text(encoding="utf-8")
+        return packed(header | {"caption": list(caption), "strings": dict(self.strings)}, buffers)
 
 
 def to_html(figure: ArcsFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
-    """Return one self-contained page with the figure alive in it; nothing in it reaches for a network.
+    """Return one self-contained page with the interactive figure in it, which needs no network.
 
     Args:
         title: of the page.
         caption: lines that say what the figure is of.
     """
-    script, style = component_assets()
+    script, style = component_assets("arcs")
     payload = {"payload": base64.b64encode(figure.to_bytes(caption=caption)).decode()}
     script += "\nshowArcs(document);\n"
     return self_contained(title=title, language=language, script=script, style=style, data=payload, caption=caption)

@@ -5,7 +5,7 @@ import math
 import streamlit as st
 
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
-from pages.attention.shared import board_words, choose_head, on_board
+from pages.attention.shared import board_words, choose_layer_and_head
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
@@ -14,13 +14,14 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.pickers import on_board
 from pages.ui.url import choose
 from pages.ui.verdict import chart_word, concludes
-from transformer_core.analysis.attention.entropy import head_entropies
-from transformer_core.analysis.attention.flow import attention_flow
+from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.attention.occlusion import Evidence, substitutes, verdict_evidence
-from transformer_core.analysis.attention.ranking import RankCorrelation
+from transformer_core.analysis.attention.rollout import attention_flow
 from transformer_core.analysis.outcome import outcome_of
+from transformer_core.analysis.rank_correlation import RankCorrelation
 
 CLOSE, LOOSE = 0.7, 0.3
 ROLLOUT = (
@@ -40,7 +41,7 @@ def show_flow(view: View) -> None:
 @st.fragment
 def show_entropy(view: View) -> None:
     """Show the entropy of every head, and of the chosen one at each token."""
-    layer, head = choose_head(view)
+    layer, head = choose_layer_and_head(view)
     answer = ask(head_entropies, **view.asked)
     found, words = answer.value, strings("attention_flow")
     board_place, bars_place = st.columns(2, gap="large")

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.attention.shared import choose_head, large_head, matrix_words, on_cell, on_panel, read_heads
+from pages.attention.shared import choose_layer_and_head, large_head, on_cell, on_panel, read_heads
 from pages.attention.tendencies import short_names, threshold
 from pages.figures.heads import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
@@ -10,14 +10,14 @@ from pages.ui.because import show_because
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
-from pages.ui.language import section, t
+from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, switch
 from pages.ui.verdict import concludes, outcome_word, show_outcome
-from transformer_core.analysis.attention.effects import without_head
+from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
-from transformer_core.analysis.reading import is_causal
+from transformer_core.analysis.outcome import is_causal
 
 MUCH = 0.05
 
@@ -26,7 +26,7 @@ def show_heads(view: View) -> None:
     """Show the grid, the chosen head and its steps."""
     grid_place, head_place = st.columns(2, gap="large")
     with head_place:
-        layer, head = choose_head(view)
+        layer, head = choose_layer_and_head(view)
         step = choose(
             t("attention.step"), {name: t(f"step.{name}") for name in STEP_NAMES}, name="step", default="weights"
         )
@@ -41,7 +41,8 @@ def show_heads(view: View) -> None:
         grid = heads_grid(
             answer.value.weights,
             view.encoding.labels,
-            matrix_words(),
+            strings("axis") | {"weight": t("quantity.weights")},
+            strings("matrix"),
             layer=layer,
             head=head,
             same_scale=same_scale,

@@ -6,8 +6,8 @@ from pages.attention.flow import show_flow
 from pages.attention.heads import show_heads
 from pages.attention.tendencies import show_tendencies
 from pages.ui.header import header
-from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
+from pages.ui.page_layout import parts_page
 
 PARTS = {
     "heads": show_heads,

@@ -2,42 +2,29 @@
 
 import streamlit as st
 
-from pages.figures.heads import STEP_NAMES, Words, layer_and_head, one_head
+from pages.figures.heads import layer_and_head, one_head
 from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer, ask
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.token_choice import choose_layer
-from pages.ui.url import cell_from_url, choose, remember, set_choice
+from pages.ui.pickers import choose_head, choose_layer, on_head
+from pages.ui.url import cell_from_url, remember
 from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
 
-def choose_head(view: View) -> tuple[int, int]:
+def choose_layer_and_head(view: View) -> tuple[int, int]:
     """Show the controls of layer and head; a click on a board sets them as well."""
     layers, heads = st.columns([1, 2])
     with layers:
         layer = choose_layer(t("attention.layer"), view)
     with heads:
-        names = {str(i): str(i) for i in range(view.bundle.config.n_heads)}
-        head = choose(t("attention.head"), names, name="head", default="0")
-    return layer, int(head)
-
-
-def on_head(layer: int, head: int) -> None:
-    """Take over a head that was clicked; only in a callback."""
-    set_choice("layer", str(layer))
-    set_choice("head", str(head))
+        head = choose_head(t("attention.head"), view.bundle.config.n_heads)
+    return layer, head
 
 
 def on_panel(panel: str) -> None:
     """Take over a click on the grid of heads."""
     on_head(*layer_and_head(panel))
-
-
-def on_board(cell: tuple[int, int] | None) -> None:
-    """Take over a click on a board of layers and heads."""
-    if cell is not None:
-        on_head(*cell)
 
 
 def on_cell(cell: tuple[int, int] | None) -> None:
@@ -56,18 +43,9 @@ def board_words() -> dict[str, str]:
     return strings("matrix") | strings("attention_board")
 
 
-def matrix_words() -> Words:
-    """Return the words of the attention figures in the language chosen."""
-    return Words(
-        ui=strings("matrix"),
-        query=t("axis.query"),
-        key=t("axis.key"),
-        dimension=t("axis.dimension"),
-        layer=t("axis.layer"),
-        head=t("axis.head"),
-        steps={name: t(f"step.{name}") for name in STEP_NAMES},
-        quantities={name: t(f"quantity.{name}") for name in STEP_NAMES},
-    )
+def step_words(step: str) -> dict[str, str]:
+    """Return the words of one head's figure, as one_head takes them, in the language chosen."""
+    return strings("axis") | {"step": t(f"step.{step}"), "quantity": t(f"quantity.{step}")}
 
 
 def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> MatrixFigure:
@@ -77,7 +55,8 @@ def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> Ma
         vars(heads.steps),
         heads.steps.divisor,
         labels,
-        matrix_words(),
+        step_words(step),
+        strings("matrix"),
         step=step,
         version=f"{step}|{layer}.{head}|{text}",
         title=t("attention.title_head", layer=layer, head=head),

@@ -4,12 +4,13 @@ import numpy as np
 import streamlit as st
 
 from pages.attention.figures import tendency_board
-from pages.attention.shared import board_words, choose_head, large_head, on_cell, on_head, read_heads
+from pages.attention.shared import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.ui.asking import ask_once
 from pages.ui.exports import export_matrix
 from pages.ui.header import FIRST_CJK, View
 from pages.ui.language import strings, t
 from pages.ui.matrix import show_matrix
+from pages.ui.pickers import on_head
 from pages.ui.url import choose, current, slide
 from transformer_core.analysis.attention.tendencies import (
     BROAD_FROM,
@@ -47,7 +48,7 @@ def show_tendencies(view: View) -> None:
     """Show every head's scores here and on the sample, and the label that each earns."""
     head_place, sample_place, threshold_place = st.columns([3, 1.4, 2], vertical_alignment="bottom")
     with head_place:
-        layer, head = choose_head(view)
+        layer, head = choose_layer_and_head(view)
     with sample_place:
         chinese = any(ord(sign) >= FIRST_CJK for sign in view.encoding.text)
         languages = {"en": t("attention.sample_en"), "zh": t("attention.sample_zh")}

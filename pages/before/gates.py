@@ -7,7 +7,6 @@ import streamlit as st
 
 from pages.before.figures import gates_figure, kept_bars, word_bars
 from pages.before.shared import choose_direction, directions, has_gates, word_options
-from pages.translation.shared import shown_word
 from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -15,7 +14,8 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import percent
+from pages.ui.number_format import percent
+from pages.ui.pickers import shown_word
 from pages.ui.url import switch
 from transformer_core.analysis.before.gates import gates_of_sentence
 

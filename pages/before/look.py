@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.before.figures import Looks, looks_figure, word_bars
 from pages.before.shared import has_attention, word_options
-from pages.translation.shared import choose_weights, over_word, shown_word, weights_over
+from pages.translation.shared import choose_weights, over_word, weights_over
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
@@ -14,7 +14,8 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.models import model_names, open_bundle
-from pages.ui.url import choose, choose_from_list, write
+from pages.ui.pickers import shown_word
+from pages.ui.url import choose, choose_from_list, text_input
 from transformer_core.analysis.before.alignments import (
     BothAlignments,
     WordAlignment,
@@ -22,7 +23,8 @@ from transformer_core.analysis.before.alignments import (
     compared,
     word_alignment,
 )
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 
 USUAL_OTHER = "translation-en-fr"
 PROBE = "Two young women are playing in the blue water."
@@ -126,7 +128,7 @@ def _word_experiment(view: View) -> None:
     if box is None:
         return
     with box:
-        text = write(t("before.probe"), name="before_probe", default=PROBE)
+        text = text_input(t("before.probe"), name="before_probe", default=PROBE)
         answer = read_and_tell("before_probe", text, PROBE, lambda text: _aligned(view, text))
         if answer is None:
             return

@@ -8,7 +8,7 @@ from pages.before.vector import vector_part
 from pages.glass.box import under_the_glass
 from pages.ui.asking import ask_once
 from pages.ui.header import View, header
-from pages.ui.model_page import parts_page
+from pages.ui.page_layout import parts_page
 from transformer_core.analysis.before.alignments import words_read
 
 EXAMPLE = "A man in a red shirt is riding a horse."

@@ -7,13 +7,12 @@ from pages.before.figures import word_bars
 from pages.before.shared import choose_direction
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.translation.shared import markdown_table
 from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, slide, step_through
 from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
 

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from pages.translation.shared import shown_word
 from pages.ui.header import View
 from pages.ui.language import plain, t
-from pages.ui.token_choice import some_places
+from pages.ui.pickers import shown_word, some_places
 from pages.ui.url import choose
 from transformer_core.analysis.before.gates import DIRECTIONS
 from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq

@@ -13,8 +13,8 @@ from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
+from pages.ui.number_format import milliseconds
 from pages.ui.url import choose
-from pages.why.frame import milliseconds
 from transformer_core.analysis.before.step_times import WIDTHS, StepTimes, step_times
 
 COLOURS = (HUES["query"], HUES["value"], HUES["weights"])
@@ -80,7 +80,7 @@ def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
         options = {name: t(f"before.grows_{name}") for name in ("recurrent", "alike", "attention")}
         found = answer.value
         ends = {"low": f"{found.lengths[-4]:,}", "longest": f"{found.lengths[-1]:,}"}
-        cover = ask_first(section("before", "try_time").format(**ends), options, name="before_time", about=width)
+        cover = ask_first(section("before", "try_time").format(**ends), options, name="before_time", about=str(width))
         gru, attention = found.systems.index("gru"), found.systems.index("attention")
         steeper = found.reading_slopes[attention] - found.reading_slopes[gru]
         outcome = "alike" if abs(steeper) < ALIKE else "attention" if steeper > 0 else "recurrent"

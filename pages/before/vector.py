@@ -9,7 +9,7 @@ from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from transformer_core.analysis.before.one_vector import one_vector
+from transformer_core.analysis.before.alignments import one_vector
 
 MOST, HALF = 0.8, 0.4
 

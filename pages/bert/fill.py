@@ -13,10 +13,9 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.numbers import percent
+from pages.ui.number_format import percent
 from pages.ui.url import switch
-from transformer_core.analysis.bert.filling import Filled, each_hidden, fill_in
-from transformer_core.analysis.bert.hiding import Hidden
+from transformer_core.analysis.bert.masked_words import Filled, Hidden, each_hidden, fill_in
 
 TOP = 8
 MOST_SHOWN = 4

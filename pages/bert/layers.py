@@ -14,15 +14,14 @@ from pages.bert.shared import (
     show_sentence,
 )
 from pages.gpt.figures import stage_names
-from pages.gpt.shared import clickable
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import Cover, ask_first, lazy_box, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import clickable, show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.numbers import percent
-from transformer_core.analysis.bert.hiding import Hidden
+from pages.ui.number_format import percent
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
+from transformer_core.analysis.bert.masked_words import Hidden
 
 TOP = 5
 NAMED = 3

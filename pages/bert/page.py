@@ -8,7 +8,7 @@ from pages.bert.segments import segments_part
 from pages.bert.shared import EXAMPLE, look_through
 from pages.bert.tied import tied_part
 from pages.ui.header import header
-from pages.ui.model_page import parts_page
+from pages.ui.page_layout import parts_page
 
 PARTS = {
     "fill": fill_part,

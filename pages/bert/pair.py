@@ -15,8 +15,8 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import choose_from_list, set_choice
 from pages.ui.verdict import show_verdict
-from transformer_core.analysis.bert.hiding import own_places
-from transformer_core.analysis.bert.pairs import WordsOfPair, pair_verdict, words_of_pair
+from transformer_core.analysis.bert.masked_words import own_places
+from transformer_core.analysis.bert.sentence_pairs import WordsOfPair, pair_verdict, words_of_pair
 from transformer_core.text import Encoding
 
 TOKEN = "bert_pair_token"

@@ -13,8 +13,8 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.url import current, keep, slide
-from transformer_core.analysis.bert.hiding import encode_masks
-from transformer_core.analysis.bert.recipe import Recipe, choosable_places, masking_recipe, three_ways
+from transformer_core.analysis.bert.masked_words import encode_masks
+from transformer_core.analysis.bert.masking_recipe import Recipe, choosable_places, masking_recipe, three_ways
 from transformer_core.training.objectives import MASKED, RANDOM
 
 SEED, USUAL = "bert_seed", "5"  # with 11 tokens of a sentence, two are masked and one is exchanged

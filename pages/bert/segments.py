@@ -14,7 +14,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from transformer_core.analysis.bert.segments import SegmentRows, segment_rows, without_segments
+from transformer_core.analysis.bert.sentence_pairs import SegmentRows, segment_rows, without_segments
 from transformer_core.text import Encoding
 
 

@@ -11,9 +11,9 @@ from pages.glass.box import under_the_glass
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, t
 from pages.ui.last_text import in_words, read_and_tell, require_length
-from pages.ui.url import choose_from_list, held, keep, put, widget_key, write
-from transformer_core.analysis.bert.hiding import Hidden, encode_masks, hidden_text, own_places
-from transformer_core.analysis.bert.pairs import encode_pair
+from pages.ui.url import choose_from_list, held, keep, put, text_input, widget_key
+from transformer_core.analysis.bert.masked_words import Hidden, encode_masks, hidden_text, own_places
+from transformer_core.analysis.bert.sentence_pairs import encode_pair
 from transformer_core.text import Encoding
 
 EXAMPLE = "A man in a red shirt is riding a horse."
@@ -160,7 +160,7 @@ def choose_second(view: View) -> Encoding | None:
     if not view.bundle.config.pair_head:
         st.info(t("bert.no_pair_head", name=plain(view.bundle.name)), icon=":material/info:")
         return None
-    second = write(t("bert.second"), name="bert_second", default=SECOND)
+    second = text_input(t("bert.second"), name="bert_second", default=SECOND)
     pair = read_and_tell("bert_second", second, SECOND, lambda second: _paired(view, second))
     if pair is not None and pair.truncated:
         st.caption(t("bert.pair_cut", count=pair.truncated, most=most_tokens(view)))

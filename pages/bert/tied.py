@@ -9,11 +9,10 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import choose_from_list
-from transformer_core.analysis.bert.filling import Filled, fill_in
-from transformer_core.analysis.bert.hiding import Hidden
-from transformer_core.analysis.bert.tied import OneScore, one_score
+from transformer_core.analysis.bert.masked_words import Filled, Hidden, fill_in
+from transformer_core.analysis.bert.tied_output import OneScore, one_score
 
 WORD = "bert_word"
 TOP = 8

@@ -13,8 +13,7 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
 from pages.ui.url import choose, slide
-from transformer_core.analysis.words.one_corpus import KINDS, one_corpus
-from transformer_core.analysis.words.tiny_training import DIMENSIONS, HIDDEN, TRAINING
+from transformer_core.analysis.words.tiny_bert import DIMENSIONS, HIDDEN, KINDS, TRAINING, one_corpus
 from transformer_core.analysis.words.two_embeddings import (
     MOST_WINDOW,
     Agreement,

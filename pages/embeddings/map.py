@@ -19,7 +19,7 @@ from pages.ui.charts import show_chart
 from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.url import choose, slide, switch, write
+from pages.ui.url import choose, slide, switch, text_input
 from pages.ui.verdict import class_word
 from transformer_core.analysis.words.vocabulary import find
 from transformer_core.analysis.words.vocabulary_map import VocabularyMap, vocabulary_map
@@ -74,7 +74,7 @@ def _choices() -> tuple[str, str, str]:
     words = strings("embeddings")
     search_place, method_place, colour_place = st.columns([2, 1.6, 1.4], vertical_alignment="bottom")
     with search_place:
-        query = write(words["search"], name="embeddings_search", default="boring superb")
+        query = text_input(words["search"], name="embeddings_search", default="boring superb")
     with method_place:
         options = {name: words[f"method_{name}"] for name in METHODS}
         method = choose(words["method"], options, name="embeddings_method", default=METHODS[0])

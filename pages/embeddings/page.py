@@ -9,8 +9,8 @@ from pages.embeddings.row import show_row
 from pages.embeddings.sentence import show_sentence, try_same_word
 from pages.ui.header import View, header
 from pages.ui.language import t
-from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
+from pages.ui.page_layout import parts_page
 
 
 def sentence_part(view: View) -> None:

@@ -10,7 +10,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import choose_from_list
 from transformer_core.analysis.words.one_hot import OneHotRow, lookup_times, one_hot_row
 

@@ -2,7 +2,7 @@
 
 from pages.ui.language import t
 from pages.ui.last_text import in_words, read_and_tell
-from pages.ui.url import write
+from pages.ui.url import text_input
 from transformer_core.analysis.words.vocabulary import Found, find
 from transformer_core.text import Tokenizer
 
@@ -11,7 +11,9 @@ MOST_CHARACTERS = 60
 
 def ask_for_word(tokenizer: Tokenizer, label: str, *, name: str, default: str) -> Found | None:
     """Show a line for a word and return its one token; where it has none, that of the last word that had one."""
-    return read_and_tell(name, write(label, name=name, default=default), default, lambda word: _one(tokenizer, word))
+    return read_and_tell(
+        name, text_input(label, name=name, default=default), default, lambda word: _one(tokenizer, word)
+    )
 
 
 def _one(tokenizer: Tokenizer, word: str) -> Found:

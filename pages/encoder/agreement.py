@@ -18,9 +18,8 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
-from transformer_core.analysis.encoder.agreement import agreement_on_reviews
-from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
-from transformer_core.analysis.encoder.shuffling import SanityCheck, sanity_check
+from transformer_core.analysis.encoder.faithfulness import SanityCheck, sanity_check
+from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews, measures
 
 REVIEWS = 24
 SHUFFLES = 3

@@ -9,7 +9,7 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, t
-from transformer_core.analysis.encoder.deletion import (
+from transformer_core.analysis.encoder.faithfulness import (
     FEWEST_WORDS,
     Deletion,
     DeletionOnReviews,

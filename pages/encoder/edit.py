@@ -13,10 +13,10 @@ from pages.ui.header import MOST_CHARACTERS, View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
-from pages.ui.url import set_choice, write_suggested
+from pages.ui.url import set_choice, suggested_text_input
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.counter_examples import counter_examples
-from transformer_core.analysis.encoder.pairs import SentencePair, sentence_pair
+from transformer_core.analysis.encoder.two_sentences import SentencePair, sentence_pair
 
 OTHER = "encoder_other"
 
@@ -76,7 +76,7 @@ def _write_other(view: View) -> tuple[str, str]:
             width="stretch",
         )
     with text_place:
-        return write_suggested(t("encoder.other"), suggested, name=OTHER), suggested
+        return suggested_text_input(t("encoder.other"), suggested, name=OTHER), suggested
 
 
 def _show_spread(view: View, answer: Answer[SentencePair]) -> None:

@@ -15,7 +15,7 @@ from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.encoder.layers import POOLINGS, LayerVerdicts, layer_verdicts
-from transformer_core.analysis.encoder.probing import LayerProbes, layer_probes
+from transformer_core.analysis.encoder.linear_probes import LinearProbes, linear_probes
 
 TRAIN, HELD_OUT = 400, 600
 NEAR, FAR = 0.55, 0.65
@@ -105,7 +105,7 @@ def _try_probes(view: View) -> None:
         question = section("encoder", "try_probes").format(train=TRAIN, held_out=HELD_OUT)
         cover = ask_first(question, options, name="encoder_probes", about=view.bundle.name)
         with st.spinner(t("encoder.reading", count=TRAIN + HELD_OUT)):
-            answer = ask_once(layer_probes, bundle=view.bundle, train=TRAIN, held_out=HELD_OUT)
+            answer = ask_once(linear_probes, bundle=view.bundle, train=TRAIN, held_out=HELD_OUT)
         found = answer.value
         first = float(found.probes[POOLINGS.index(found.pooling), 1])
         outcome = "coin" if first < NEAR else "some" if first < FAR else "more"
@@ -114,7 +114,7 @@ def _try_probes(view: View) -> None:
             _show_probes(view, answer)
 
 
-def _show_probes(view: View, answer: Answer[LayerProbes]) -> None:
+def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:
     found = answer.value
     own = POOLINGS.index(found.pooling)
     series = {t(f"encoder.probe_{name}"): found.probes[place] for place, name in enumerate(POOLINGS)}

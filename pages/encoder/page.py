@@ -7,7 +7,7 @@ from pages.encoder.sum import sum_part
 from pages.encoder.sure import sure_part
 from pages.encoder.tokens import tokens_part
 from pages.ui.header import header
-from pages.ui.model_page import parts_page
+from pages.ui.page_layout import parts_page
 
 PARTS = {
     "layers": layers_part,

@@ -9,9 +9,9 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.numbers import significant_in_tex
+from pages.ui.number_format import significant_in_tex
 from pages.ui.url import choose, choose_from_list
-from transformer_core.analysis.encoder.coordinates import LogitSum, logit_sum
+from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
 MARGIN = "margin"
 MOST_BUTTONS = 5

@@ -13,8 +13,8 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
-from pages.ui.token_choice import some_places
+from pages.ui.number_format import significant
+from pages.ui.pickers import some_places
 from pages.ui.url import choose, slide
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
 from transformer_core.analysis.encoder.saliency import Baseline

@@ -8,8 +8,8 @@ from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.numbers import significant
-from pages.ui.token_choice import choose_layer, choose_token
+from pages.ui.number_format import significant
+from pages.ui.pickers import choose_layer, choose_token
 from transformer_core.analysis.feed_forward.activations import OwnActivations, own_activations
 
 

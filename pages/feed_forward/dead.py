@@ -8,7 +8,7 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from transformer_core.analysis.feed_forward.neuron_corpus import CorpusNeurons, corpus_neurons
+from transformer_core.analysis.feed_forward.neurons import CorpusNeurons, corpus_neurons
 
 SENTENCES = 300
 

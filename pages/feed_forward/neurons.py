@@ -10,12 +10,17 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
-from pages.ui.token_choice import choose_layer
+from pages.ui.number_format import significant
+from pages.ui.pickers import choose_layer
 from pages.ui.url import forget, keep, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
-from transformer_core.analysis.feed_forward.neuron_corpus import exciting_tokens
-from transformer_core.analysis.feed_forward.neurons import Neurons, WithoutNeuron, neurons, without_neuron
+from transformer_core.analysis.feed_forward.neurons import (
+    Neurons,
+    WithoutNeuron,
+    exciting_tokens,
+    neurons,
+    without_neuron,
+)
 
 SENTENCES = 300
 TOP = 24

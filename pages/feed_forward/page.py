@@ -6,8 +6,8 @@ from pages.feed_forward.dead import dead_part
 from pages.feed_forward.neurons import neurons_part
 from pages.feed_forward.swap import swap_part
 from pages.ui.header import header
-from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
+from pages.ui.page_layout import parts_page
 
 PARTS = {
     "curves": curves_part,

@@ -9,7 +9,7 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.verdict import classifies, concludes, outcome_word
-from transformer_core.analysis.feed_forward.swapping import (
+from transformer_core.analysis.feed_forward.other_activation import (
     Swapped,
     SwappedOnCorpus,
     swapped_activation,

@@ -4,35 +4,11 @@ Arrays come from transformer_core.analysis.attention.heads.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words on the figures, already in the reader's language.
-
-    Args:
-        ui: what the matrix itself says.
-        query, key, dimension: names of the axes.
-        layer, head: with a place for the number, such as "Head {number}".
-        steps: titles of the steps, by name.
-        quantities: what a cell of each step is, by name.
-    """
-
-    ui: Mapping[str, str]
-    query: str
-    key: str
-    dimension: str
-    layer: str
-    head: str
-    steps: Mapping[str, str]
-    quantities: Mapping[str, str]
-
 
 STEP_NAMES = ("products", "scores", "masked_scores", "weights", "mixture")
 
@@ -51,7 +27,8 @@ def layer_and_head(panel: str) -> tuple[int, int]:
 def heads_grid(
     weights: np.ndarray,
     labels: tuple[str, ...],
-    words: Words,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
     *,
     layer: int,
     head: int,
@@ -68,7 +45,9 @@ def heads_grid(
         weights: (layer, head, query_pos, key_pos)
 
     Args:
-        labels: one a token that looks.
+        labels: one for each query.
+        words: axis.* of the locale, and "weight", what a cell is.
+        ui: matrix.* of the locale.
         layer, head: the chosen one.
         version: names this state; set on the page once it is painted.
         note: the caption.
@@ -83,29 +62,29 @@ def heads_grid(
             title=_title(number, index, words, tendencies),
             values=values,
             scale=Scale("probability", 0.0, 1.0) if same_scale else Scale.of("count", values),
-            row_heading=words.layer.format(number=index),
+            row_heading=words["layer"].format(number=index),
         )
         for index, layer_weights in enumerate(weights)
         for number, values in enumerate(layer_weights)
     )
     return MatrixFigure(
         panels,
-        Axis(words.query, labels),
-        Axis(words.key, labels if keys is None else keys),
-        words.ui,
+        Axis(words["query"], labels),
+        Axis(words["key"], labels if keys is None else keys),
+        ui,
         columns=weights[0].shape[0],
         selected=panel_id(layer, head),
         link="attention",
-        quantity=words.quantities["weights"],
+        quantity=words["weight"],
         note=note,
         filename=filename,
         version=version,
     )
 
 
-def _title(head: int, layer: int, words: Words, tendencies: Sequence[Sequence[str]] | None) -> str:
+def _title(head: int, layer: int, words: Mapping[str, str], tendencies: Sequence[Sequence[str]] | None) -> str:
     if tendencies is None:
-        return words.head.format(number=head)
+        return words["head"].format(number=head)
     return f"{head} {tendencies[layer][head]}".strip()
 
 
@@ -113,7 +92,8 @@ def one_head(
     steps: Mapping[str, np.ndarray],
     divisor: float,
     labels: tuple[str, ...],
-    words: Words,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
     *,
     title: str,
     step: str,
@@ -127,24 +107,26 @@ def one_head(
     Args:
         steps: query, key, products, scores, masked_scores, weights and mixture of the head.
         divisor: sqrt(d_head).
+        words: axis.* of the locale, and "step" and "quantity": the title of the step and what its cells are.
+        ui: matrix.* of the locale.
         step: which of STEP_NAMES to draw.
         cell: the pinned (query_pos, key_pos).
         keys: as of heads_grid.
     """
     values = steps[step]
     explain = Explain(steps["query"], steps["key"], steps["scores"], steps["masked_scores"], steps["weights"], divisor)
-    across = Axis(words.dimension, tuple(map(str, range(values.shape[1])))) if step == "mixture" else None
+    across = Axis(words["dimension"], tuple(map(str, range(values.shape[1])))) if step == "mixture" else None
     return MatrixFigure(
-        (Panel(id=step, title=words.steps[step], values=values, scale=_scale(step, values), cols=across),),
-        Axis(words.query, labels),
-        Axis(words.key, labels if keys is None else keys),
-        words.ui,
+        (Panel(id=step, title=words["step"], values=values, scale=_scale(step, values), cols=across),),
+        Axis(words["query"], labels),
+        Axis(words["key"], labels if keys is None else keys),
+        ui,
         role="value" if step == "mixture" else "weights",
         detail="exact",
         cell=None if step == "mixture" else cell,
         link="attention",
         title=title,
-        quantity=words.quantities[step],
+        quantity=words["quantity"],
         note=note,
         filename=f"attention_{step}",
         version=version,

@@ -1,4 +1,4 @@
-"""A figure of one matrix or many, drawn by one canvas component."""
+"""A figure of one matrix or many, drawn on one canvas by assets/components/matrix."""
 
 from __future__ import annotations
 
@@ -11,48 +11,6 @@ import numpy as np
 from pages.figures.matrix_bytes import Buffers, packed, quantise
 from pages.figures.matrix_parts import Axis, Explain, Panel, Role, check_panel
 
-WORDS = (
-    "canvas_label",
-    "announce",
-    "hint_grid",
-    "hint_single",
-    "hint_explain",
-    "strongest",
-    "position",
-    "masked",
-    "pinned",
-    "axes_note",
-    "pooled_note",
-    "own_scale_note",
-    "explain_title",
-    "step_dot",
-    "step_dot_note",
-    "step_scale",
-    "step_bias",
-    "step_mask",
-    "may_attend",
-    "may_not_attend",
-    "step_softmax",
-    "row_sum",
-    "row_all_masked",
-    "badge",
-    "badge_differs",
-    "row_top",
-    "col_top",
-    "table_show",
-    "table_hide",
-    "table_cut",
-    "export_png",
-    "export_svg",
-    "zoom_in",
-    "zoom_out",
-    "zoom_reset",
-    "mask_open",
-    "mask_hidden",
-    "hint_paint",
-    "canvas_paint",
-)  # every word that the figure shows; assets/words has them as matrix.NAME, the {…} are filled in by the browser
-
 
 @dataclass(frozen=True, eq=False)
 class MatrixFigure:
@@ -62,7 +20,7 @@ class MatrixFigure:
         panels: At least one.
         rows: What runs down, for every panel without its own.
         cols: What runs across, for every panel without its own.
-        strings: The words it shows: all of WORDS, in the reader's language.
+        strings: matrix.* of the locale, without that prefix; the browser fills in the {…}.
         columns: Panels a line; 0 means all on one.
         role: The hue, by DESIGN.md section 8.
         detail: "quantised" sends one byte a value and says its half step, "exact" sends float32.
@@ -101,7 +59,6 @@ class MatrixFigure:
     paint: str | None = None
 
     def __post_init__(self) -> None:
-        _check_words(self.strings)
         if not self.panels:
             raise ValueError("panels=() must hold at least one panel")
         ids = [panel.id for panel in self.panels]
@@ -145,7 +102,7 @@ class MatrixFigure:
             "columns": self.columns or len(panels),
             "cell": self.cell and [int(index) for index in self.cell],
             "cell_panel": self._cell_panel([panel.id for panel in self.panels]),
-            "strings": {name: self.strings[name] for name in WORDS},
+            "strings": dict(self.strings),
             "axes": [{"name": axis.name, "labels": axis.labels, "key": axis.key or axis.name} for axis in axes],
             "panels": panels,
             "caption": list(caption),
@@ -205,9 +162,3 @@ class MatrixFigure:
         if self.paint not in ids or self.panels[ids.index(self.paint)].scale.kind != "mask":
             masks = [panel.id for panel in self.panels if panel.scale.kind == "mask"]
             raise ValueError(f"paint={self.paint!r} must be the id of a panel that is a mask, one of {masks}")
-
-
-def _check_words(strings: Mapping[str, str]) -> None:
-    missing = sorted(set(WORDS) - strings.keys())
-    if missing:
-        raise ValueError(f"strings lacks the words {', '.join(missing)}")

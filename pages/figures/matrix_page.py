@@ -1,4 +1,4 @@
-"""A matrix figure as one self-contained page, and the script and style that draw it."""
+"""A matrix figure as one self-contained page."""
 
 from __future__ import annotations
 
@@ -6,33 +6,17 @@ import base64
 from collections.abc import Sequence
 
 from pages.figures.matrix import MatrixFigure
-from pages.figures.standalone import COMPONENTS, joined, self_contained
-
-ASSETS = COMPONENTS / "matrix"
-DRAWING = ("unpack", "colour", "geometry", "surface", "paint", "arithmetic", "readout", "caption", "table")
-SCRIPTS = (
-    *DRAWING,
-    "pointer",
-    "painter",
-    "keyboard",
-    "matrix",
-)  # in reading order: each imports only what comes before
-
-
-def component_assets() -> tuple[str, str]:
-    """Return the component's script, its modules joined into one, and its style."""
-    modules = ("lasting", *(f"matrix/{name}" for name in SCRIPTS))
-    return joined(modules), (ASSETS / "matrix.css").read_text(encoding="utf-8")
+from pages.figures.standalone import component_assets, self_contained
 
 
 def to_html(figure: MatrixFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
-    """Return one self-contained page with the figure alive in it; nothing in it reaches for a network.
+    """Return one self-contained page with the interactive figure in it, which needs no network.
 
     Args:
         title: of the page.
-        caption: lines that say what the figure is of.
+        caption: lines that say what the figure shows.
     """
-    script, style = component_assets()
+    script, style = component_assets("matrix")
     payload = base64.b64encode(figure.to_bytes(caption=caption)).decode()
     script += "\nstandalone(document);\n"
     data = {"payload": payload}

@@ -1,15 +1,18 @@
-"""A component as one self-contained page: its modules joined into one script, and a page that needs no network."""
+"""A component's script and style, and one self-contained page that runs it without any network."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import html
+import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 COMPONENTS = Path(__file__).parents[2] / "assets" / "components"
+IMPORT = re.compile(r'^import .* from "(.+)\.js";\n', flags=re.MULTILINE)
 
 PAGE_STYLE = """
 :root {
@@ -28,10 +31,44 @@ h1 ~ p { margin: 0 0 0.4rem; unicode-bidi: plaintext; }
 """
 
 
-def joined(modules: Iterable[str]) -> str:
-    """Return modules of assets/components, such as "matrix/paint", as one script; each imports only earlier ones."""
-    texts = ((COMPONENTS / f"{name}.js").read_text(encoding="utf-8") for name in modules)
-    return "\n".join(re.sub(r"^export (?!default)|^import .*\n", "", text, flags=re.MULTILINE) for text in texts)
+def modules_of(main: str) -> list[str]:
+    """Return a module of assets/components, such as "matrix/matrix", after all that it imports, each once.
+
+    Raises:
+        ValueError: If modules import each other in a circle.
+    """
+    order: dict[str, bool] = {}  # whether all imports of a module are in the order
+
+    def visit(module: str) -> None:
+        if module in order:
+            if not order[module]:
+                raise ValueError(f"{module}.js imports itself through other modules; imports must form no circle")
+            return
+        order[module] = False
+        for imported in IMPORT.findall(source_of(module)):
+            visit(posixpath.normpath(posixpath.join(posixpath.dirname(module), imported)))
+        del order[module]  # so that it stands after its imports
+        order[module] = True
+
+    visit(main)
+    return list(order)
+
+
+def source_of(module: str) -> str:
+    """Return the source of a module of assets/components."""
+    return (COMPONENTS / f"{module}.js").read_text(encoding="utf-8")
+
+
+@cache
+def component_assets(name: str) -> tuple[str, str]:
+    """Return the script of a component, joined with all modules that it imports, and its style.
+
+    Args:
+        name: the component's folder; its main module and its style have the same name.
+    """
+    texts = (IMPORT.sub("", source_of(module)) for module in modules_of(f"{name}/{name}"))
+    script = "\n".join(re.sub(r"^export (?!default)", "", text, flags=re.MULTILINE) for text in texts)
+    return script, (COMPONENTS / name / f"{name}.css").read_text(encoding="utf-8")
 
 
 def self_contained(
@@ -40,12 +77,12 @@ def self_contained(
     """Return one page that runs this script and no other.
 
     Args:
-        title: the page's.
+        title: of the page.
         language: of the page, for screen readers.
         script: run as a module.
-        style: of the component, after the page's own.
+        style: of the component, placed after the page's own.
+        data: passed to the script as data-* attributes of its element, so that no text can end the script.
         caption: lines under the title.
-        data: handed to the script as the data-* attributes of its place, so that no text can end a script.
     """
     script = script.replace("</script", "<\\/script")
     style = f"{PAGE_STYLE}\n{style}".replace("</style", "<\\/style")

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pages.film.figures.page import MATRIX_WORDS, WORDS, component_assets, film_data
+from pages.film.figures.page import film_data
 from pages.film.reading import listening, reading
 from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, strings, words
@@ -31,7 +31,6 @@ Method = Literal["tsne", "pca"]
 Action = Literal["open", "branch"]
 LONGEST_PROBE = 4_000
 FRESH = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_ASSETS = component_assets()
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,8 @@ class FilmAsk:
 
 
 def film_words() -> dict[str, str]:
-    """Return the words of the film in the language chosen."""
-    film, matrix = strings("film"), strings("matrix")
-    return {name: film[name] for name in WORDS} | {name: matrix[name] for name in MATRIX_WORDS}
+    """Return the words of the film, and of the matrix that draws its heads, in the language chosen."""
+    return strings("matrix") | strings("duration") | strings("film")
 
 
 def show_film(
@@ -87,7 +85,7 @@ def show_film(
     told = {"learned": learned, "probe": probe, "frame": frame, "step": step, "method": method}
     data = film_data(runs, film_words(), **told, language=language())
     data["turn"] = turn
-    result = registered("film", *_ASSETS)(key=key, data=data, on_view_change=viewed, on_ask_change=lambda: None)
+    result = registered("film")(key=key, data=data, on_view_change=viewed, on_ask_change=lambda: None)
     return _asked(_mapping(result).get("ask"), [run for run, _ in runs])
 
 
@@ -137,15 +135,15 @@ async def _answer(request: Request, read: Callable[[str], bytes]) -> Response:
         return JSONResponse({"error": said[key].format(**values)}, status_code=status, headers=FRESH)
 
     if not ID.fullmatch(run):
-        return refuse(404, "film.error_unknown", id=run[:40])
+        return refuse(404, "film_error.unknown", id=run[:40])
     try:
         return Response(await run_in_threadpool(read, run), media_type="application/octet-stream", headers=FRESH)
     except RunError as error:
         if await run_in_threadpool(find_run, run) is None:
-            return refuse(404, "film.error_unknown", id=run)
-        return refuse(500, "film.error_failed", error=error)
+            return refuse(404, "film_error.unknown", id=run)
+        return refuse(500, "film_error.failed", error=error)
     except ValueError as error:
-        return refuse(422, "film.error_probe", error=error)
+        return refuse(422, "film_error.probe", error=error)
     except Exception as error:
         logging.getLogger("vitrine").exception("run %s could not be read", run)
-        return refuse(500, "film.error_failed", error=type(error).__name__)
+        return refuse(500, "film_error.failed", error=type(error).__name__)

@@ -13,7 +13,7 @@ import numpy as np
 from pages.film.figures.film import Film, FilmFrame, FilmLayout, FilmPoints, FilmRun, FilmSteps, coded, film_bytes
 from pages.film.figures.followed_text import FilmProbe, ProbeMoment, probe_bytes
 from pages.ui.runs import shelf
-from transformer_core.analysis.film.moments import Moment, probe_film
+from transformer_core.analysis.followed_text import Moment, follow_text
 from transformer_core.training.runs.store import RunStore
 
 SECONDS_FRESH = 0.25
@@ -101,7 +101,7 @@ class Listening:
         """
         with self._lock:
             known = self._probe.frames if self._probe else ()
-            film = probe_film(shelf().open(self.run), self.text, known[-1].number if known else -1)
+            film = follow_text(shelf().open(self.run), self.text, known[-1].number if known else -1)
             if film.frames or self._probe is None:
                 frames = (*known, *map(_moment, film.frames))
                 self._probe = FilmProbe(film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames)

@@ -14,7 +14,8 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.url import choose, choose_from_list, remember
+from pages.ui.pickers import choose_head
+from pages.ui.url import remember
 from pages.ui.verdict import class_word
 from transformer_core.analysis.arithmetic import Recomputed, explain_cell, read_through, recompute, tensor_of
 from transformer_core.analysis.source import lines_of
@@ -22,7 +23,6 @@ from transformer_core.probe import Edit
 from transformer_core.sites import site_of
 from transformer_core.trace import matches
 
-MOST_BUTTONS = 16
 TOKEN_AXES = ("pos", "query_pos", "key_pos")
 
 
@@ -60,10 +60,7 @@ def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[s
 def _choose_head(found: Recomputed) -> int:
     if "head" not in found.axes:
         return 0
-    heads = {str(head): str(head) for head in range(found.values.shape[found.axes.index("head")])}
-    if len(heads) <= MOST_BUTTONS:
-        return int(choose(t("glass.head"), heads, name="glass_head", default="0"))
-    return int(choose_from_list(t("glass.head"), heads, name="glass_head") or 0)
+    return choose_head(t("glass.head"), found.values.shape[found.axes.index("head")], name="glass_head")
 
 
 def _cell(part: Slice) -> tuple[int, int]:

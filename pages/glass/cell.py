@@ -8,7 +8,7 @@ import streamlit as st
 from pages.glass.choice import look_at
 from pages.glass.figures import Slice
 from pages.ui.language import plain, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from transformer_core.analysis.arithmetic import CellArithmetic, Recomputed
 from transformer_core.analysis.source import SourceLine
 from transformer_core.sites import Site

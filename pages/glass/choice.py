@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.language import plain, t
-from pages.ui.url import remember, set_choice, widget_key
+from pages.ui.language import t
+from pages.ui.url import chosen as choice
+from pages.ui.url import listed, remember, set_choice, widget_key
 
 STACKS = ("encoder", "decoder")
 
@@ -60,14 +61,7 @@ def choose_tensor(names: Sequence[str], default: str, part_place: DeltaGenerator
     Args:
         names: all that the model shows; a name outside is refused in words.
     """
-    asked = st.session_state.get(widget_key("glass"))
-    chosen = asked or st.query_params.get("glass", default)
-    if chosen not in names:
-        if asked is None:
-            message = t("glass.unknown", asked=plain(chosen[:80]), name=plain(default))
-            st.toast(message, icon=":material/link_off:", duration="long")
-        chosen = default
-        set_choice("glass", default)
+    chosen = choice("glass", default, lambda asked: asked if asked in names else None, listed(names))
     remember("glass", None if chosen == default else chosen)
     several = all(any(name.startswith(f"{stack}.") for name in names) for stack in STACKS)
     part = part_of(chosen)

@@ -8,9 +8,9 @@ from pages.ui.boxes import ask_first, hidden, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.numbers import significant
-from transformer_core.analysis.gpt.caching import CacheTimes, cache_times, lengths_for
-from transformer_core.analysis.gpt.repeating import greedy_circle
+from pages.ui.number_format import significant
+from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
+from transformer_core.analysis.gpt.continuation import greedy_loop
 
 CIRCLE_STEPS = 100
 MEASUREMENT = "gpt_measurement"
@@ -27,7 +27,7 @@ def circle_box(view: View) -> None:
         question = section("gpt", "try_circle").format(steps=CIRCLE_STEPS)
         cover = ask_first(question, options, name="gpt_circle", about=f"{view.bundle.name} {view.encoding.text}")
         with st.spinner(t("gpt.writing")):
-            found = ask_once(greedy_circle, **view.asked, steps=CIRCLE_STEPS).value
+            found = ask_once(greedy_loop, **view.asked, steps=CIRCLE_STEPS).value
         outcome = "no" if not found.period else "short" if found.period <= 10 else "long"
         told = t("gpt.circle_none", steps=len(found.written.steps))
         if found.period:

@@ -12,7 +12,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import current, forget, keep, slide
-from transformer_core.analysis.gpt.redrawing import Redrawn, drawn, redrawn
+from transformer_core.analysis.gpt.next_token import Redrawn, drawn, redrawn
 
 DRAWS = 1_000
 COLD = 0.3

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from pages.gpt.figures import bits_by_stage, chance_by_stage, lens_board, rank_by_stage
-from pages.gpt.shared import choose_place, clickable, go_to, written
+from pages.gpt.shared import choose_place, go_to, written
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import clickable, show_chart
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
 from pages.ui.url import slide

@@ -14,7 +14,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell
 from pages.ui.matrix import show_matrix
-from pages.ui.url import slide, write
+from pages.ui.url import slide, text_input
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
 
 WORDS = "dragon"
@@ -31,7 +31,7 @@ def mask_part(view: View) -> None:
         if size > 1:
             place = size + int(slide(t("gpt.changed"), -size, -1, name="gpt_changed", default=-max(1, size // 3)))
     with what:
-        words = write(t("gpt.words"), name="gpt_words", default=WORDS)
+        words = text_input(t("gpt.words"), name="gpt_words", default=WORDS)
     answer = read_and_tell("gpt_words", words, WORDS, lambda words: _changed(view, place, words))
     if answer is None:
         return

@@ -10,7 +10,7 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
-from transformer_core.analysis.gpt.expectation import Expected, Surprisals, expected
+from transformer_core.analysis.gpt.next_token import Expected, Surprisals, expected
 
 GUESSES = (0, 1, 3, 6)
 AROUND = 160

@@ -6,7 +6,7 @@ from pages.gpt.mask import mask_part
 from pages.gpt.next import next_part
 from pages.gpt.shared import header_of_gpt
 from pages.gpt.write import write_part
-from pages.ui.model_page import parts_page
+from pages.ui.page_layout import parts_page
 
 PARTS = {"next": next_part, "draw": draw_part, "write": write_part, "lens": lens_part, "mask": mask_part}
 

@@ -1,20 +1,18 @@
 """What the parts of the GPT page share: the place in the text, the strip of its tokens, and the rules of drawing."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Shown, specification
-from pages.figures.token_strip import PLACE, text_strip
+from pages.figures.token_strip import text_strip
 from pages.ui.asking import Answer, ask_once
-from pages.ui.exports import export_chart
+from pages.ui.charts import clickable
 from pages.ui.header import View, header
 from pages.ui.language import t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import forget, keep, slide
-from transformer_core.analysis.gpt.expectation import Surprisals, surprisals
+from transformer_core.analysis.gpt.next_token import Surprisals, surprisals
 
 EXAMPLE = "Once upon a time, there was a little elephant who loved to"
 USUAL = "gpt"
@@ -68,35 +66,6 @@ def choose_drawing() -> Drawing:
     with places[2]:
         top_p = slide(t("gpt.top_p"), 0.05, 1.0, name="gpt_top_p", default=0.9, step=0.05, format="%.2f")
     return Drawing(round(float(temperature), 2), top_k or None, round(float(top_p), 2) if top_p < 1 else None)
-
-
-def clickable(
-    chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, on_place: Callable[[int], None]
-) -> None:
-    """Show a chart in which a click names a place, and its files.
-
-    Args:
-        on_place: called with the place before the page runs.
-        key, stem, label: as of show_chart.
-    """
-
-    def clicked() -> None:
-        picked = place_of(st.session_state.get(key))
-        if picked is not None:
-            on_place(picked)
-
-    st.vega_lite_chart(
-        spec=specification(chart), width="stretch", key=key, alt=label, on_select=clicked, selection_mode=PLACE
-    )
-    export_chart(chart, answer, key=key, stem=stem, label=label)
-
-
-def place_of(state: Any) -> int | None:
-    """Return the place that a chart's selection holds, if any."""
-    selection = state.get("selection", {}) if isinstance(state, Mapping) else {}
-    points = selection.get(PLACE) or []
-    place = points[0].get(PLACE) if points and isinstance(points[0], Mapping) else None
-    return place if isinstance(place, int) else None
 
 
 def strip_words() -> dict[str, str]:

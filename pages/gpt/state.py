@@ -4,9 +4,9 @@ import re
 
 import streamlit as st
 
-from pages.ui.language import plain, t
-from pages.ui.url import current, forget, keep
-from transformer_core.analysis.gpt.continuing import MOST_STEPS
+from pages.ui.language import t
+from pages.ui.url import chosen, forget, keep
+from transformer_core.analysis.gpt.continuation import MOST_STEPS
 
 STEPS, STEP, CHOICES = "gpt_steps", "gpt_step", "gpt_choices"
 USUAL_STEPS = 24
@@ -19,11 +19,11 @@ Choices = tuple[tuple[int, int], ...]
 
 def steps_asked() -> int:
     """Return how many tokens shall be written, as kept or as in the URL."""
-    asked = str(current(STEPS) or USUAL_STEPS)
-    if not (asked.isascii() and asked.isdigit() and len(asked) <= 3 and int(asked) <= MOST_STEPS):
-        st.caption(f":material/link_off: {t('gpt.no_steps', asked=plain(asked[:20]), most=MOST_STEPS)}")
-        return USUAL_STEPS
-    return int(asked)
+
+    def read(asked: str) -> int | None:
+        return int(asked) if re.fullmatch("[0-9]{1,3}", asked) and int(asked) <= MOST_STEPS else None
+
+    return chosen(STEPS, USUAL_STEPS, read, f"0 … {MOST_STEPS}")
 
 
 def keep_steps(steps: int) -> None:
@@ -33,16 +33,15 @@ def keep_steps(steps: int) -> None:
 
 def choices_asked(vocab: int) -> Choices:
     """Return the tokens that a person put in place of the model's, as kept or as in the URL."""
-    asked = str(current(CHOICES) or "")
-    if not asked:
-        return ()
-    pairs = asked.split("_") if PATTERN.fullmatch(asked) else []
-    read = [pair.split(".") for pair in pairs]
-    found = tuple(sorted({int(step): int(id_) for step, id_ in read}.items()))
-    if not found or len(found) > MOST_CHOICES or any(step >= MOST_STEPS or id_ >= vocab for step, id_ in found):
-        st.caption(f":material/link_off: {t('gpt.no_choices', asked=plain(asked[:40]))}")
-        return ()
-    return found
+
+    def read(asked: str) -> Choices | None:
+        if not PATTERN.fullmatch(asked):
+            return None
+        pairs = {int(step): int(id_) for step, _, id_ in (pair.partition(".") for pair in asked.split("_"))}
+        fits = len(pairs) <= MOST_CHOICES and all(step < MOST_STEPS and id_ < vocab for step, id_ in pairs.items())
+        return tuple(sorted(pairs.items())) if fits else None
+
+    return chosen(CHOICES, (), read, t("gpt.choices_form", most=MOST_CHOICES))
 
 
 def put(choices: Choices, step: int, token_id: int) -> None:

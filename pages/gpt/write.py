@@ -9,7 +9,7 @@ from pages.figures.likeliest import redrawn_bars
 from pages.figures.token_strip import text_strip
 from pages.gpt.cache import cache_box, circle_box
 from pages.gpt.draw import choose_seed, next_seed
-from pages.gpt.shared import Drawing, choose_drawing, clickable, strip_words
+from pages.gpt.shared import Drawing, choose_drawing, strip_words
 from pages.gpt.state import (
     STEP,
     TARGET,
@@ -23,12 +23,12 @@ from pages.gpt.state import (
     steps_asked,
 )
 from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
+from pages.ui.charts import clickable, show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import choose, slide
-from transformer_core.analysis.gpt.continuing import MOST_STEPS, Step, WrittenOn, written_on
+from transformer_core.analysis.gpt.continuation import MOST_STEPS, ContinuationStep, WrittenOn, written_on
 
 MORE = 24
 PACE = 0.04  # seconds a token stays the last one at least, or nobody would see it appear
@@ -137,7 +137,7 @@ def _scrub(steps: int) -> int:
     return int(slide(t("gpt.step"), 0, steps - 1, name=STEP, default=steps - 1))
 
 
-def _step(answer: Answer[WrittenOn], step: Step, number: int) -> None:
+def _step(answer: Answer[WrittenOn], step: ContinuationStep, number: int) -> None:
     st.subheader(t("gpt.step_heading", step=number, token=plain(step.label)), anchor=False)
     inside = step.top_ids.index(step.token_id) if step.token_id in step.top_ids else None
     words = {name: t(f"gpt.bar_{name}") for name in ("before", "after", "cut")}
@@ -149,7 +149,7 @@ def _step(answer: Answer[WrittenOn], step: Step, number: int) -> None:
     show_chart(chart, answer, key="gpt_step_bars", stem=f"gpt_step{number}", label=t("gpt.redrawn_label"))
 
 
-def _numbers(step: Step) -> None:
+def _numbers(step: ContinuationStep) -> None:
     entropy, rank = st.columns(2)
     entropy.metric(t("gpt.entropy"), t("gpt.in_bits", bits=f"{step.entropy:.2f}"))
     rank.metric(t("gpt.rank"), f"{step.rank:,}")
@@ -158,7 +158,7 @@ def _numbers(step: Step) -> None:
     tell(section("gpt", "put"), small=True)
 
 
-def _put(step: Step, number: int, choices: Choices) -> None:
+def _put(step: ContinuationStep, number: int, choices: Choices) -> None:
     """Let a person put another token at this step."""
     named = dict(zip(step.top_ids, zip(step.top_labels, step.top_probabilities, strict=True), strict=True))
     key = f"gpt_put {number} {step.token_id}"

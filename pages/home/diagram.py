@@ -1,17 +1,9 @@
 """Mount the architecture diagram and hear which part was chosen."""
 
-from streamlit.components.v2 import component
-
 from pages.home.figures import Architecture, architecture_svg
+from pages.ui.component import registered
 from pages.ui.header import View
-from pages.ui.language import ASSETS, strings
-
-_FOLDER = ASSETS / "components" / "architecture"
-_mount = component(
-    "vitrine_architecture",
-    js=(_FOLDER / "architecture.js").read_text(encoding="utf-8"),
-    css=(_FOLDER / "architecture.css").read_text(encoding="utf-8"),
-)
+from pages.ui.language import strings
 
 
 def show_architecture(view: View, pages: dict[str, str]) -> str | None:
@@ -41,4 +33,4 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
         pair_head=config.pair_head,
     )
     svg = architecture_svg(model, strings("diagram"), pages)
-    return _mount(key="architecture", data={"svg": svg}, on_open_change=lambda: None).open
+    return registered("architecture")(key="architecture", data={"svg": svg}, on_open_change=lambda: None).open

@@ -10,7 +10,7 @@ from pages.ui.language import t
 from pages.ui.navigation import open_page
 from pages.ui.url import keep
 from pages.ui.verdict import concludes, show_outcome
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.outcome import read
 
 READING = {
     "tokens": ("tokens", ""),

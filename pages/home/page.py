@@ -8,9 +8,9 @@ from pages.ui.because import show_counter_examples
 from pages.ui.glossary import offer_glossary, tell
 from pages.ui.header import View, header
 from pages.ui.language import section, t
-from pages.ui.model_page import model_page, title
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
+from pages.ui.page_layout import model_page, title
 
 
 def explore(view: View) -> None:

@@ -6,18 +6,17 @@ import numpy as np
 import streamlit as st
 
 from pages.masks.figures import batch_figure
-from pages.masks.painter import words
+from pages.masks.painter import figure_words
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
-from pages.ui.language import language, section, t
+from pages.ui.language import language, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
-from pages.ui.url import choose_from_list, current, set_choice, write_lines
-from transformer_core.analysis.masks.batches import BatchMasks, batch_masks
-from transformer_core.analysis.masks.polarity import mask_polarity
+from pages.ui.number_format import significant
+from pages.ui.url import choose_from_list, current, set_choice, text_area
+from transformer_core.analysis.masks.batch_masks import BatchMasks, batch_masks, mask_polarity
 
 DEFAULTS = {
     "en": "I loved it.\nNot a dull scene in two hours.\nThe ending was slow, but superb.",
@@ -26,7 +25,6 @@ DEFAULTS = {
 FEWEST, MOST = 2, 6
 N_TOKENS = 24
 CHARACTERS = 200
-PANELS = tuple(f"{form}_{name}" for form in ("self", "added") for name in ("padding", "causal", "both"))
 STYLE = """<style>
 .masks-batch { border-collapse: collapse; font-size: 0.85rem; }
 .masks-batch th { text-align: end; padding: 2px 10px 2px 0; font-weight: 400; opacity: 0.75; }
@@ -44,7 +42,7 @@ def _write() -> tuple[str, str]:
     name, default = "masks_lines", DEFAULTS[language()]
     if current(name) in DEFAULTS.values():
         set_choice(name, default)
-    return write_lines(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS), default
+    return text_area(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS), default
 
 
 def _lines(text: str) -> tuple[str, ...]:
@@ -84,7 +82,8 @@ def show_batch(view: View) -> None:
         answer.arrays,
         answer.value.labels[int(source)],
         targets,
-        words(*PANELS, "cross", "added_cross"),
+        figure_words(),
+        strings("matrix"),
         version=f"{source}.{target}|{'|'.join(texts)}",
         note=section("masks", "batch_note"),
     )

@@ -12,7 +12,7 @@ from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
 from pages.ui.url import choose, keep, set_choice, slide
 from pages.ui.url import current as chosen
-from transformer_core.analysis.masks.cheating import Cheating, mask_cheating
+from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
 
 STEPS = ("120", "240", "360")
 MOST_SEED = 9

@@ -6,7 +6,6 @@ The losses of an honest and a cheating run, step by step.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
@@ -16,31 +15,13 @@ from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
 
 
-@dataclass(frozen=True)
-class Words:
-    """The words on the figures, already in the reader's language.
-
-    Args:
-        ui: what the matrix itself says.
-        query, key: names of the axes.
-        target, source: names of the axes of cross-attention.
-        panels: titles of the panels, by id.
-    """
-
-    ui: Mapping[str, str]
-    query: str
-    key: str
-    target: str
-    source: str
-    panels: Mapping[str, str]
-
-
 def painter(
     mask: np.ndarray,
     steps: Mapping[str, np.ndarray],
     divisor: float | None,
     labels: tuple[str, ...],
-    words: Words,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
     *,
     version: str,
     note: str,
@@ -53,7 +34,9 @@ def painter(
     Args:
         steps: query, key, scores, masked_scores and weights of the head.
         divisor: of the dot products; None where the head's arithmetic is another and cannot be shown.
-        labels: one a token.
+        labels: one for each token.
+        words: masks_figure.* of the locale and the names of the axes, "query" and "key".
+        ui: matrix.* of the locale.
         version: names this state; set on the page once it is painted.
         note: the caption.
     """
@@ -63,15 +46,15 @@ def painter(
         explain = Explain(**arrays, divisor=divisor, panels=("masked_scores", "weights"))
     scores = steps["masked_scores"]
     panels = (
-        Panel("mask", words.panels["mask"], mask.astype(np.float32), Scale.of("mask")),
-        Panel("masked_scores", words.panels["masked_scores"], scores, Scale.of("signed", scores)),
-        Panel("weights", words.panels["weights"], steps["weights"], Scale.of("probability")),
+        Panel("mask", words["mask"], mask.astype(np.float32), Scale.of("mask")),
+        Panel("masked_scores", words["masked_scores"], scores, Scale.of("signed", scores)),
+        Panel("weights", words["weights"], steps["weights"], Scale.of("probability")),
     )
     return MatrixFigure(
         panels,
-        Axis(words.query, labels),
-        Axis(words.key, labels),
-        words.ui,
+        Axis(words["query"], labels),
+        Axis(words["key"], labels),
+        ui,
         detail="exact",
         link="masks",
         note=note,
@@ -86,7 +69,8 @@ def batch_figure(
     arrays: Mapping[str, np.ndarray],
     source_labels: tuple[str, ...],
     target_labels: tuple[str, ...],
-    words: Words,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
     *,
     version: str,
     note: str,
@@ -96,15 +80,15 @@ def batch_figure(
     Args:
         arrays: self_padding, self_causal, self_both and cross, boolean; added_padding and so on.
         source_labels: of the row, padding included.
-        target_labels: of the row whose queries cross-attention asks, without padding.
-        version, note: as of painter.
+        target_labels: of the row whose queries cross-attention takes, without padding.
+        words, ui, version, note: as of painter.
     """
-    queries, keys = Axis(words.query, source_labels), Axis(words.key, source_labels)
-    targets, sources = Axis(words.target, target_labels), Axis(words.source, source_labels, key=words.key)
+    queries, keys = Axis(words["query"], source_labels), Axis(words["key"], source_labels)
+    targets, sources = Axis(words["target"], target_labels), Axis(words["source"], source_labels, key=words["key"])
     panels = tuple(
         Panel(
             id=name,
-            title=words.panels[name],
+            title=words[name],
             values=arrays[name].astype(np.float32),
             scale=Scale.of("added" if name.startswith("added") else "mask"),
             rows=targets if name.endswith("cross") else None,
@@ -117,7 +101,7 @@ def batch_figure(
         panels,
         queries,
         keys,
-        words.ui,
+        ui,
         columns=4,
         layout="single",
         link="mask batch",

@@ -6,16 +6,16 @@ from pages.glass.box import under_the_glass
 from pages.masks.batch import show_batch
 from pages.masks.cheat import show_cheating
 from pages.masks.figures import painter
-from pages.masks.painter import PANELS, controls, explains, invert_and_reset, mask_edits, on_paint, words
+from pages.masks.painter import controls, explains, figure_words, invert_and_reset, mask_edits, on_paint
 from pages.masks.verdict import compare_layers, show_change, show_wholly_masked, tell_deaf
 from pages.ui.asking import ask
 from pages.ui.exports import export_matrix
 from pages.ui.header import View, header
-from pages.ui.language import section
+from pages.ui.language import section, strings
 from pages.ui.matrix import show_matrix
-from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
-from transformer_core.analysis.masks.masking import masked_head
+from pages.ui.page_layout import parts_page
+from transformer_core.analysis.masks.masked_head import masked_head
 
 
 @st.fragment
@@ -30,7 +30,8 @@ def paint(view: View) -> None:
         vars(found.steps),
         found.steps.divisor if explains(view.bundle.config) else None,
         found.labels,
-        words(*PANELS),
+        figure_words(),
+        strings("matrix"),
         version=choices.version,
         note=section("masks", "paint_note"),
     )

@@ -6,19 +6,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from pages.masks.figures import Words
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t
 from pages.ui.matrix import Painted
-from pages.ui.url import choose, choose_from_list, current, forget, keep, set_choice, slide
-from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_of, painted_code, painted_mask
-from transformer_core.analysis.masks.masking import padded_encoding, replace_mask
-from transformer_core.analysis.reading import is_causal
+from pages.ui.pickers import choose_head, choose_layer
+from pages.ui.url import choose, current, forget, keep, set_choice, slide
+from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
+from transformer_core.analysis.masks.masked_head import padded_encoding, replace_mask
+from transformer_core.analysis.outcome import is_causal
 from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 
 PRESETS = ("everything", "causal", "padding", "window", "prefix", "painted")
-PANELS = ("mask", "masked_scores", "weights")
 DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # what the model does not do by itself
 MOST_PADS = 12
 
@@ -69,9 +68,9 @@ def controls(view: View) -> Choices:
         options = {"all": t("masks.all_layers"), "one": t("masks.one_layer")}
         everywhere = choose(t("masks.where"), options, name="masks_where", default="all") == "all"
     with layer_place:
-        layer = int(choose_from_list(t("masks.layer"), _numbers(config.n_layers), name="layer") or 0)
+        layer = choose_layer(t("masks.layer"), view, in_list=True)
     with head_place:
-        head = int(choose_from_list(t("masks.head"), _numbers(config.n_heads), name="head") or 0)
+        head = choose_head(t("masks.head"), config.n_heads, in_list=True)
     with pads_place:
         most = MOST_PADS if view.bundle.tokenizer.pad_id is not None else 0
         pads = int(slide(t("masks.pads"), 0, most, name="masks_pads", default=0)) if most else 0
@@ -82,10 +81,6 @@ def controls(view: View) -> Choices:
     if n_tokens < len(view.encoding):
         st.caption(t("masks.cut", count=len(view.encoding), most=n_tokens))
     return Choices(replace(view, encoding=encoding), n_tokens, pads, mask, layer, head, everywhere)
-
-
-def _numbers(count: int) -> dict[str, str]:
-    return {str(number): str(number) for number in range(count)}
 
 
 def _code(preset: str, size: int) -> str:
@@ -137,7 +132,7 @@ def _reset() -> None:
 
 def mask_edits(choices: Choices) -> Mapping[str, Edit]:
     """Return the edits that put the chosen mask where it shall hold, for whoever reads the text again."""
-    mask = mask_of(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
+    mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
     return replace_mask("*.self_attention" if choices.everywhere else f"*.layer{choices.layer}.self_attention", mask)
 
 
@@ -146,13 +141,6 @@ def explains(config: ModelConfig) -> bool:
     return config.scoring == "dot_product" and config.scale_scores and config.positions != "alibi"
 
 
-def words(*panels: str) -> Words:
+def figure_words() -> dict[str, str]:
     """Return the words of the figures in the language chosen."""
-    return Words(
-        ui=strings("matrix"),
-        query=t("axis.query"),
-        key=t("axis.key"),
-        target=t("masks.target_axis"),
-        source=t("masks.source_axis"),
-        panels={name: t(f"masks.panel_{name}") for name in panels},
-    )
+    return strings("axis") | strings("masks_figure")

@@ -11,8 +11,7 @@ from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.verdict import concludes, outcome_word, show_outcome
-from transformer_core.analysis.masks.masked_rows import masked_row
-from transformer_core.analysis.masks.masking import MaskedHead, masked_head
+from transformer_core.analysis.masks.masked_head import MaskedHead, masked_head, masked_row
 
 A_LITTLE = 1.0  # percentage points
 MOST_NAMED = 6

@@ -7,19 +7,19 @@ from pathlib import Path
 import streamlit as st
 
 from pages.my_model.trust import forget_checks
-from pages.train.data import may_read
+from pages.ui.access import may_read
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.model_choice import prefer_model
 from pages.ui.models import forget_models, model_folders, opened_models
 from pages.ui.url import choose, set_choice
 from transformer_core.archives import MB
-from transformer_core.checkpoints import BundleError, load
+from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import SUPPORTED
-from transformer_core.opened.fetching import MOST_BYTES as MOST_FETCHED
-from transformer_core.opened.fetching import MOST_SECONDS, Fetching, NoHubError
-from transformer_core.opened.shelf import LONGEST_NAME, MOST_BYTES, MOST_MODELS, Opened, name_from
-from transformer_core.opened.unpacking import MOST_PACKED
+from transformer_core.user_models.hub import MOST_BYTES as MOST_FETCHED
+from transformer_core.user_models.hub import MOST_SECONDS, Fetching, NoHubError
+from transformer_core.user_models.store import LONGEST_NAME, MOST_BYTES, MOST_MODELS, MOST_PACKED, Opened, name_from
 
 SECONDS_BETWEEN_LOOKS = 1.0
 LONGEST_ASKED = 200

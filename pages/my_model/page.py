@@ -6,12 +6,13 @@ from pages.my_model.open import show_opening
 from pages.my_model.parts import show_parts
 from pages.my_model.show import show_card, show_identity, show_pages, show_removal, show_sizes
 from pages.my_model.trust import show_trust
-from pages.train.header import heading
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.model_choice import choose_model
 from pages.ui.models import open_bundle
-from transformer_core.checkpoints import MODELS, Bundle, BundleError
+from pages.ui.page_layout import heading
+from transformer_core.bundle import MODELS
+from transformer_core.checkpoints import Bundle, BundleError
 
 
 def show_model(bundle: Bundle) -> None:

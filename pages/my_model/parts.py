@@ -8,8 +8,8 @@ from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, strings, t
-from transformer_core.analysis.inventory import count_parts
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.parameter_counts import count_parts
+from transformer_core.bundle import Bundle
 
 
 def show_parts(bundle: Bundle) -> None:

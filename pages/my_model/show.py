@@ -11,10 +11,11 @@ from pages.ui.models import READERS, forget_models, opened_models
 from pages.ui.navigation import ICONS, page_path
 from pages.ui.url import forget
 from pages.ui.verdict import class_word
-from transformer_core.checkpoints import Bundle, BundleError
-from transformer_core.open_checkpoints.families import architecture_of, family_of
-from transformer_core.open_checkpoints.settings import Settings
-from transformer_core.opened.fetching import forget_fetched
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
+from transformer_core.open_checkpoints.config_json import ConfigJson
+from transformer_core.open_checkpoints.load import architecture_of, family_of
+from transformer_core.user_models.hub import forget_fetched
 
 SIZES = (
     *("n_layers", "n_heads", "d_model", "d_hidden", "d_ff", "max_len", "n_classes"),
@@ -43,7 +44,7 @@ def _family(bundle: Bundle) -> str:
     if bundle.source is None:
         return t("my_model.own_family")
     try:
-        settings = Settings.read(bundle.source)
+        settings = ConfigJson.read(bundle.source)
         family = family_of(settings)
         return f"{family.model_type} · {architecture_of(family, settings)}"
     except (BundleError, OSError):

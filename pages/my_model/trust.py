@@ -14,9 +14,9 @@ from pages.ui.asking import Answer, ask_once, forget_answers
 from pages.ui.boxes import watch
 from pages.ui.exports import code_files, offer_files
 from pages.ui.language import plain, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from transformer_core.checkpoints import Bundle
-from transformer_core.open_checkpoints.trust import SAMPLE, Trust, check_against_reference
+from transformer_core.open_checkpoints.reference_check import SAMPLE, Trust, check_against_reference
 
 TOLERANCE = 1e-4
 SECONDS_AT_ONCE = 1.5

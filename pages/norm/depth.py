@@ -7,11 +7,15 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import choose, current, keep, slide
-from transformer_core.analysis.stream.deep_training import MOST_LAYERS as MOST_TRAINED
-from transformer_core.analysis.stream.deep_training import deep_training
-from transformer_core.analysis.stream.depth import MOST_LAYERS, GradientsByDepth, gradients_by_depth
+from transformer_core.analysis.stream.depth import (
+    MOST_LAYERS,
+    MOST_TRAINED_LAYERS,
+    GradientsByDepth,
+    deep_training,
+    gradients_by_depth,
+)
 
 WIDTHS = ("32", "48", "64")
 SAME = 100.0
@@ -71,7 +75,7 @@ def _table(answer: Answer[GradientsByDepth]) -> str:
 
 def _train(n_layers: int, seed: int) -> None:
     st.subheader(t("norm.train"), anchor=False)
-    layers = min(n_layers, MOST_TRAINED)
+    layers = min(n_layers, MOST_TRAINED_LAYERS)
     st.markdown(section("norm", "train").format(layers=layers))
     order = choose(
         t("norm.order"), {name: t(f"norm.stack_{name}") for name in ("pre", "post")}, name="norm_order", default="pre"

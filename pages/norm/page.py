@@ -4,8 +4,8 @@ from pages.norm.depth import depth_part
 from pages.norm.residual import residual_part
 from pages.norm.vector import vector_part
 from pages.ui.header import header
-from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
+from pages.ui.page_layout import parts_page
 
 PARTS = {"vector": vector_part, "residual": residual_part, "depth": lambda _: depth_part()}
 

@@ -11,8 +11,8 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
-from pages.ui.token_choice import choose_token
+from pages.ui.number_format import significant
+from pages.ui.pickers import choose_token
 from transformer_core.analysis.stream.residual_sum import StreamSum, stream_growth, stream_sum
 
 KINDS = ("embedding", "self_attention", "feed_forward")

@@ -9,12 +9,12 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.numbers import significant, significant_in_tex
-from pages.ui.token_choice import choose_layer, choose_token
+from pages.ui.number_format import significant, significant_in_tex
+from pages.ui.pickers import choose_layer, choose_token
 from pages.ui.url import choose, slide
 from pages.ui.verdict import outcome_word
 from transformer_core.analysis.outcome import outcome_of
-from transformer_core.analysis.stream.normalizing import NormedVector, normed_vector, other_norm
+from transformer_core.analysis.stream.normalization import NormedVector, normed_vector, other_norm
 
 UNMOVED, GREATEST_POWER = 0.01, 6
 

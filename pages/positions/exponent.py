@@ -11,8 +11,8 @@ from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
-from transformer_core.analysis.positions.exponents import Exponents, compare_exponents
+from pages.ui.number_format import significant
+from transformer_core.analysis.positions.sinusoids import Exponents, compare_exponents
 
 LEAST = 8
 

@@ -15,7 +15,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant, significant_in_tex
+from pages.ui.number_format import significant, significant_in_tex
 from pages.ui.url import choose, held, keep, put, slide
 from transformer_core.analysis.positions.sinusoids import position_matrix, step_as_rotation
 

@@ -14,7 +14,7 @@ from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.model_choice import offer_model
 from pages.ui.models import model_names, open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import switch
 from pages.ui.verdict import class_word
 from transformer_core.analysis.positions.order_worth import (
@@ -23,7 +23,8 @@ from transformer_core.analysis.positions.order_worth import (
     what_order_is_worth,
     what_order_is_worth_here,
 )
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 
 WORK = 500_000_000  # parameters times texts: what two cores read in a few seconds
 MOST_TEXTS, FEWEST_TEXTS = 200, 24

@@ -6,8 +6,8 @@ from pages.positions.order import order_part
 from pages.positions.schemes import schemes_part
 from pages.positions.sum import sum_part
 from pages.ui.header import header
-from pages.ui.model_page import parts_page
 from pages.ui.models import READERS
+from pages.ui.page_layout import parts_page
 
 PARTS = {
     "matrix": matrix_part,

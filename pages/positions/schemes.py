@@ -12,11 +12,13 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.models import READERS, model_names, open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
+from pages.ui.pickers import choose_head
 from pages.ui.url import choose, choose_from_list, slide
-from transformer_core.analysis.positions.parts import position_vectors
+from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 
 SHOWN = ("scores", "terms", "weights")
 MOST_PLACES = 64
@@ -56,8 +58,7 @@ def _choices(view: View) -> dict[str, int]:
     with token_place:
         place = choose_word(view, t("positions.word"))
     with head_place:
-        heads = {str(i): str(i) for i in range(config.n_heads)}
-        head = choose(t("positions.head"), heads, name="head", default="0")
+        head = choose_head(t("positions.head"), config.n_heads)
     length_place, pair_place = st.columns(2)
     most = min(MOST_PLACES, config.max_len)
     with length_place:
@@ -68,7 +69,7 @@ def _choices(view: View) -> dict[str, int]:
         pairs = {"all": t("positions.pair_all")} | {str(i): str(i) for i in range((config.d_head or 0) // 2)}
         pair = choose_from_list(t("positions.rotary_pair"), pairs, name="positions_rotary")
     chosen = -1 if pair in (None, "all") else int(pair)
-    return {"place": place, "head": int(head), "length": int(length), "pair": chosen}
+    return {"place": place, "head": head, "length": int(length), "pair": chosen}
 
 
 @st.fragment

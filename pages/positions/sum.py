@@ -12,7 +12,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.positions.sums import Sums, adding_is_concatenating, token_and_position
 

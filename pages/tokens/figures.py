@@ -1,8 +1,8 @@
 """Charts of the tokens page: what length costs, how merging shortens a text, and which pairs compete.
 
-Arrays come from transformer_core.analysis.words.tokenizing and merging.
+Arrays come from transformer_core.analysis.words.tokenizer_comparison and merging.
 
-Tokens as chips: a line a tokenizer, for the component in assets/components/chips.
+Tokens as chips, one line for each tokenizer; assets/components/chips draws them.
 
 One-hot vectors beside learned ones, as two matrices that share their cell.
 """
@@ -20,7 +20,7 @@ from pages.figures.charts import HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_parts import Axis, Panel, Scale
-from pages.figures.standalone import COMPONENTS, joined, self_contained
+from pages.figures.standalone import component_assets, self_contained
 
 POINTS_OF_CURVE = 60
 NEUTRAL = "#7d7887"  # stands out from white and from black alike
@@ -160,19 +160,6 @@ def rivals_chart(rivals: Sequence[str], counts: Sequence[int], words: Mapping[st
     return alt.layer(bars, numbers).properties(width="container", height=340).configure(legend=legend)
 
 
-WORDS = (
-    "hint",
-    "more",
-    "unknown_mark",
-    "special",
-    "unknown",
-    "shared",
-    "where",
-    "nowhere",
-    "bytes",
-    "id",
-)  # every word that the chips show; assets/words has them as chips.NAME, the {…} are filled in by the browser
-
 COLUMNS = ("tokenizer", "place", "label", "id", "start", "end", "surface", "bytes")
 
 
@@ -214,7 +201,7 @@ class Chips:
     Args:
         text: what was cut; places count its code points.
         lines: at least one.
-        words: all of WORDS.
+        words: chips.* of the locale, without that prefix; the browser fills in the {…}.
         name: of the figure's files, unique on the page.
         version: names this state; `data-painted` carries it once it is on the screen.
     """
@@ -225,10 +212,6 @@ class Chips:
     name: str
     version: str
 
-    def __post_init__(self) -> None:
-        if missing := sorted(set(WORDS) - self.words.keys()):
-            raise ValueError(f"words lacks {', '.join(missing)}")
-
     def data(self, *, caption: Sequence[str] = ()) -> dict:
         """Return what the component is given.
 
@@ -238,7 +221,7 @@ class Chips:
         return {
             "text": self.text,
             "rows": [_row(line) for line in self.lines],
-            "words": {name: self.words[name] for name in WORDS},
+            "words": dict(self.words),
             "name": self.name,
             "version": self.version,
             "caption": list(caption),
@@ -280,20 +263,14 @@ def rows_of_chips(chips: Chips, columns: Mapping[str, str]) -> list[dict[str, An
     return rows
 
 
-def component_assets() -> tuple[str, str]:
-    """Return the component's script, its modules joined into one, and its style."""
-    style = (COMPONENTS / "chips" / "chips.css").read_text(encoding="utf-8")
-    return joined(("matrix/caption", "chips/picture", "chips/chips")), style
-
-
 def to_html(chips: Chips, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
-    """Return one self-contained page with the chips alive in it; nothing in it reaches for a network.
+    """Return one self-contained page with the interactive chips in it, which needs no network.
 
     Args:
         title: of the page.
         caption: lines that say what the figure is of.
     """
-    script, style = component_assets()
+    script, style = component_assets("chips")
     payload = base64.b64encode(json.dumps(chips.data(caption=caption)).encode()).decode()
     return self_contained(
         title=title,
@@ -308,33 +285,13 @@ def to_html(chips: Chips, *, title: str, language: str = "en", caption: Sequence
 MEASURES = ("vectors", "cosine", "distance")
 
 
-@dataclass(frozen=True)
-class Words:
-    """The words on the figure.
-
-    Args:
-        ui: what the matrix itself says.
-        one_hot, learned: titles of the panels.
-        token, other, column, dimension: names of the axes.
-        quantities: what a cell is, by measure.
-    """
-
-    ui: Mapping[str, str]
-    one_hot: str
-    learned: str
-    token: str
-    other: str
-    column: str
-    dimension: str
-    quantities: Mapping[str, str]
-
-
 def one_hot_figure(
     one_hot: np.ndarray,
     learned: np.ndarray,
     labels: Sequence[str],
     ids: Sequence[int],
-    words: Words,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
     *,
     measure: str,
     version: str,
@@ -347,14 +304,16 @@ def one_hot_figure(
         learned: (token, d_model) for "vectors", else (token, token)
 
     Args:
+        words: tokens_one_hot.* of the locale.
+        ui: matrix.* of the locale.
         measure: one of MEASURES.
         version: names this state.
         note: the caption.
     """
-    tokens = Axis(words.token, tuple(labels))
-    others = Axis(words.other, tuple(labels))
-    columns = Axis(words.column, tuple(map(str, ids)))
-    dimensions = Axis(words.dimension, tuple(map(str, range(learned.shape[1]))))
+    tokens = Axis(words["axis_token"], tuple(labels))
+    others = Axis(words["axis_other"], tuple(labels))
+    columns = Axis(words["axis_column"], tuple(map(str, ids)))
+    dimensions = Axis(words["axis_dimension"], tuple(map(str, range(learned.shape[1]))))
     if measure == "vectors":
         scales = Scale("probability", 0.0, 1.0), Scale.of("signed", learned)
     elif measure == "cosine":
@@ -364,18 +323,18 @@ def one_hot_figure(
     across = (columns, dimensions) if measure == "vectors" else (others, others)
     return MatrixFigure(
         tuple(
-            Panel(id=name, title=title, values=values, scale=scale, cols=cols)
-            for name, title, values, scale, cols in zip(
-                ("one_hot", "learned"), (words.one_hot, words.learned), (one_hot, learned), scales, across, strict=True
+            Panel(id=name, title=words[name], values=values, scale=scale, cols=cols)
+            for name, values, scale, cols in zip(
+                ("one_hot", "learned"), (one_hot, learned), scales, across, strict=True
             )
         ),
         tokens,
         others,
-        words.ui,
+        ui,
         role="residual",
         detail="exact",
         link="tokens",
-        quantity=words.quantities[measure],
+        quantity=words[f"quantity_{measure}"],
         note=note,
         filename=f"one_hot_{measure}",
         version=version,

@@ -10,9 +10,9 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.url import choose, slide, write_lines
-from transformer_core.analysis.words.merging import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
-from transformer_core.analysis.words.tokenizing import CORPORA
+from pages.ui.url import choose, slide, text_area
+from transformer_core.analysis.words.bpe_merges import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
+from transformer_core.analysis.words.tokenizer_comparison import CORPORA
 from transformer_core.text.merges import ALPHABETS
 
 
@@ -53,7 +53,7 @@ def _choose_text() -> tuple[str, str, str]:
     pasted = ""
     if corpus == OWN:
         label = t("tokens.pasted", most=f"{MOST_CHARACTERS:,}")
-        pasted = write_lines(label, name="tokens_pasted", default="", height=140)
+        pasted = text_area(label, name="tokens_pasted", default="", height=140)
     return corpus, pasted, alphabet
 
 

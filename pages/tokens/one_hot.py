@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.tokens.figures import MEASURES, Words, one_hot_figure
+from pages.tokens.figures import MEASURES, one_hot_figure
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
@@ -11,7 +11,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose, choose_from_list
-from transformer_core.analysis.words.word_relations import WordRelations, likeness, word_relations
+from transformer_core.analysis.words.one_hot import WordRelations, likeness, word_relations
 
 TRIPLES = {
     "dull": ("dull", "boring", "exciting"),
@@ -34,7 +34,8 @@ def show_one_hot(view: View) -> None:
         found[f"learned{suffix}"],
         answer.value.labels,
         answer.value.ids,
-        _words(),
+        strings("tokens_one_hot"),
+        strings("matrix") | strings("tokens_matrix"),
         measure=measure,
         version=f"{measure}|{view.encoding.text}",
         note=section("tokens", measure),
@@ -44,19 +45,6 @@ def show_one_hot(view: View) -> None:
     export_matrix(figure, answer, key="tokens_one_hot")
     _memory(answer, len(view.encoding))
     _foresee(view)
-
-
-def _words() -> Words:
-    return Words(
-        ui=strings("matrix") | {"row_top": t("tokens.row_top"), "col_top": t("tokens.col_top")},
-        one_hot=t("tokens.one_hot"),
-        learned=t("tokens.learned"),
-        token=t("tokens.axis_token"),
-        other=t("tokens.axis_other"),
-        column=t("tokens.axis_column"),
-        dimension=t("tokens.axis_dimension"),
-        quantities={name: t(f"tokens.quantity_{name}") for name in MEASURES},
-    )
 
 
 def _told(found: WordRelations, measure: str) -> str:

@@ -5,15 +5,13 @@ from typing import Any
 import streamlit as st
 
 from pages.figures.exports import rows_csv, to_npz
-from pages.tokens.figures import COLUMNS, Chips, Line, component_assets, rows_of_chips, to_html
+from pages.tokens.figures import COLUMNS, Chips, Line, rows_of_chips, to_html
 from pages.ui.asking import Answer
 from pages.ui.boxes import lazy_box
 from pages.ui.caption import caption_of
 from pages.ui.component import registered
 from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.language import language, strings, t
-
-_ASSETS = component_assets()
 
 
 def name_of(kind: str) -> str:
@@ -24,7 +22,7 @@ def name_of(kind: str) -> str:
 def show_chips(text: str, lines: tuple[Line, ...], answer: Answer[Any], *, name: str) -> Chips:
     """Show lines of tokens, drawn from an answer, and return the figure; `name` is unique on the page."""
     chips = Chips(text, lines, strings("chips"), name, f"{name}|{text}|{[len(line.ids) for line in lines]}")
-    registered("chips", *_ASSETS)(key=f"chips {name}", data=chips.data(caption=caption_of(answer.arguments)))
+    registered("chips")(key=f"chips {name}", data=chips.data(caption=caption_of(answer.arguments)))
     return chips
 
 

@@ -13,7 +13,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import choose, choose_from_list
-from transformer_core.analysis.words.tokenizing import CORPORA, MODEL, Cut, Cuts, cut_sentence
+from transformer_core.analysis.words.tokenizer_comparison import CORPORA, MODEL, Cut, Cuts, cut_sentence
 
 SIZES = ("300", "600", "1200", "2500", "5000")
 SAMPLES = {

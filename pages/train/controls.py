@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui.language import language, t, words
-from pages.ui.url import chosen, held, keep
+from pages.ui.url import chosen, held, keep, read_switch, written_switch
 
 KINDS = ("classifier", "translation", "gpt", "bert")
 
@@ -106,15 +106,15 @@ class Flag:
 
     name: str
     kinds: Sequence[str] = KINDS
-    choices = "true, false"
+    choices = "on, off"
 
     def read(self, text: str) -> bool | None:
         """Return what a text means, None where it is neither."""
-        return {"true": True, "false": False}.get(text.lower())
+        return read_switch(text)
 
     def write(self, value: Any) -> str:
         """Return a value as text that read understands."""
-        return str(bool(value)).lower()
+        return written_switch(bool(value))
 
     def show(self, value: Any, key: str, disabled: bool) -> Any:
         """Show the widget, which begins with a value, and return its value."""

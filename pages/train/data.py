@@ -1,6 +1,5 @@
 """What a run learns from: generated data, a file of one's own, reviews on this machine, or a pasted text."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,11 @@ import streamlit as st
 from pages.train.base import DATA, Base, gave_data
 from pages.train.controls import ask
 from pages.train.settings import LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, read_settings
+from pages.ui.access import may_read
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import learned_words
-from pages.ui.url import forget, held, keep, write_lines
+from pages.ui.url import forget, held, keep, text_area
 from transformer_core.training.intake import (
     ENCODINGS,
     ROWS_FILE,
@@ -142,18 +142,6 @@ def _table(source: Source, _: Base) -> Learned:
     return Learned(source, table.label_names, ROWS_FILE, given_as, rows, there, name)
 
 
-def may_read(path: Path) -> bool:
-    """Tell whether a visitor may name this path.
-
-    Where VITRINE_DATA names a folder, whatever lies in it; else anything for a visitor at this very machine, and
-    nothing for others. Behind a proxy on the same machine every visitor looks local: a public server sets VITRINE_DATA.
-    """
-    allowed = os.environ.get("VITRINE_DATA")
-    if allowed:
-        return path.resolve().is_relative_to(Path(allowed).resolve())
-    return st.context.ip_address is None
-
-
 def _imdb(source: Source, base: Base) -> Learned:
     """Let a person say where the reviews lie; as many are read as the run asks for, the training part's first."""
     tell(section("train", "data_imdb"), small=True)
@@ -185,7 +173,7 @@ def _imdb(source: Source, base: Base) -> Learned:
 def _passage(source: Source, _: Base) -> Learned:
     """Let a person paste a text; where there is none, the one that comes with the app is learned from."""
     hint = section("train", "data_passage")
-    text = write_lines(t("data.passage"), name="passage", default="", height=100, placeholder=hint)
+    text = text_area(t("data.passage"), name="passage", default="", height=100, placeholder=hint)
     if not text.strip():
         return Learned(source)
     clean = clean_text(text, SHORTEST_PASSAGE, LARGEST_PASSAGE)

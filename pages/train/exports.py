@@ -12,7 +12,7 @@ from pages.film.figures.stills import curves_csv
 from pages.film.mount import film_words
 from pages.film.reading import reading
 from pages.train.film import method_chosen
-from pages.ui.language import language, strings, t, words
+from pages.ui.language import language, strings, t
 from pages.ui.runs import learned_words, shelf
 from transformer_core.training.runs.folder import BUNDLE
 from transformer_core.training.runs.script import repeat_script
@@ -40,7 +40,7 @@ def bundle_zip(store: RunStore) -> bytes:
 
 def files_of(store: RunStore) -> list[File]:
     """Return the files that a run can be had as, in the language and with the colours of the person who asks."""
-    said, plain = strings("film"), {key.removeprefix("film."): word for key, word in words("en").items()}
+    said, plain = strings("film"), strings("film", "en")
     page_words, tongue, method = film_words(), language(), method_chosen()
     theme = st.context.theme.type or "light"
     name, learned = store.spec.name, learned_words(store.spec.data)

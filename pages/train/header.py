@@ -1,13 +1,8 @@
 """What stands above a page of runs: its heading, language and link; and the text that is followed through a run."""
 
-import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
-
-from pages.ui.glossary import offer_glossary
 from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import t
-from pages.ui.share import language_and_share
-from pages.ui.url import write
+from pages.ui.url import text_input
 from transformer_core.training.runs.store import RunStore
 
 LABELS = {
@@ -18,22 +13,6 @@ LABELS = {
 }
 
 
-def heading(title: str, *, small: bool = False) -> DeltaGenerator:
-    """Show a page's heading and the choice of language, and return the place between them.
-
-    Args:
-        title: Markdown.
-        small: for what a page shows rather than for the page.
-    """
-    title_place, place, language_place = st.columns([3.4, 3.6, 2], vertical_alignment="center")
-    with language_place:
-        language_and_share()
-    with title_place, st.container(horizontal=True, vertical_alignment="center"):
-        (st.subheader if small else st.header)(title, anchor=False, width="content")
-        offer_glossary(st.session_state.page)
-    return place
-
-
 def probe(store: RunStore) -> str:
     """Let a person type the text that is followed through a run, and return it.
 
@@ -41,5 +20,5 @@ def probe(store: RunStore) -> str:
     """
     kind = store.spec.data.kind
     if kind == "classifier":
-        return write(t(LABELS[kind]), name="text", default=DEFAULT_TEXT)
-    return write(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))
+        return text_input(t(LABELS[kind]), name="text", default=DEFAULT_TEXT)
+    return text_input(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))

@@ -6,7 +6,7 @@ from pages.train.base import begin_with
 from pages.train.exports import export_run
 from pages.train.film import follow_run
 from pages.train.form import show_form
-from pages.train.header import heading, probe
+from pages.train.header import probe
 from pages.train.panel import show_panel
 from pages.train.results import show_results
 from pages.train.runs import show_runs
@@ -15,6 +15,7 @@ from pages.ui.boxes import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
+from pages.ui.page_layout import heading
 from pages.ui.runs import find_run, follow, followed, is_live
 from pages.ui.url import keep
 from transformer_core.training.runs.store import RunStore

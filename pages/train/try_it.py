@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from pages.compare.same_but import same_but
 from pages.train.results import LITTLE
+from pages.train.same_but import same_but
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t

@@ -3,15 +3,16 @@
 import streamlit as st
 
 from pages.translation.figures.search import by_width_chart, tree_chart
-from pages.translation.shared import markdown_table, shown_gap, shown_word, slide_anew, translated
+from pages.translation.shared import shown_gap, slide_anew, translated
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.number_format import markdown_table
+from pages.ui.pickers import shown_word
 from pages.ui.url import slide
-from transformer_core.analysis.translation.beams import BeamTree, Ranking, beam_tree
-from transformer_core.analysis.translation.widths import best_by_width
+from transformer_core.analysis.translation.beam_tree import BeamTree, Ranking, beam_tree, best_by_width
 
 WIDEST = 5
 MOST_RANKED = 8

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from pages.attention.shared import matrix_words, on_panel
+from pages.attention.shared import on_panel, step_words
 from pages.figures.heads import STEP_NAMES, heads_grid, one_head
 from pages.translation.figures.attention import hiding_chart, mean_matrix
-from pages.translation.shared import choose_weights, over_word, show_sentences, shown_word, translated, weights_over
+from pages.translation.shared import choose_weights, over_word, show_sentences, translated, weights_over
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -17,10 +17,10 @@ from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
-from pages.ui.token_choice import some_places
-from pages.ui.url import choose, choose_from_list, set_choice, write
-from transformer_core.analysis.translation.aligning import Agreement, agreement, cross_head, without_source
-from transformer_core.analysis.translation.writing import Written
+from pages.ui.pickers import shown_word, some_places
+from pages.ui.url import choose, choose_from_list, set_choice, text_input
+from transformer_core.analysis.translation.cross_attention import Agreement, agreement, cross_head, without_source
+from transformer_core.analysis.translation.greedy_steps import Written
 
 PROBE = "A young boy kicks a ball in the green park."
 MOST_TOKENS = 64
@@ -39,11 +39,11 @@ def show_cross(view: View) -> None:
         else:
             _mean(view, answer, over, layer)
     with grid_place:
-        words = matrix_words()
         grid = heads_grid(
             written.cross_weights,
             written.words,
-            words,
+            strings("axis") | {"weight": t("quantity.weights")},
+            strings("matrix"),
             layer=layer,
             head=head,
             version=f"{over} {layer}.{head}|{view.encoding.text}",
@@ -71,7 +71,8 @@ def _large(view: View, written: Written, layer: int, head: int) -> None:
         vars(answer.value),
         answer.value.divisor,
         written.words,
-        matrix_words(),
+        step_words(step),
+        strings("matrix"),
         title=t("translation.title_head", layer=layer, head=head),
         step=step,
         cell=None,
@@ -113,7 +114,7 @@ def hiding_experiment(view: View) -> None:
     if box is None:
         return
     with box:
-        text = write(t("translation.probe"), name="translation_probe", default=PROBE)
+        text = text_input(t("translation.probe"), name="translation_probe", default=PROBE)
         read = read_and_tell("translation_probe", text, PROBE, lambda text: _with_words(view, text))
         if read is not None:
             _hide_each(read)

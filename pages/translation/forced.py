@@ -5,15 +5,16 @@ from contextlib import nullcontext
 import streamlit as st
 
 from pages.translation.figures.attention import forced_bars
-from pages.translation.shared import shown_word, translated
+from pages.translation.shared import translated
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell, require_length
-from pages.ui.url import write_suggested
-from transformer_core.analysis.translation.forcing import Forced, forced_target
+from pages.ui.pickers import shown_word
+from pages.ui.url import suggested_text_input
+from transformer_core.analysis.translation.teacher_forcing import Forced, forced_target
 
 MOST_CHARACTERS = 600
 
@@ -21,7 +22,7 @@ MOST_CHARACTERS = 600
 def show_forced(view: View) -> None:
     """Show the target's line, its words as bars, and how it compares with the model's own translation."""
     own = translated(view).value
-    target = write_suggested(t("translation.own_target"), own.text, name="translation_target")
+    target = suggested_text_input(t("translation.own_target"), own.text, name="translation_target")
     answer = read_and_tell("translation_target", target, own.text, lambda target: _readable(view, target))
     if answer is None:
         return

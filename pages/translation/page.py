@@ -9,7 +9,7 @@ from pages.translation.shared import translated
 from pages.translation.steps import show_steps
 from pages.translation.toy import show_toy
 from pages.ui.header import View, header
-from pages.ui.model_page import parts_page
+from pages.ui.page_layout import parts_page
 
 EXAMPLE = "A man in a red shirt is riding a horse."
 PARTS = {

@@ -3,21 +3,24 @@
 import streamlit as st
 
 from pages.translation.figures.search import by_width_chart, ranked_chart
-from pages.translation.shared import markdown_table, shown_gap
+from pages.translation.shared import shown_gap
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
-from pages.ui.url import choose, slide, write
-from transformer_core.analysis.translation.letters import LENGTH, SYMBOLS, letters_of
-from transformer_core.analysis.translation.searching import (
+from pages.ui.number_format import markdown_table
+from pages.ui.url import choose, slide, text_input
+from transformer_core.analysis.translation.letter_search import (
+    LENGTH,
     MOST,
+    SYMBOLS,
     WIDTHS,
     Searched,
     Survey,
     letter_search,
     letter_survey,
+    letters_of,
 )
 from transformer_core.training.corpora.sequences import Rule
 
@@ -40,7 +43,7 @@ def show_search() -> None:
         seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
     source_place, penalty_place = st.columns([2, 2.4], gap="medium")
     with source_place:
-        source = write(t("translation.letters"), name="translation_letters", default=LETTERS)
+        source = text_input(t("translation.letters"), name="translation_letters", default=LETTERS)
     with penalty_place:
         penalty = slide(
             t("translation.penalty"), 0.0, 2.0, name="translation_penalty", default=0.6, step=0.1, format="%.1f"

@@ -8,9 +8,9 @@ import streamlit as st
 from pages.ui.asking import Answer, ask_once
 from pages.ui.header import View
 from pages.ui.language import t
-from pages.ui.token_choice import choose_layer
+from pages.ui.pickers import choose_head, choose_layer, shown_word
 from pages.ui.url import choose, current, forget, slide
-from transformer_core.analysis.translation.writing import Written, written_greedily
+from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
 
 OVERS = ("all", "layer", "head")
 STYLE = """<style>
@@ -33,11 +33,6 @@ def translated(view: View) -> Answer[Written]:
     answer = ask_once(written_greedily, {"draft": st.session_state.get(last, ())}, **view.asked)
     st.session_state[last] = answer.value.token_ids[1:]
     return answer
-
-
-def shown_word(label: str) -> str:
-    """Return a label without the mark of the blank before it."""
-    return label.removeprefix("␣") or label
 
 
 def slide_anew(label: str, low: int, high: int, *, name: str, default: int) -> int:
@@ -73,8 +68,7 @@ def choose_weights(view: View) -> tuple[str, int, int]:
             layer = choose_layer(t("translation.layer"), view)
     if head_place is not None:
         with head_place:
-            heads = {str(index): str(index) for index in range(view.bundle.config.n_heads)}
-            head = int(choose(t("translation.head"), heads, name="head", default="0"))
+            head = choose_head(t("translation.head"), view.bundle.config.n_heads)
     return over, layer, head
 
 
@@ -116,9 +110,3 @@ def show_sentences(written: Written, step: int | None = None) -> None:
 def shown_gap(after: float, before: float) -> float:
     """Return the difference of two numbers as they stand on the page, with three decimals."""
     return round(round(after, 3) - round(before, 3), 3) + 0.0  # never -0
-
-
-def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]], *, right: int = 0) -> str:
-    """Return a table in Markdown, its last `right` columns aligned to the right."""
-    bars = ["---"] * (len(head) - right) + ["---:"] * right
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, tuple(bars), *rows))

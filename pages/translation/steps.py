@@ -6,15 +6,7 @@ import streamlit as st
 
 from pages.translation.figures.attention import step_rows
 from pages.translation.figures.steps import likeliest_bars, lines_chart
-from pages.translation.shared import (
-    choose_step,
-    choose_weights,
-    over_word,
-    show_sentences,
-    shown_word,
-    translated,
-    weights_over,
-)
+from pages.translation.shared import choose_step, choose_weights, over_word, show_sentences, translated, weights_over
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
@@ -22,9 +14,9 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
-from pages.ui.token_choice import choose_layer
-from transformer_core.analysis.translation.writing import Written
+from pages.ui.number_format import significant
+from pages.ui.pickers import choose_layer, shown_word
+from transformer_core.analysis.translation.greedy_steps import Written
 
 LIKELIEST, LEAST_LIKELY = 0.5, 0.05
 

@@ -3,15 +3,14 @@
 import streamlit as st
 
 from pages.translation.figures.steps import ATTENTIONS, toy_attentions, toy_ids
-from pages.translation.shared import markdown_table
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
+from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, slide, switch
-from transformer_core.analysis.translation.toy import CONFIG, SENTENCES, ToyBatch, toy_batch
+from transformer_core.analysis.translation.toy_batch import CONFIG, SENTENCES, ToyBatch, toy_batch
 
 SOURCES = ("random", "ones", "padded", "all_padding")
 SEEDS = 20

@@ -22,7 +22,7 @@ import numpy as np
 from pages.ui.models import code_that_opens
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.source import ROOT
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 T = TypeVar("T")
 Question = tuple[Callable[..., Any], tuple[tuple[str, str], ...]]

@@ -13,10 +13,10 @@ from pages.ui.header import View
 from pages.ui.language import plain, t
 from pages.ui.url import set_choice
 from pages.ui.verdict import HUES, chart_word
+from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import CounterExample, counter_examples
 from transformer_core.analysis.outcome import outcome_of
-from transformer_core.analysis.word_worth import WordWorth, word_worth
-from transformer_core.evaluate_weak_sides import features_of, unit_of
+from transformer_core.evaluation.weak_sides import features_of, unit_of
 from transformer_core.measured import Slice
 from transformer_core.text.visible import visible
 

@@ -17,10 +17,9 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.figures.charts import frame
 from pages.ui.asking import Answer, ask_ahead, ask_once
 from pages.ui.language import t
-from pages.ui.url import current, keep, widget_key
+from pages.ui.url import current, keep, read_switch, widget_key, written_switch
 
 T = TypeVar("T")
-OPEN, CLOSED = "true", "false"
 SECONDS_BETWEEN_LOOKS = 0.7
 SHOWN = "shown"
 FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
@@ -49,11 +48,11 @@ def lazy_box(label: str, *, icon: str, key: str, opened: bool = False) -> DeltaG
         key: names the state in the URL; boxes of one name on several pages are open or closed together.
         opened: whether it is open at first.
     """
-    widget, usual = widget_key(key), OPEN if opened else CLOSED
-    was = st.session_state.get(widget, (current(key) or usual) == OPEN)
+    widget, asked = widget_key(key), read_switch(current(key))
+    was = st.session_state.get(widget, opened if asked is None else asked)
     st.session_state[widget] = was  # to Streamlit, a box with other words on it is another one
     box = st.expander(label, icon=icon, key=widget, on_change="rerun")
-    keep(key, OPEN if box.open else CLOSED, usual)
+    keep(key, written_switch(bool(box.open)), written_switch(opened))
     return box if box.open else None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pages.figures.caption import one_line
 from pages.ui.language import t
 from pages.ui.models import called
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 TEXTS = ("text", "pair", "other", "texts", "target", "source", "pasted", "sentence")
 NAMED = ("layer", "head", "token", "place", "step", "row", "seed", "temperature")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from streamlit.components.v2 import component
 
-from pages.figures.standalone import COMPONENTS
+from pages.figures.standalone import COMPONENTS, component_assets
 
 try:
     from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
@@ -24,16 +24,13 @@ _lock = threading.Lock()
 _mounts: dict[str, ComponentRenderer] = {}
 
 
-def registered(name: str, script: str, style: str) -> ComponentRenderer:
+def registered(name: str) -> ComponentRenderer:
     """Return what mounts the component whose main module is assets/components/NAME/NAME.js.
 
-    Every component is served from assets/components, so that one may import another's modules by a relative path.
-
-    Args:
-        name: the component's folder.
-        script: its modules joined, for a Streamlit that cannot serve them.
-        style: its CSS.
+    Every component is served from assets/components, so that one may import another's modules by a relative path. A
+    Streamlit that cannot serve files gets the modules joined.
     """
+    script, style = component_assets(name)
     full = f"{_PACKAGE}.{name}"
     style = re.sub(r"\s+", " ", style).replace("} ", "}\n")  # line ends tell Streamlit that this is no path
     with _lock:

@@ -11,7 +11,7 @@ from pages.ui.model_choice import choose_model, other_kind
 from pages.ui.models import open_bundle
 from pages.ui.outside import outside_note
 from pages.ui.share import language_and_share
-from pages.ui.url import slide, write
+from pages.ui.url import slide, text_input
 from transformer_core.checkpoints import Bundle, BundleError
 from transformer_core.text import Encoding
 
@@ -53,7 +53,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = No
     if language() != st.session_state.get("framed", language()):
         st.rerun()  # where the page is a fragment, the frame around it speaks the old language still
     with text_place:
-        text = write(t("header.text"), name="text", default=example)
+        text = text_input(t("header.text"), name="text", default=example)
     with model_place:
         model = choose_model(kinds, default)
     if model is None:

@@ -64,7 +64,7 @@ def section(page: str, name: str) -> str:
     return prose(language(), page)[name]
 
 
-def strings(prefix: str) -> dict[str, str]:
-    """Return all words whose keys start with ``prefix.``, without that prefix."""
+def strings(prefix: str, tongue: str | None = None) -> dict[str, str]:
+    """Return all words whose keys start with ``prefix.``, without that prefix; in the language chosen or `tongue`."""
     start = f"{prefix}."
-    return {key.removeprefix(start): word for key, word in words(language()).items() if key.startswith(start)}
+    return {key.removeprefix(start): word for key, word in words(tongue or language()).items() if key.startswith(start)}

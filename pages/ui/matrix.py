@@ -11,13 +11,11 @@ from typing import Any, Literal
 import streamlit as st
 
 from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_page import component_assets
 from pages.ui.asking import Answer
 from pages.ui.caption import caption_of
 from pages.ui.component import registered
 from pages.ui.url import remember
 
-_ASSETS = component_assets()
 PIN = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
 
 
@@ -92,7 +90,7 @@ def show_matrix(
         if on_paint and isinstance(raw.get("mask"), str):
             on_paint(Painted(raw["mask"], bool(raw.get("done"))))
 
-    result = registered("matrix", *_ASSETS)(
+    result = registered("matrix")(
         key=key,
         data=figure.to_bytes(stamp=_stamp(key), caption=caption_of(answer.arguments, **of)),
         height=height,

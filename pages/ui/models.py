@@ -11,10 +11,12 @@ from pathlib import Path
 
 from pages.ui.language import ASSETS, t
 from pages.ui.runs import find_run, shelf
-from transformer_core.checkpoints import Bundle, BundleError, load
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import HUB, kind_of_folder
-from transformer_core.opened.shelf import OpenedModels, default_root
 from transformer_core.training.runs.errors import RunError
+from transformer_core.user_models.store import OpenedModels, default_root
 
 CHECKPOINTS = ASSETS / "checkpoints"
 OF_RUN = re.compile(r"run:([a-z0-9]{1,32})(?:@([0-9]{1,4}))?")
@@ -147,7 +149,7 @@ def code_that_opens(name: str) -> tuple[str, str]:
     opened = opened_models().all().get(name)
     if opened is not None and opened.origin == "hub":
         return opening, f"load({HUB + opened.asked!r})"
-    shelf_code = "from transformer_core.opened import shelf"
+    shelf_code = "from transformer_core.user_models import shelf"
     named = json.dumps(name, ensure_ascii=False)
     return f"{opening}\n{shelf_code}", f"load(shelf.OpenedModels(shelf.default_root()).all()[{named}].folder)"
 

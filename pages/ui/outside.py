@@ -3,7 +3,7 @@
 from pages.ui.asking import ask_once
 from pages.ui.language import t
 from transformer_core.analysis.strangeness import strangeness
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
 
 

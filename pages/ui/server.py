@@ -13,8 +13,8 @@ import torch
 
 from pages.ui.models import READERS, open_bundle, shipped_names
 from pages.ui.runs import launcher
-from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import BundleError
+from transformer_core.analysis.outcome import read
+from transformer_core.bundle_files import BundleError
 
 SECONDS_BETWEEN_COLLECTIONS = 60.0
 

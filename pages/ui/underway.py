@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pages.figures.standalone import COMPONENTS, joined
 from pages.ui.component import registered
 from pages.ui.language import strings, t
 from pages.ui.navigation import open_page
@@ -25,9 +24,6 @@ from transformer_core.training.runs.store import RunStore
 
 SECONDS_FRESH = 1.0
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-MODULES = ("matrix/unpack", "matrix/readout", "film/axes", "underway/underway")
-UNITS = ("unit_s", "unit_min", "unit_h")
-_ASSETS = joined(MODULES), (COMPONENTS / "underway" / "underway.css").read_text(encoding="utf-8")
 
 
 def _told(store: RunStore) -> dict[str, Any]:
@@ -99,12 +95,11 @@ def show_underway(page: str) -> None:
         page: that is shown below; on Train, the run that it shows needs no sign.
     """
     own = followed() or ""
-    film = strings("film")
-    words = {"states": strings("state"), "step": t("run.step"), "left": t("run.left"), "open": t("underway.open")}
-    words |= {"close": t("underway.close")} | {unit: film[unit] for unit in UNITS}
+    words = strings("underway") | strings("duration") | {"step": t("run.step"), "left": t("run.left")}
+    words |= {"states": strings("state")}
     data = {"base": "./", "own": own, "shown": own if page == "train" else "", "words": words}
     with st.container(key="underway"):
-        result = registered("underway", *_ASSETS)(key="underway_sign", data=data, on_open_change=lambda: None)
+        result = registered("underway")(key="underway_sign", data=data, on_open_change=lambda: None)
     asked = result.get("open") if hasattr(result, "get") else None
     if isinstance(asked, str) and ID.fullmatch(asked):
         follow(asked)

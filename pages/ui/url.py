@@ -178,7 +178,7 @@ def step_through(label: str, values: Sequence[int], *, name: str, default: int) 
     return int(chosen)
 
 
-def write(label: str, *, name: str, default: str) -> str:
+def text_input(label: str, *, name: str, default: str) -> str:
     """Show a line of text that is read at every key."""
     key, value = held(name, default, str, "")
     text = st.text_input(label, value, key=key, live="0ms")
@@ -186,16 +186,16 @@ def write(label: str, *, name: str, default: str) -> str:
     return text
 
 
-def write_suggested(label: str, suggested: str, *, name: str) -> str:
+def suggested_text_input(label: str, suggested: str, *, name: str) -> str:
     """Show a line of text that holds what is suggested, and follows that until a person writes something else."""
     key = f"suggested {name}"
     if current(name) in (None, st.session_state.get(key)):
         set_choice(name, suggested)
     st.session_state[key] = suggested
-    return write(label, name=name, default=suggested)
+    return text_input(label, name=name, default=suggested)
 
 
-def write_lines(
+def text_area(
     label: str, *, name: str, default: str, height: int, most: int | None = None, placeholder: str | None = None
 ) -> str:
     """Show a box for several lines of text.
@@ -243,12 +243,21 @@ def slide(
     return value
 
 
+def read_switch(asked: Any) -> bool | None:
+    """Return what a switch's value or its text in the URL means, None where it is neither on nor off."""
+    return {"on": True, "off": False, "true": True, "false": False}.get(str(asked).lower())
+
+
+def written_switch(value: bool) -> str:
+    """Return how the URL has a switch."""
+    return "on" if value else "off"
+
+
 def switch(label: str, *, name: str, default: bool) -> bool:
     """Show a toggle; in the URL it is on or off."""
-    known = {"on": True, "off": False, True: True, False: False}
-    key, value = held(name, default, known.get, "on, off")
+    key, value = held(name, default, read_switch, "on, off")
     value = st.toggle(label, value, key=key)
-    keep(name, "on" if value else "off", "on" if default else "off")
+    keep(name, written_switch(value), written_switch(default))
     return value
 
 

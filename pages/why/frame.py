@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.figures.charts import Chart
+from pages.figures.charts import Shown
 from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, say
@@ -18,9 +18,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.numbers import significant
-from pages.ui.token_choice import choose_layer
-from pages.ui.url import choose
+from pages.ui.pickers import choose_head, choose_layer
 from pages.why.figures import Square, squares
 
 SEED = 0
@@ -62,7 +60,7 @@ class Desk:
         """Return one of the question's own words."""
         return t(f"why.{self.name}.{key}", **values)
 
-    def chart(self, chart: Chart, answer: Answer[Any], what: str) -> None:
+    def chart(self, chart: Shown, answer: Answer[Any], what: str) -> None:
         """Show a chart under its heading, with its files."""
         say(f"**{self.word(what)}**")
         show_chart(chart, answer, key=f"why_{self.name}_{what}", stem=f"why_{self.name}_{what}", label=self.word(what))
@@ -132,8 +130,7 @@ def layer_of(view: View) -> int:
 
 def head_of(view: View) -> int:
     """Let a person choose a head, the same one on every page."""
-    heads = {str(number): str(number) for number in range(view.bundle.config.n_heads)}
-    return int(choose(t("why.head"), heads, name="head", default="0"))
+    return choose_head(t("why.head"), view.bundle.config.n_heads)
 
 
 def measure_again(name: str) -> int:
@@ -147,13 +144,3 @@ def measure_again(name: str) -> int:
     st.button(t("why.again"), icon=":material/replay:", key=f"{key}_again", on_click=again)
     st.caption(t("why.timed"))
     return st.session_state[key]
-
-
-def percent(share: float) -> str:
-    """Write a share as per cent."""
-    return f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"
-
-
-def milliseconds(seconds: float) -> str:
-    """Write a time in milliseconds with three digits."""
-    return f"{significant(1_000 * seconds, 3)} ms"

@@ -4,8 +4,9 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars, curves
 from pages.ui.asking import ask
 from pages.ui.language import language, t
+from pages.ui.number_format import percent
 from pages.ui.url import choose, step_through
-from pages.why.frame import SEED, Desk, Finding, Question, percent
+from pages.why.frame import SEED, Desk, Finding, Question
 from pages.why.trials import trial, trial_numbers
 from transformer_core.analysis.why.gates import OwnGates, gates, own_gates, train_activations
 

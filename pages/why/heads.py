@@ -5,10 +5,10 @@ from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import say
 from pages.ui.language import t
-from pages.ui.numbers import significant
+from pages.ui.number_format import milliseconds, significant
 from pages.ui.url import choose, step_through
 from pages.why.figures import Square
-from pages.why.frame import SEED, Desk, Finding, Question, layer_of, measure_again, milliseconds
+from pages.why.frame import SEED, Desk, Finding, Question, layer_of, measure_again
 from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, heads_of_layer
 
 LENGTHS = (16, 32, 64, 128, 256)

@@ -6,9 +6,10 @@ from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import ask
 from pages.ui.boxes import say_number
+from pages.ui.number_format import percent
 from pages.ui.url import choose, slide
 from pages.why.figures import Square
-from pages.why.frame import Desk, Finding, Question, layer_of, percent
+from pages.why.frame import Desk, Finding, Question, layer_of
 from transformer_core.analysis.why.projections import Unprojected, without_projections
 
 AS_THEY_ARE = 1.0

@@ -7,10 +7,10 @@ from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import ask_once
 from pages.ui.navigation import page_path
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import choose, step_through
 from pages.why.frame import SEED, Desk, Finding, Question
-from transformer_core.analysis.why.residuals import DEPTHS, WIDTH, Reach, reach_by_depth
+from transformer_core.analysis.stream.depth import DEPTHS, WIDTH, Reach, reach_by_depth
 
 NORMS = ("pre", "post", "none")
 

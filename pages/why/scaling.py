@@ -6,7 +6,7 @@ from pages.figures.charts import HUES as ROLES
 from pages.figures.curves import GREY, Side, bars, curves, dots
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.language import t
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import choose, step_through
 from pages.why.frame import SEED, Desk, Finding, Question
 from transformer_core.analysis.why.scaling import WIDTHS, OwnSpread, Spread, spread_by_width, spread_of_own_heads

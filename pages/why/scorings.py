@@ -3,8 +3,9 @@
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
+from pages.ui.number_format import milliseconds
 from pages.ui.url import step_through
-from pages.why.frame import SEED, Desk, Finding, Question, measure_again, milliseconds
+from pages.why.frame import SEED, Desk, Finding, Question, measure_again
 from transformer_core.analysis.why.scorings import WIDTHS, ScoringTimes, spread_of_scorings, time_scorings
 
 LENGTHS = (16, 32, 64, 128)

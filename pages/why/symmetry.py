@@ -3,11 +3,11 @@
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import ask
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from pages.ui.url import slide
 from pages.why.figures import Square
 from pages.why.frame import SEED, Desk, Finding, Question, head_of, layer_of
-from transformer_core.analysis.why.symmetry import Tied, tied_query_key
+from transformer_core.analysis.why.projections import Tied, tied_query_key
 
 NONE_LEFT = 0.01
 

@@ -9,8 +9,9 @@ from pages.figures.curves import Side, curves, dots
 from pages.ui.asking import Answer
 from pages.ui.boxes import awaited
 from pages.ui.language import t
+from pages.ui.number_format import percent
 from pages.ui.url import slide
-from pages.why.frame import Desk, percent
+from pages.why.frame import Desk
 from transformer_core.analysis.why.short_training import Trial
 
 RUNS = 3

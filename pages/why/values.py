@@ -4,9 +4,10 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars
 from pages.ui.asking import ask
 from pages.ui.language import language
-from pages.why.frame import Desk, Finding, Question, percent
+from pages.ui.number_format import percent
+from pages.why.frame import Desk, Finding, Question
 from pages.why.trials import clearly, trial, trial_numbers
-from transformer_core.analysis.why.shared_values import parameters_saved, train_shared_values
+from transformer_core.analysis.why.projections import parameters_saved, train_shared_values
 
 
 def _experiment(desk: Desk) -> Finding:

@@ -17,10 +17,9 @@ import numpy as np
 import torch
 
 from transformer_core import Classifier, ModelConfig, TrainConfig
-from transformer_core.analysis.film.layouts import LayoutSequence
-from transformer_core.analysis.film.polishing import polish
-from transformer_core.analysis.neighbours import displacement, trustworthiness
-from transformer_core.analysis.projection import normalised, turned_onto
+from transformer_core.layout.neighbours import displacement, trustworthiness
+from transformer_core.layout.pca import normalised, turned_onto
+from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.recipes.reviews import encode_rows
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
@@ -124,8 +123,7 @@ def ours(frames: list[torch.Tensor], rounds: int) -> dict[str, Film]:
     for method in drawn[0]:
         pictures = [torch.from_numpy(layouts[method].xy) for layouts in drawn]
         films[method] = film_of(frames, pictures, best)
-    polished = polish([x.numpy() for x in frames], [layouts["tsne"].xy for layouts in drawn])
-    return films | {"polished": film_of(frames, [torch.from_numpy(xy) for xy in polished], best)}
+    return films
 
 
 def refitted(frames: list[torch.Tensor]) -> tuple[Film, Film] | None:
@@ -203,7 +201,6 @@ def main() -> int:
         show(f"the same, {SMALL_POINTS} x {SMALL_WIDTH}", little["tsne"])
     tsne, few = whole["tsne"], little["tsne"]
     show("PCA (its time is in the above)", whole["pca"])
-    show("t-SNE, polished after the run", whole["polished"])
     peer = refitted(frames)
     met = [] if peer is None else against(peer, tsne)
     met += [

@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from tests.core.bundle_tools import change_model, refused, rewrite
-from transformer_core.checkpoints import CONFIG, load
+from tests.core.tools.bundles import change_model, refused, rewrite
+from transformer_core.bundle_files import CONFIG
+from transformer_core.checkpoints import load
 
 DEEP = json.loads("[" * 900 + "]" * 900)
 NOT_JSON = {

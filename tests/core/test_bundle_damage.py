@@ -6,8 +6,9 @@ import pickle
 import pytest
 import torch
 
-from tests.core.bundle_tools import FILES, change_weights, refused, rewrite, seal
-from transformer_core.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, load
+from tests.core.tools.bundles import FILES, change_weights, refused, rewrite, seal
+from transformer_core.bundle_files import CARD, CONFIG, TOKENIZER, WEIGHTS
+from transformer_core.checkpoints import load
 from transformer_core.text import Tokenizer
 
 
@@ -46,7 +47,7 @@ def test_a_file_over_the_bound_is_not_read(folder):
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER, CARD])
 def test_a_text_file_over_its_bound_is_not_read(folder, name, monkeypatch):
-    for module in ("bundle_files", "checkpoints"):
+    for module in ("bundle_files", "bundle"):
         monkeypatch.setattr(f"transformer_core.{module}.LARGEST_TEXT_FILE", 100_000)
     with (folder / name).open("ab") as file:
         file.write(b" " * 100_000)

@@ -5,9 +5,11 @@ import os
 import pytest
 import torch
 
-from tests.core.bundle_tools import FILES
-from tests.core.helpers import exactly, first_of, inputs, made, padded_ids
-from transformer_core.checkpoints import CARD, MODELS, WEIGHTS, Bundle, BundleError, load, save
+from tests.core.tools.bundles import FILES
+from tests.core.tools.helpers import exactly, first_of, inputs, made, padded_ids
+from transformer_core.bundle import MODELS, Bundle, save
+from transformer_core.bundle_files import CARD, WEIGHTS, BundleError
+from transformer_core.checkpoints import load
 from transformer_core.models import Gpt
 
 
@@ -74,7 +76,7 @@ class BrokenError(Exception):
 
 
 @pytest.mark.parametrize(
-    "step", ["transformer_core.checkpoints.save_file", "transformer_core.text.Tokenizer.save", "json.dumps"]
+    "step", ["transformer_core.bundle.save_file", "transformer_core.text.Tokenizer.save", "json.dumps"]
 )
 def test_a_save_that_fails_half_way_leaves_the_old_bundle_whole(folder, word_tokenizer, monkeypatch, step):
     def fail(*_, **__):

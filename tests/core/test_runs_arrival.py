@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.core.zip_tools import zipped
+from tests.core.tools.zips import zipped
 from transformer_core.training.runs import arrival
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.shelf import Shelf

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.core.runs_tools import SPEC, called, first_two, own_curve, stored_curve, tiny_task, wait_for
-from tests.core.zip_tools import zipped
+from tests.core.tools.zips import zipped
 from transformer_core.checkpoints import load
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.shelf import Shelf

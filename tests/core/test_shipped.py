@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer_core.analysis.bert.filling import fill_in
-from transformer_core.checkpoints import Bundle, load
-from transformer_core.evaluate_bert import SentencePair, measure_sentence_pairs
+from transformer_core.analysis.bert.masked_words import fill_in
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
+from transformer_core.evaluation.bert import SentencePair, measure_sentence_pairs
 from transformer_core.generation import greedy_words, translate
 
 FOLDER = Path(__file__).parents[2] / "assets" / "checkpoints"
@@ -57,7 +58,7 @@ def test_each_opens_and_says_what_it_was_trained_on_how_good_it_is_and_what_it_c
         "| cost |",
         "minutes of processor time",
         "## Measured quality",
-        f"python -m transformer_core.evaluate assets/checkpoints/{name} ",
+        f"python -m transformer_core.evaluation assets/checkpoints/{name} ",
         "## What it cannot do",
     ):
         assert needed in bundle.card, needed

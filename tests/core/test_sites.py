@@ -5,11 +5,10 @@ from functools import cache
 import pytest
 import torch
 
-from tests.core.helpers import MODELS, inputs, made
+from tests.core.tools.helpers import MODELS, inputs, made
 from transformer_core.models import Bert, Decoder, Translation
 from transformer_core.probe import Trace, capture
-from transformer_core.recurrent_sites import RECURRENT_SITES
-from transformer_core.sites import SITES, site_of
+from transformer_core.sites import RECURRENT_SITES, SITES, site_of
 
 SOURCE, TARGET, BATCH = 6, 5, 3
 CHANGES = {

@@ -6,7 +6,7 @@ import json
 import pytest
 import torch
 
-from transformer_core.checkpoints import MODELS
+from transformer_core.bundle import MODELS
 from transformer_core.config import ModelConfig
 from transformer_core.text import MASK, PAD_ID
 from transformer_core.training.config import TrainConfig

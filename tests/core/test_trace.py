@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.helpers import exactly
+from tests.core.tools.helpers import exactly
 from transformer_core.probe import Trace
 
 

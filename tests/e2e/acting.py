@@ -7,8 +7,9 @@ from playwright.sync_api import Locator, Page
 
 from tests.e2e.serving import settle
 from tests.paths import ROOT
-from transformer_core.analysis.reading import read
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.analysis.outcome import read
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 BUNDLE: Bundle = load(ROOT / "assets" / "checkpoints" / "sentiment", device="cpu")
 

@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 from playwright.sync_api import Page
 
-from pages.figures.matrix_page import component_assets
-from pages.masks.figures import Words, painter
+from pages.figures.standalone import component_assets
+from pages.masks.figures import painter
+from pages.ui.language import strings
 from tests.pages.figures.matrices import ENGLISH_WORDS, attention
 
 SIZE = 8
 TOKENS = tuple(f"w{index}" for index in range(SIZE))
-WORDS = Words(ENGLISH_WORDS, "query", "key", "t", "s", {name: name for name in ("mask", "masked_scores", "weights")})
+WORDS = strings("axis", "en") | strings("masks_figure", "en")
 HOST = """
 window.told = [];
 window.matrix = new Matrix(document.getElementById("host"));
@@ -25,14 +26,14 @@ window.show = (text, alone) => window.matrix.receive(bytes(text), alone ? null :
 def payload(mask: np.ndarray, *, stamp: int = 0, version: str = "first") -> str:
     """Return a painter's figure as the page would send it."""
     explain = attention(size=SIZE, causal=True)
-    figure = painter(mask, explain.arrays(), explain.divisor, TOKENS, WORDS, version=version, note="")
+    figure = painter(mask, explain.arrays(), explain.divisor, TOKENS, WORDS, ENGLISH_WORDS, version=version, note="")
     return base64.b64encode(replace(figure, link=None).to_bytes(stamp=stamp)).decode()
 
 
 def show(page: Page, mask: np.ndarray, *, stamp: int = 0, version: str = "first", alone: bool = False) -> None:
     """Hand a figure to the component, mounting it first where it is not there."""
     if not page.evaluate("Boolean(window.matrix)"):
-        script, style = component_assets()
+        script, style = component_assets("matrix")
         page.set_content(f"<style>{style}</style><main id='host'></main><script type='module'>{script}{HOST}</script>")
         page.wait_for_function("Boolean(window.matrix)")
     page.evaluate("([text, alone]) => void show(text, alone)", [payload(mask, stamp=stamp, version=version), alone])

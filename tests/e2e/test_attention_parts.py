@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.acting import BUNDLE, download, visit, weights
 from tests.e2e.serving import settle
-from transformer_core.analysis.attention.effects import head_effects
+from transformer_core.analysis.attention.head_ablation import head_effects
 
 TEXT = "The plot was thin but I loved every minute"
 

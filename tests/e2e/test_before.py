@@ -6,12 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.ui.models import model_folders
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.e2e.acting import visit, wait_painted
 from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
 from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.reach import gradient_reach
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 TEXT = "A dog is running on the white beach."
 NAMES = ("seq2seq-en-fr", "translation-en-fr")

@@ -6,13 +6,14 @@ from functools import lru_cache
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.ui.numbers import percent
+from pages.ui.number_format import percent
 from tests.e2e.acting import visit
 from tests.paths import ROOT
-from transformer_core.analysis.bert.filling import fill_in
-from transformer_core.analysis.bert.pairs import pair_verdict
-from transformer_core.analysis.bert.tied import one_score
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.analysis.bert.masked_words import fill_in
+from transformer_core.analysis.bert.sentence_pairs import pair_verdict
+from transformer_core.analysis.bert.tied_output import one_score
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 FOLDER = ROOT / "assets" / "checkpoints" / "bert"
 TEXT, SECOND = "A man in a red shirt is riding a horse.", "Two dogs run on the beach."

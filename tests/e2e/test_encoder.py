@@ -5,10 +5,10 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import BUNDLE, visit, wait_painted
-from transformer_core.analysis.encoder.coordinates import logit_sum
 from transformer_core.analysis.encoder.layers import layer_verdicts
+from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.measures import measures
-from transformer_core.analysis.encoder.pairs import sentence_pair
+from transformer_core.analysis.encoder.two_sentences import sentence_pair
 
 TEXT = "The plot was thin but I loved every minute"
 OTHER = "The plot was thin but I hated every minute"

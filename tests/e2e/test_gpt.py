@@ -6,8 +6,8 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import type_text, visit
 from tests.paths import ROOT
-from transformer_core.analysis.gpt.continuing import written_on
-from transformer_core.analysis.gpt.expectation import expected
+from transformer_core.analysis.gpt.continuation import written_on
+from transformer_core.analysis.gpt.next_token import expected
 from transformer_core.checkpoints import load
 
 BUNDLE = load(ROOT / "assets" / "checkpoints" / "gpt-char", device="cpu")

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.acting import BUNDLE, visit
 from transformer_core.analysis.masks.codes import painted_code, painted_mask
-from transformer_core.analysis.masks.masking import MaskedHead, masked_head
+from transformer_core.analysis.masks.masked_head import MaskedHead, masked_head
 
 TEXT = "The plot was thin but I loved every minute"
 SIZE = len(BUNDLE.tokenizer.encode(TEXT))

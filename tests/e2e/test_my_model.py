@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.core.open_tools import written
+from tests.core.tools.open_checkpoints import written
 from tests.e2e.acting import visit
 from tests.e2e.serving import settle
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.e2e.acting import BUNDLE, visit, wait_painted
 from transformer_core.analysis.stream.depth import gradients_by_depth
-from transformer_core.analysis.stream.normalizing import normed_vector
+from transformer_core.analysis.stream.normalization import normed_vector
 
 TEXT = "The plot was thin but I loved every minute"
 

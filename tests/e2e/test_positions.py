@@ -9,10 +9,9 @@ from playwright.sync_api import Page, expect
 from pages.ui.header import DEFAULT_TEXT
 from tests.e2e.acting import BUNDLE, download, visit
 from tests.e2e.serving import settle
-from transformer_core.analysis.positions.exponents import compare_exponents
 from transformer_core.analysis.positions.order_worth import what_order_is_worth_here
 from transformer_core.analysis.positions.schemes import score_schemes
-from transformer_core.analysis.positions.sinusoids import step_as_rotation
+from transformer_core.analysis.positions.sinusoids import compare_exponents, step_as_rotation
 from transformer_core.layers.positions import sinusoidal_table
 
 TEXT = "not a dull film"

@@ -139,7 +139,7 @@ def test_a_component_stays_until_its_place_is_gone(page: Page, address: str) -> 
         """async () => {
           const place = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".vm"));
           const module = [...document.querySelectorAll("script[src*=matrix]")].pop().src;
-          const { release } = await import(new URL("../lasting.js", module));
+          const { release } = await import(new URL("../kit.js", module));
           const there = () => Boolean(place.shadowRoot.querySelector(".vm"));
           release(place.shadowRoot);
           const stayed = there();

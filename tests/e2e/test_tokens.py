@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.acting import BUNDLE, download, type_text, visit
-from transformer_core.analysis.words.merging import merge_step
-from transformer_core.analysis.words.tokenizing import cut_sentence
+from transformer_core.analysis.words.bpe_merges import merge_step
+from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
 
 TEXT = "The story was dull, 很无聊 👍"
 

@@ -48,7 +48,7 @@ def test_compare_opens_while_the_list_of_runs_is_open_and_its_link_has_the_momen
     second = start(page, address, SMALL.replace("epochs=2", "epochs=3") + "&seed=2")
     wait_finished(page)
     page.get_by_text("Runs on this server").click()
-    page.wait_for_url(re.compile("runs_open=true"), timeout=A_MINUTE)
+    page.wait_for_url(re.compile("runs_open=on"), timeout=A_MINUTE)
     page.get_by_role("button", name="Compare", exact=True).click()
     page.wait_for_url(re.compile("/compare"), timeout=A_MINUTE)
     slider = page.get_by_role("slider")

@@ -10,10 +10,11 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import visit, wait_painted
 from tests.paths import ROOT
-from transformer_core.analysis.translation.beams import beam_tree
-from transformer_core.analysis.translation.searching import letter_search
-from transformer_core.analysis.translation.writing import written_greedily
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.analysis.translation.beam_tree import beam_tree
+from transformer_core.analysis.translation.greedy_steps import written_greedily
+from transformer_core.analysis.translation.letter_search import letter_search
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 
 FOLDER = ROOT / "assets" / "checkpoints" / "translation-en-fr"
 TEXT = "A dog runs on the beach."

@@ -5,10 +5,10 @@ import re
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.e2e.acting import BUNDLE, download, visit, weights
+from transformer_core.analysis.why.projections import tied_query_key
 from transformer_core.analysis.why.scaling import WIDTHS, spread_by_width
-from transformer_core.analysis.why.symmetry import tied_query_key
 
 TEXT = "The plot was thin but I loved every minute"
 

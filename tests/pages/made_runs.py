@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from filelock import FileLock
 
-from transformer_core.checkpoints import MODELS
+from transformer_core.bundle import MODELS
 from transformer_core.text import Tokenizer
 from transformer_core.training.runs.folder import LOCK, TOKENIZER, hold, weights_file
 from transformer_core.training.runs.frame_model import fingerprint_of, save_weights

@@ -1,4 +1,1 @@
-"""What a trace tells: one question a file, each answered from recorded tensors.
-
-Read next: reading.py.
-"""
+"""Analyses of a forward pass: one question per file, answered from recorded tensors."""

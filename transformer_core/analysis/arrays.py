@@ -1,7 +1,4 @@
-"""A result as arrays: what any analysis found, by name, ready to be saved or compared.
-
-Read next: reading.py.
-"""
+"""A result as arrays: what any analysis found, by name, ready to be saved or compared."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -12,13 +9,13 @@ from torch import Tensor
 
 
 def arrays_of(result: Any) -> dict[str, np.ndarray]:
-    """Return the arrays, numbers and words of a result, by field name; what lies deeper has a name such as outer.inner.
+    """Return the arrays, numbers and words of a result, by field name; nested fields are named outer.inner.
 
     Args:
         result: a dataclass, a mapping or a trace. A tuple of dataclasses counts its parts: ``runs.0.loss``.
 
     Raises:
-        ValueError: the result is none of these.
+        ValueError: the result is not one of these.
     """
     if isinstance(result, Mapping):
         parts = dict(result.items())
@@ -52,7 +49,7 @@ def _numbered(name: str, parts: Any) -> dict[str, np.ndarray]:
 
 
 def _is_plain(parts: Any) -> bool:
-    """Tell whether a sequence is one array: numbers or words, or sequences of them of one length."""
+    """Return whether a sequence is one array: numbers or words, or sequences of them of one length."""
     if not all(isinstance(part, bool | int | float | str | np.generic | tuple | list) for part in parts):
         return False
     inner = [part for part in parts if isinstance(part, tuple | list)]

@@ -1,7 +1,6 @@
-"""Counter-examples by one changed word: the closest texts of which a model concludes something else.
+"""Counter-examples by one changed word: the closest texts for which a model predicts something else.
 
 After HotFlip (Ebrahimi et al. 2018) and contrast sets (Gardner et al. 2020), by trying a bounded number of texts.
-Read next: strangeness.py.
 """
 
 import functools
@@ -13,9 +12,10 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import MOST_SCORES, Outcome, outcome_of, require_outcome
+from transformer_core.analysis.parts import input_embedding
 from transformer_core.analysis.positions.order_cases import LABELS, LANGUAGES
-from transformer_core.analysis.words.vocabulary import embedding_matrix, input_embedding, unit_rows
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.words.vocabulary import embedding_matrix, unit_rows
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, make_batch
 from transformer_core.text.words import WORD, Word, words_of
@@ -52,7 +52,7 @@ class CounterExample:
 
 @dataclass(frozen=True)
 class CounterExamples:
-    """What one changed word does to what a model concludes.
+    """What one changed word does to what a model predicts.
 
     Args:
         winner: the likeliest outcome of the text; before: its probability.
@@ -142,7 +142,7 @@ def _swaps_of_the_like(bundle: Bundle, encoding: Encoding, word: Word) -> tuple[
 
 
 def of_reviews(bundle: Bundle) -> bool:
-    """Tell whether a model tells reviews apart, so that the lists of the built-in ones fit it."""
+    """Return whether a model classifies reviews, so that the lists of the built-in ones fit it."""
     return bundle.kind == "classifier" and bundle.labels == LABELS
 
 
@@ -170,7 +170,7 @@ def _fitting(text: str, word: Word, swaps: tuple[str, ...]) -> Iterator[tuple[in
 
 
 def _changed(text: str, start: int, end: int, new: str) -> tuple[str, int, int]:
-    """Return the new text, and where the new word stands in it; a word that goes takes a blank along."""
+    """Return the new text, and where the new word stands in it; a removed word takes one blank beside it along."""
     if not new:
         before, after = text[:start], text[end:]
         if before.endswith(" ") or not before:
@@ -199,17 +199,17 @@ def _probabilities(bundle: Bundle, encodings: list[Encoding]) -> Tensor:
 
 
 def counter_examples(*, bundle: Bundle, text: str, n_tokens: int) -> CounterExamples:
-    """Leave each word out, exchange it for others, and find the texts of which the model concludes something else.
+    """Leave each word out, exchange it for others, and find the texts for which the prediction changes.
 
     A classifier of reviews has the words of the built-in reviews' lists to try, other models the nearest words of their
     own vocabulary. Of several texts with the same word changed, one is shown where another word turns it, too.
 
     Args:
-        bundle: of a kind that concludes something from this text.
-        n_tokens: how many tokens of the text are read at most.
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the model concludes nothing from the text.
+        ValueError: the model predicts nothing from the text.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     outcome = require_outcome(bundle, encoding)

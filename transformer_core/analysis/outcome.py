@@ -1,6 +1,6 @@
-"""Outcome: what a model concludes from a text, whatever its kind: a class, the next token, the token behind [MASK].
+"""What a model predicts from one text, whatever its kind: a class, the next token, the token behind [MASK].
 
-Devlin et al. 2019, section 3.1; Radford et al. 2018, section 3.1. Read next: reading.py.
+Devlin et al. 2019, section 3.1; Radford et al. 2018, section 3.1.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from transformer_core.checkpoints import Bundle
-from transformer_core.probe import Edit, Trace, capture
+from transformer_core.bundle import Bundle
+from transformer_core.probe import DEFAULT_MAX_BYTES, Edit, Trace, capture
 from transformer_core.text import Encoding
 
 Asks = Literal["class", "next", "masked"]
@@ -20,7 +20,7 @@ MOST_SCORES = 1 << 24
 
 @dataclass(frozen=True)
 class Outcome:
-    """Which scores of a model's output are its conclusion from one text.
+    """Which scores of a model's output are its prediction for one text.
 
     Args:
         asks: "class": of which class the text is; "next": which token comes after it; "masked": which token stood
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def outcome_of(bundle: Bundle, encoding: Encoding) -> Outcome | None:
-    """Return what this model concludes from a text; None where it has no head for it, or a BERT finds no [MASK].
+    """Return what this model predicts from a text; None where it has no head for it, or a BERT finds no [MASK].
 
     Of a GPT it is the token after the last one that the text itself has: padding and closing tokens come after it.
     """
@@ -60,10 +60,10 @@ def outcome_of(bundle: Bundle, encoding: Encoding) -> Outcome | None:
 
 
 def require_outcome(bundle: Bundle, encoding: Encoding) -> Outcome:
-    """Return what this model concludes from a text.
+    """Return what this model predicts from a text.
 
     Raises:
-        ValueError: it concludes nothing.
+        ValueError: it predicts nothing.
     """
     found = outcome_of(bundle, encoding)
     if found is None:
@@ -97,7 +97,7 @@ def conclude(
         token_ids: (batch, pos); returns: (batch, outcome), each row summing to 1
 
     Args:
-        sites, edits: as of capture; mask: as of the model.
+        sites, edits: as in capture; mask: as of the model.
     """
     output, trace = capture(bundle.model, token_ids, mask=mask, sites=sites, edits=edits)
     return outcome.logits(output).float().softmax(-1), trace
@@ -112,3 +112,51 @@ def copies_at_once(bundle: Bundle, n_tokens: int, most: int) -> int:
 def one_text(bundle: Bundle, encoding: Encoding) -> Tensor:
     """Return a text's ids as a batch of one, where the model is. # (1, pos)"""
     return torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device)
+
+
+KINDS = ("classifier", "bert", "gpt", "encoder")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model made of one text.
+
+    Args:
+        probabilities: of each possible outcome (see outcome.py), summing to 1: of the classes in the order of the
+            bundle's labels, or of the ids of the vocabulary; empty where the model predicts nothing.
+        trace: what the probe recorded.
+    """
+
+    probabilities: tuple[float, ...]
+    trace: Trace
+
+
+def scope_of(bundle: Bundle, rest: str) -> str:
+    """Return the full name of a part of the stack that reads the text, such as ``encoder.layer0`` of ``layer0``."""
+    return f"{'decoder' if bundle.kind == 'gpt' else 'encoder'}.{rest}"
+
+
+def is_causal(bundle: Bundle) -> bool:
+    """Return whether a position of the stack that reads the text sees only itself and what came before."""
+    return bundle.kind == "gpt" and bundle.config.causal
+
+
+def read(
+    bundle: Bundle,
+    encoding: Encoding,
+    *,
+    sites: tuple[str, ...] = ("*",),
+    edits: Mapping[str, Edit] | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> Prediction:
+    """Run a model that reads one text over one encoding.
+
+    Raises:
+        ValueError: the bundle is of a kind that does not read one text alone, or as capture.
+    """
+    if bundle.kind not in KINDS:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
+    output, trace = capture(bundle.model, one_text(bundle, encoding), sites=sites, edits=edits, max_bytes=max_bytes)
+    outcome = outcome_of(bundle, encoding)
+    probabilities = () if outcome is None else tuple(outcome.logits(output)[0].float().softmax(-1).tolist())
+    return Prediction(probabilities, trace)

@@ -1,7 +1,4 @@
-"""Where a tensor is computed: the line of this package that hands it to the probe, seen while it runs.
-
-Read next: config.py, to start over from the leaves.
-"""
+"""Where a tensor is computed: the line of this package that hands it to the probe, seen while it runs."""
 
 import ast
 import sys
@@ -66,7 +63,7 @@ def _line(path: str, number: int) -> SourceLine:
     return SourceLine(Path(path).relative_to(ROOT).as_posix(), number, code)
 
 
-class Witness(Probe):
+class LineProbe(Probe):
     """A probe that keeps no tensor, only the line that handed it over."""
 
     def __init__(self) -> None:
@@ -80,7 +77,7 @@ class Witness(Probe):
         return child
 
     def wants(self, *leaves: str) -> bool:
-        """Ask for every step, so that each is taken in the open."""
+        """Ask for every step, so that each is computed explicitly."""
         return True
 
     def tap(self, leaf: str, tensor: Tensor) -> Tensor:
@@ -101,6 +98,6 @@ def lines_of(model: nn.Module) -> dict[str, SourceLine]:
     """Return the line that computes each tensor that a model shows, by its full name; the model reads one token."""
     device = next(model.parameters()).device
     token = torch.zeros(1, 1, dtype=torch.int64, device=device)
-    witness = Witness()
+    witness = LineProbe()
     model(*([token, token] if isinstance(model, Translation | Seq2Seq) else [token]), probe=witness)
     return witness.lines

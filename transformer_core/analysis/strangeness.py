@@ -1,7 +1,7 @@
-"""How strange a text is to a model: nats a token where it foresees tokens, else tokens a word.
+"""How strange a text is to a model: nats per token where it predicts tokens, else tokens per word.
 
-Radford et al. 2018, eq. 1. A BERT could guess each token from all others (Salazar et al. 2020), at the price of a
-reading a token at every key. Read next: word_worth.py.
+Radford et al. 2018, eq. 1. A BERT could guess each token from all others (Salazar et al. 2020), at the cost of one
+forward pass per token at every keystroke.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
 from transformer_core.text.words import words_of
@@ -23,7 +23,7 @@ class Strangeness:
     """How strange a text is.
 
     Args:
-        measure: as of Usual in measured.py.
+        measure: as in Usual in measured.py.
         value: the mean over the text; None where it is too short to be measured.
     """
 
@@ -40,7 +40,7 @@ def strangeness(*, bundle: Bundle, text: str, n_tokens: int) -> Strangeness:
     """Measure how strange a text is to a model.
 
     Args:
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     measure = measure_of(bundle)

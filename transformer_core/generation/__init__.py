@@ -1,14 +1,12 @@
-"""Generation: a model writes, one token a step, and its caller may look at each step or stop.
+"""Generation: a model writes one token per step; the caller sees each step and may stop.
 
-Greedy decoding and beam search: Sutskever et al. 2014, section 3.2. Read next: drawing.py.
+Greedy decoding and beam search: Sutskever et al. 2014, section 3.2.
 """
 
-from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of, ranked
-from transformer_core.generation.drafts import greedy_from_draft
-from transformer_core.generation.drawing import Written, chances
-from transformer_core.generation.exhaustive import exhaustive_search
-from transformer_core.generation.steps import greedy, greedy_words, sample
-from transformer_core.generation.translating import translate
+from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of, exhaustive_search, ranked
+from transformer_core.generation.sampling import Written, chances, greedy, greedy_words, sample
+from transformer_core.generation.speculative import greedy_from_draft
+from transformer_core.generation.translate import translate
 from transformer_core.generation.writer import Writer
 from transformer_core.layers.cache import KeyValueCache
 

@@ -1,7 +1,8 @@
-"""What every model that writes can do: read a source, then read one word after another and score the next.
+"""Writer: the interface of every model that generates text: read a source, then score the next token, step by step.
 
 A state is a value: `advance` and `reorder` return another one and leave theirs as it was, so that a search may go on
-from any state that it holds. Read next: steps.py.
+from any state that it holds.
+Read next: transformer_core/generation/sampling.py
 """
 
 from typing import Any, Protocol
@@ -10,7 +11,7 @@ from torch import Tensor
 
 
 class Sizes(Protocol):
-    """What a configuration says of what can be written."""
+    """The sizes that bound what can be written."""
 
     @property
     def vocab_size(self) -> int:

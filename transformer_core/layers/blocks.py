@@ -1,6 +1,7 @@
 """Encoder and decoder blocks, pre- or post-norm, and the stack of them.
 
-Vaswani et al. 2017, section 3.1 (post-norm); Xiong et al. 2020 (pre-norm). Read next: models/encoder.py.
+Vaswani et al. 2017, section 3.1 (post-norm); Xiong et al. 2020 (pre-norm).
+Read next: transformer_core/layers/initialization.py
 """
 
 from collections.abc import Callable
@@ -152,7 +153,7 @@ class Stack(nn.Module):
     ) -> Tensor:
         """Map (batch, pos, d_model) to the same shape, or to its first positions.
 
-        Memory and options go to every block, `first` to the last one alone, since what it leaves out nobody reads;
+        Memory and options go to every block, `first` to the last one alone, since nothing reads what it leaves out;
         of the cache, each block gets its own.
         """
         last = len(self.layers) - 1

@@ -1,7 +1,8 @@
 """Cache: keys and values that a decoder has computed, kept so that the next word costs one position and not all.
 
 Keys and values of a position never change once later positions are hidden (Shazeer 2019, section 2.4, calls this
-incremental decoding); those of the encoder's memory never change at all. Read next: attention.py.
+incremental decoding); those of the encoder's memory never change at all.
+Read next: transformer_core/layers/attention.py
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ class KeptPair:
             return KeptPair(self.key, self.value, grows=self.grows)
         return KeptPair(self.key.index_select(0, rows), self.value.index_select(0, rows), grows=self.grows)
 
-    def beginning(self, length: int) -> "KeptPair":
+    def truncated(self, length: int) -> "KeptPair":
         """Return another pair with the first positions alone, where it grows; the memory stays whole."""
         if not self.grows or self.key is None or self.value is None:
             return KeptPair(self.key, self.value, grows=self.grows)
@@ -100,9 +101,9 @@ class KeyValueCache:
             other.token_ids = self.token_ids if rows is None else self.token_ids.index_select(0, rows)
         return other
 
-    def beginning(self, length: int) -> Self:
+    def truncated(self, length: int) -> Self:
         """Return another cache, as it was after its first positions."""
-        other = self._with(lambda pair: pair.beginning(length))
+        other = self._with(lambda pair: pair.truncated(length))
         other.token_ids = None if self.token_ids is None else self.token_ids[:, :length]
         return other
 

@@ -1,6 +1,7 @@
-"""Dropout that costs little on a processor: eight decisions are made of each random number.
+"""Dropout, made cheap on a CPU: each random number of 64 bits decides eight entries.
 
-Srivastava et al. 2014, section 4. Read next: linear.py.
+Srivastava et al. 2014, section 4.
+Read next: transformer_core/layers/positions.py
 """
 
 import torch

@@ -1,6 +1,7 @@
 """From ids to the residual stream: token, segment and position embeddings, summed.
 
-Vaswani et al. 2017, section 3.4; segments and normalisation: Devlin et al. 2019. Read next: normalization.py.
+Vaswani et al. 2017, section 3.4; segments and normalisation: Devlin et al. 2019.
+Read next: transformer_core/layers/feed_forward.py
 """
 
 import math

@@ -1,6 +1,7 @@
 """The position-wise feed-forward layer and its activations.
 
-Vaswani et al. 2017, eq. 2; GELU: Hendrycks and Gimpel 2016. Read next: attention.py.
+Vaswani et al. 2017, eq. 2; GELU: Hendrycks and Gimpel 2016.
+Read next: transformer_core/layers/masks.py
 """
 
 import torch.nn.functional as F
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 
 from transformer_core.config import Activation, require_choice
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.linear import Linear
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 

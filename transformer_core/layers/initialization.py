@@ -1,17 +1,18 @@
 """How weights start: small embeddings, Glorot's uniform for linear maps.
 
 Glorot and Bengio 2010, eq. 16. With embeddings from N(0, 1), torch's own default, training on real reviews loses
-several points (DECISIONS.md). Read next: blocks.py.
+several points (DECISIONS.md).
+Read next: transformer_core/models/output.py
 """
 
 import torch
 from torch import nn
 
+from transformer_core.layers.attention import AdditiveScores
 from transformer_core.layers.embeddings import Embedding, InputEmbedding
-from transformer_core.layers.linear import Linear
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
 from transformer_core.layers.positions import LearnedPositions
-from transformer_core.layers.scoring import AdditiveScores
+from transformer_core.packed_linear import Linear
 
 EMBEDDING_DEVIATION = 0.02
 

@@ -1,7 +1,7 @@
 """Masks: which position may attend to which. True = may attend, as in scaled_dot_product_attention.
 
 Vaswani et al. 2017, section 3.2.3. torch.nn.MultiheadAttention's boolean masks are the opposite.
-Read next: attention.py.
+Read next: transformer_core/layers/cache.py
 """
 
 from functools import lru_cache

@@ -1,6 +1,7 @@
 """Layer normalisation: as torch has it, and the variant that tutorials often print.
 
-Ba et al. 2016, eq. 4. Read next: feed_forward.py.
+Ba et al. 2016, eq. 4.
+Read next: transformer_core/layers/embeddings.py
 """
 
 import torch
@@ -33,7 +34,7 @@ class LayerNorm(nn.Module):
 class UnbiasedNorm(nn.Module):
     """alpha * (x - mean) / (deviation + eps) + bias: unbiased deviation (d - 1), eps outside the root.
 
-    This departs from Ba et al. 2016, eq. 4; it is the common variant that a page lays beside it.
+    This departs from Ba et al. 2016, eq. 4; it is the common variant that a page shows beside it.
     """
 
     def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:

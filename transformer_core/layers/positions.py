@@ -1,6 +1,7 @@
-"""Five ways to tell a Transformer the order of its tokens, and the variant that is often printed by mistake.
+"""Position encodings: sinusoidal, learned, rotary and ALiBi, and the variant that is often printed by mistake.
 
-Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary); Press et al. 2022 (ALiBi). Read next: embeddings.py.
+Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary); Press et al. 2022 (ALiBi).
+Read next: transformer_core/layers/normalization.py
 """
 
 import math
@@ -58,7 +59,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """One trained vector a position (Gehring et al. 2017; BERT and GPT-2)."""
+    """One trained vector per position (Gehring et al. 2017; BERT and GPT-2)."""
 
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()

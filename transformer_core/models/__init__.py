@@ -1,14 +1,13 @@
-"""The systems that are built from the parts, one a file.
+"""Whole models built from the layers, one per file.
 
-Vaswani et al. 2017; Devlin et al. 2019; Radford et al. 2019. Read next: encoder.py.
+Vaswani et al. 2017; Devlin et al. 2019; Radford et al. 2019.
 """
 
 from transformer_core.models.bert import Bert, BertOutput
 from transformer_core.models.classifier import Classifier
 from transformer_core.models.decoder import Decoder, MaskedDecoder
-from transformer_core.models.encoder import Encoder
+from transformer_core.models.encoder import Encoder, SentenceEncoder
 from transformer_core.models.gpt import Gpt
-from transformer_core.models.sentence_encoder import SentenceEncoder
 from transformer_core.models.translation import Translation
 
 __all__ = [

@@ -1,6 +1,7 @@
 """BERT: an encoder that guesses masked words and tells whether two sentences belong together.
 
-Devlin et al. 2019. Read next: gpt.py.
+Devlin et al. 2019.
+Read next: transformer_core/models/gpt.py
 """
 
 from typing import NamedTuple
@@ -11,10 +12,10 @@ from torch import Tensor, nn
 from transformer_core.config import ModelConfig
 from transformer_core.layers.feed_forward import gelu
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.linear import Linear
 from transformer_core.layers.normalization import make_norm
 from transformer_core.models.encoder import Encoder
 from transformer_core.models.output import WordScores
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 
@@ -32,7 +33,7 @@ class BertOutput(NamedTuple):
 
 
 class MlmHead(nn.Module):
-    """norm(gelu(x W + b)) times the token embedding's matrix, plus a bias a word (Devlin et al. 2019, their code)."""
+    """norm(gelu(x W + b)) times the token embedding's matrix, plus a bias per word (Devlin et al. 2019, their code)."""
 
     def __init__(self, config: ModelConfig, encoder: Encoder) -> None:
         super().__init__()

@@ -1,6 +1,7 @@
 """A sentence's class from its [CLS] vector, or from the mean of its real tokens.
 
-Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, section 3. Read next: sentence_encoder.py.
+Devlin et al. 2019, section 4.1; mean pooling: Reimers and Gurevych 2019, section 3.
+Read next: transformer_core/models/translation.py
 """
 
 import torch
@@ -9,9 +10,9 @@ from torch import Tensor, nn
 from transformer_core.config import ModelConfig
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.linear import Linear
 from transformer_core.models.encoder import Encoder
-from transformer_core.models.pooling import sentence_vector
+from transformer_core.models.output import sentence_vector
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 POOLERS = {"tanh": torch.tanh, "relu": torch.relu}

@@ -1,6 +1,7 @@
 """Decoders: a position sees only itself and what came before; with cross-attention, or without.
 
-Vaswani et al. 2017, section 3.1; without cross-attention: Radford et al. 2018. Read next: pooling.py.
+Vaswani et al. 2017, section 3.1; without cross-attention: Radford et al. 2018.
+Read next: transformer_core/models/classifier.py
 """
 
 from torch import Tensor, nn
@@ -69,7 +70,7 @@ class Decoder(nn.Module):
 
 
 class MaskedDecoder(nn.Module):
-    """Token ids to one vector a position that knows nothing of later positions; no cross-attention."""
+    """Token ids to one vector per position that knows nothing of later positions; no cross-attention."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

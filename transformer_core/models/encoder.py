@@ -1,6 +1,7 @@
-"""The encoder: every position sees every other.
+"""The encoder, in which every position sees every other, and the sentence encoder that pools it into one vector.
 
-Vaswani et al. 2017, section 3.1. Read next: decoder.py.
+Vaswani et al. 2017, section 3.1; sentence vectors: Reimers and Gurevych 2019, section 3.
+Read next: transformer_core/models/decoder.py
 """
 
 from torch import Tensor, nn
@@ -10,11 +11,12 @@ from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.embeddings import InputEmbedding
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.masks import padding_mask
+from transformer_core.models.output import sentence_vector
 from transformer_core.probe import SILENT, Probe
 
 
 class Encoder(nn.Module):
-    """Token ids to one contextual vector a position."""
+    """Token ids to one contextual vector per position."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -42,7 +44,7 @@ class Encoder(nn.Module):
 
         Args:
             first: how many positions are wanted, counted from the start; None wants all. The rest of the last block
-                is then never computed. Not with a mask that tells queries apart, nor with ALiBi.
+                is then never computed. Not with a mask that distinguishes queries, nor with ALiBi.
 
         Raises:
             ValueError: ids outside the vocabulary, an empty batch, too many positions, a mask that does not fit.
@@ -51,3 +53,33 @@ class Encoder(nn.Module):
         if mask is None:
             mask = padding_mask(token_ids, self.config.pad_id)
         return self.stack(x, mask=mask, first=first, probe=probe)
+
+
+class SentenceEncoder(nn.Module):
+    """An encoder and nothing that was learned after it; sentences are compared by the cosine of their vectors."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config)
+        initialize(self)
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        *,
+        segment_ids: Tensor | None = None,
+        mask: Tensor | None = None,
+        probe: Probe = SILENT,
+    ) -> Tensor:
+        """Read a batch.
+
+        Shapes:
+            token_ids, segment_ids: (batch, pos); mask: as in Encoder
+            returns: one vector per sentence, of no particular length (batch, d_model)
+
+        Raises:
+            ValueError: as Encoder.
+        """
+        x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, probe=probe.at("encoder"))
+        return sentence_vector(self.config, x, token_ids, probe)

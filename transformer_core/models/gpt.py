@@ -1,6 +1,7 @@
 """GPT: a masked decoder that scores the next word.
 
-Radford et al. 2018 and 2019. Read next: checkpoints.py.
+Radford et al. 2018 and 2019.
+Read next: transformer_core/generation/writer.py
 """
 
 from torch import Tensor, nn

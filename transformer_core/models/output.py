@@ -1,12 +1,15 @@
-"""From the residual stream to a score for every word, with the embedding's own matrix or a free one.
+"""What is read off the residual stream: a score for every word, or one vector for the whole sentence.
 
-Vaswani et al. 2017, section 3.4; Press and Wolf 2017. Read next: translation.py.
+Tied output matrix: Vaswani et al. 2017, section 3.4; Press and Wolf 2017. [CLS]: Devlin et al. 2019, section 4.1;
+mean pooling: Reimers and Gurevych 2019, section 3.
+Read next: transformer_core/models/encoder.py
 """
 
 from torch import Tensor, nn
 
+from transformer_core.config import ModelConfig
 from transformer_core.layers.embeddings import Embedding
-from transformer_core.layers.linear import Linear
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 
@@ -23,3 +26,26 @@ class WordScores(nn.Module):
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score (batch, pos, d_model): (batch, pos, vocab)."""
         return probe.tap("logits", self.proj(x))
+
+
+def mean_over_real_tokens(x: Tensor, token_ids: Tensor, pad_id: int | None) -> Tensor:
+    """Average over positions that are not padding; a sentence of padding alone gives 0.
+
+    Shapes:
+        x: (batch, pos, d_model); token_ids: (batch, pos); returns: (batch, d_model)
+    """
+    if pad_id is None:
+        return x.mean(1)
+    real = (token_ids != pad_id).to(x.dtype)[..., None]  # (batch, pos, 1)
+    return (x * real).sum(1) / real.sum(1).clamp(min=1.0)
+
+
+def sentence_vector(config: ModelConfig, x: Tensor, token_ids: Tensor, probe: Probe) -> Tensor:
+    """Pool what an encoder returned as config.pooling says.
+
+    Shapes:
+        x: (batch, pos, d_model); token_ids: (batch, pos); returns: (batch, d_model)
+    """
+    if config.pooling == "cls":
+        return probe.tap("cls_embedding", x[:, 0])
+    return probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, config.pad_id))

@@ -1,6 +1,7 @@
 """Encoder and decoder together: a source sentence in, scores for each next target word out.
 
-Vaswani et al. 2017, figure 1. Read next: bert.py.
+Vaswani et al. 2017, figure 1.
+Read next: transformer_core/models/bert.py
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from transformer_core.probe import SILENT, Probe
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """A translation on its way.
+class DecoderState:
+    """The state of a translation between two target words.
 
     Shapes:
         memory: (batch, source_pos, d_model); memory_mask: (batch, 1, 1, source_pos), or None without padding
@@ -32,9 +33,9 @@ class Reading:
     memory_mask: Tensor | None
     cache: KeyValueCache
 
-    def beginning(self, length: int) -> "Reading":
+    def truncated(self, length: int) -> "DecoderState":
         """Return another, as it was after its first target words."""
-        return Reading(self.memory, self.memory_mask, self.cache.beginning(length))
+        return DecoderState(self.memory, self.memory_mask, self.cache.truncated(length))
 
 
 class Translation(nn.Module):
@@ -71,11 +72,11 @@ class Translation(nn.Module):
         x = self.decoder(target_ids, memory, mask=mask, memory_mask=memory_mask, cache=cache, probe=probe.at("decoder"))
         return self.output(x, probe=probe)
 
-    def start(self, source_ids: Tensor) -> Reading:
+    def start(self, source_ids: Tensor) -> DecoderState:
         """Read the source (batch, source_pos)."""
-        return Reading(*self.encode(source_ids), KeyValueCache(self.config.n_layers))
+        return DecoderState(*self.encode(source_ids), KeyValueCache(self.config.n_layers))
 
-    def read(self, token_ids: Tensor, state: Reading, *, probe: Probe = SILENT) -> tuple[Tensor, Reading]:
+    def read(self, token_ids: Tensor, state: DecoderState, *, probe: Probe = SILENT) -> tuple[Tensor, DecoderState]:
         """Read the next target words and score the one after each.
 
         Shapes:
@@ -86,9 +87,9 @@ class Translation(nn.Module):
             logits = self.decode(token_ids, state.memory, memory_mask=state.memory_mask, cache=cache, probe=probe)
         else:
             logits = self.decode(cache.read(token_ids), state.memory, memory_mask=state.memory_mask, probe=probe)
-        return logits[:, -token_ids.shape[1] :], Reading(state.memory, state.memory_mask, cache)
+        return logits[:, -token_ids.shape[1] :], DecoderState(state.memory, state.memory_mask, cache)
 
-    def advance(self, token_ids: Tensor, state: Reading, *, probe: Probe = SILENT) -> tuple[Tensor, Reading]:
+    def advance(self, token_ids: Tensor, state: DecoderState, *, probe: Probe = SILENT) -> tuple[Tensor, DecoderState]:
         """Read the next target words and score the one after them; see generation/writer.py.
 
         Shapes:
@@ -97,10 +98,10 @@ class Translation(nn.Module):
         logits, state = self.read(token_ids, state, probe=probe)
         return logits[:, -1], state
 
-    def reorder(self, state: Reading, rows: Tensor) -> Reading:
+    def reorder(self, state: DecoderState, rows: Tensor) -> DecoderState:
         """Return the state of these rows of the batch, in this order."""
         mask = None if state.memory_mask is None else state.memory_mask.index_select(0, rows)
-        return Reading(state.memory.index_select(0, rows), mask, state.cache.picked(rows))
+        return DecoderState(state.memory.index_select(0, rows), mask, state.cache.picked(rows))
 
     def forward(
         self,

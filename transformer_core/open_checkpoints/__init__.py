@@ -1,13 +1,12 @@
 """Open checkpoints: what the `transformers` library published, read into the modules of this package, and back.
 
-A family is a page of names: which tensor of theirs is which of ours. Read next: settings.py.
+A family maps names: which tensor of theirs is which of ours.
 """
 
-from transformer_core.open_checkpoints.families import SUPPORTED, kind_of_folder
 from transformer_core.open_checkpoints.hub import HUB, load_from_hub
-from transformer_core.open_checkpoints.reading import is_open_checkpoint, load_open
-from transformer_core.open_checkpoints.trust import Trust, check_against_reference
-from transformer_core.open_checkpoints.writing import save_hf
+from transformer_core.open_checkpoints.load import SUPPORTED, is_open_checkpoint, kind_of_folder, load_open
+from transformer_core.open_checkpoints.reference_check import Trust, check_against_reference
+from transformer_core.open_checkpoints.save import save_hf
 
 __all__ = [
     "HUB",

@@ -1,15 +1,14 @@
 """GPT-2: a pre-norm masked decoder; its linear maps are stored (in, out), and query, key and value as one.
 
-Radford et al. 2019. Read next: marian.py.
+Radford et al. 2019.
 """
 
 import re
 from typing import Any
 
 from transformer_core.config import ModelConfig
-from transformer_core.open_checkpoints.family import Family, Shapes
-from transformer_core.open_checkpoints.origins import Origin, Origins, both, per_layer
-from transformer_core.open_checkpoints.settings import Settings
+from transformer_core.open_checkpoints.config_json import ConfigJson
+from transformer_core.open_checkpoints.family import Family, Origin, Origins, Shapes, both, per_layer
 
 PROJECTIONS = ("query_proj", "key_proj", "value_proj")
 TURNED = {
@@ -20,7 +19,7 @@ TURNED = {
 NORMS = {"self_attention_norm.norm": "ln_1", "feed_forward_norm.norm": "ln_2"}
 
 
-def _configure(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]:
+def _configure(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
     width = settings.need("n_embd")
     pad_id = settings.get("pad_token_id")
     meaningful = (settings.get("bos_token_id", 50256), settings.get("eos_token_id", 50256))

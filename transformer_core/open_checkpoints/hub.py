@@ -1,18 +1,16 @@
 """The hub: a checkpoint by its name, fetched once into the cache that the `huggingface_hub` package keeps.
 
 HF_HOME, HF_TOKEN and HF_HUB_OFFLINE are that package's own; nothing is fetched that would have to be unpickled.
-Read next: writing.py.
 """
 
 import re
 from dataclasses import replace
 from pathlib import Path
 
+from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import CONFIG, BundleError
-from transformer_core.checkpoints import Bundle
-from transformer_core.open_checkpoints.families import architecture_of, family_of
-from transformer_core.open_checkpoints.reading import POOLING, load_open
-from transformer_core.open_checkpoints.settings import Settings
+from transformer_core.open_checkpoints.config_json import ConfigJson
+from transformer_core.open_checkpoints.load import POOLING, architecture_of, family_of, load_open
 
 HUB = "hf:"
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
@@ -36,7 +34,7 @@ def load_from_hub(name: str, *, device: str | None, max_bytes: int) -> Bundle:
     """
     if not NAME.fullmatch(name) or ".." in name:
         raise BundleError(f"{HUB}{name!r:.100} must be {HUB}NAME or {HUB}OWNER/NAME")
-    settings = replace(Settings.read(_fetched(name, CONFIGS)), where=f"{HUB}{name}")
+    settings = replace(ConfigJson.read(_fetched(name, CONFIGS)), where=f"{HUB}{name}")
     architecture_of(family_of(settings), settings)
     settings.refuse_the_unusual()
     _check_size(name, max_bytes)

@@ -1,6 +1,6 @@
 """Marian: the paper's Transformer as OPUS-MT trained it; computed positions in halves, a target that begins with pad.
 
-Junczys-Dowmunt et al. 2018; Vaswani et al. 2017, figure 1. Read next: families.py.
+Junczys-Dowmunt et al. 2018; Vaswani et al. 2017, figure 1.
 """
 
 import re
@@ -8,9 +8,8 @@ from typing import Any
 
 from transformer_core.bundle_files import BundleError
 from transformer_core.config import ModelConfig
-from transformer_core.open_checkpoints.family import Family, Shapes
-from transformer_core.open_checkpoints.origins import Origin, Origins, both, per_layer
-from transformer_core.open_checkpoints.settings import Settings
+from transformer_core.open_checkpoints.config_json import ConfigJson
+from transformer_core.open_checkpoints.family import Family, Origin, Origins, Shapes, both, per_layer
 
 ATTENTION = {"query_proj": "q_proj", "key_proj": "k_proj", "value_proj": "v_proj", "output_proj": "out_proj"}
 ENCODER_LAYER = {f"self_attention.{ours}": f"self_attn.{theirs}" for ours, theirs in ATTENTION.items()} | {
@@ -24,7 +23,7 @@ DECODER_LAYER = ENCODER_LAYER | CROSS | {"cross_attention_norm.norm": "encoder_a
 OWN = {side: f"{side}.embed_tokens.weight" for side in ("encoder", "decoder")}
 
 
-def _alike(settings: Settings, name: str) -> Any:
+def _alike(settings: ConfigJson, name: str) -> Any:
     encoder, decoder = (settings.need(f"{side}_{name}") for side in ("encoder", "decoder"))
     if encoder != decoder:
         raise BundleError(
@@ -34,7 +33,7 @@ def _alike(settings: Settings, name: str) -> Any:
     return encoder
 
 
-def _configure(settings: Settings, kind: str, shapes: Shapes) -> dict[str, Any]:
+def _configure(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
     vocab_size = settings.need("vocab_size")
     if settings.get("decoder_vocab_size", vocab_size) != vocab_size:
         raise BundleError(f"{settings.where}: decoder_vocab_size must be vocab_size={vocab_size!r:.40} to be supported")

@@ -1,6 +1,6 @@
-"""Tensors: the weights of a checkpoint in one safetensors file or several, looked at before they are read.
+"""Tensors: the weights of a checkpoint in one safetensors file or several, checked before they are read.
 
-Nothing is unpickled, and no file outside the folder is opened, whatever the index says. Read next: vocabularies.py.
+Nothing is unpickled, and no file outside the folder is opened, whatever the index says.
 """
 
 import os
@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from transformer_core.bundle_files import WEIGHTS, BundleError, check_size
-from transformer_core.open_checkpoints.origins import Shape
-from transformer_core.open_checkpoints.settings import own_path, read_json
+from transformer_core.open_checkpoints.config_json import own_path, read_json
+from transformer_core.open_checkpoints.family import Shape
 
 INDEX = f"{WEIGHTS}.index.json"
 MOST_SHARDS = 1_000
@@ -75,7 +75,7 @@ class Tensors:
         return tensor.float()
 
     def without_doubles(self, aliases: Mapping[str, str]) -> "Tensors":
-        """Give a tensor that goes by another name its own; where both are there, leave out the other if it is equal."""
+        """Rename tensors stored under an alias; where both names are there, drop the alias if it is equal."""
         kept = dict(self.places)
         for alias, name in aliases.items():
             if alias in kept and name not in kept:
@@ -85,7 +85,7 @@ class Tensors:
         return Tensors(self.where, kept)
 
     def same(self, one: str, other: str) -> bool:
-        """Tell whether two tensors are equal, number by number."""
+        """Return whether two tensors are equal, number by number."""
         return _equal(self.places[one], self.places[other])
 
 

@@ -1,7 +1,6 @@
 """Vocabularies: a checkpoint's tokenizer.json, or the older files that hold the same where that is all there is.
 
 Devlin et al. 2019 (vocab.txt); Radford et al. 2019 (vocab.json and merges.txt); Kudo 2018 (source.spm).
-Read next: pieces.py.
 """
 
 import io
@@ -14,13 +13,13 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 from transformer_core.bundle_files import LARGEST_TEXT_FILE, TOKENIZER, BundleError, check_size
+from transformer_core.open_checkpoints.config_json import own_path, read_json
 from transformer_core.open_checkpoints.family import Family
-from transformer_core.open_checkpoints.pieces import pipeline_of, read_pieces
-from transformer_core.open_checkpoints.settings import own_path, read_json
+from transformer_core.open_checkpoints.sentencepiece import pipeline_of, read_pieces
 from transformer_core.text import Tokenizer
 from transformer_core.text.loading import failing_clearly
 
-WORDS, NUMBERED, MERGES, MANNERS = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
+WORDS, NUMBERED, MERGES, TOKENIZER_CONFIG = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
 PIECES = "source.spm"
 
 
@@ -54,13 +53,13 @@ def _text(path: Path) -> str:
         raise BundleError(f"{path.parent.name}/{path.name} must be UTF-8: byte {error.start} is not") from None
 
 
-class _Manners:
+class _TokenizerConfig:
     """What tokenizer_config.json says of the special tokens and of the text before it is cut."""
 
     def __init__(self, folder: Path) -> None:
-        path = folder / MANNERS
+        path = folder / TOKENIZER_CONFIG
         self.values: dict[str, Any] = read_json(path) if os.path.lexists(path) else {}
-        self.where = f"{folder.name}/{MANNERS}"
+        self.where = f"{folder.name}/{TOKENIZER_CONFIG}"
 
     def token(self, name: str, default: str) -> str:
         value = self.values.get(name)
@@ -68,7 +67,7 @@ class _Manners:
         return value if isinstance(value, str) and value else default
 
     def takes_blank(self, token: str) -> bool:
-        """Tell whether the blank before a special token is its own, as RoBERTa's mask has it where it says so."""
+        """Return whether the blank before a special token is its own, as RoBERTa's mask has it where it says so."""
         specs = (value for value in self.values.values() if isinstance(value, dict))
         return any(spec.get("content") == token and spec.get("lstrip") is True for spec in specs)
 
@@ -92,13 +91,13 @@ class _Manners:
             raise BundleError(f"{self.where}: added_tokens_decoder cannot be read: {error!s:.100}") from error
 
 
-def _add(pipeline: tokenizers.Tokenizer, manners: _Manners, special: list[AddedToken]) -> None:
+def _add(pipeline: tokenizers.Tokenizer, settings: _TokenizerConfig, special: list[AddedToken]) -> None:
     """Mark the special tokens that the vocabulary has, and add those that tokenizer_config.json lists."""
     pipeline.add_special_tokens([token for token in special if pipeline.token_to_id(token.content) is not None])
-    for id_, token in manners.added().items():
+    for id_, token in settings.added().items():
         (pipeline.add_special_tokens if token.special else pipeline.add_tokens)([token])
         if pipeline.token_to_id(token.content) != id_:
-            raise BundleError(f"{manners.where}: {token.content!r:.60} cannot have id {id_}: the vocabulary differs")
+            raise BundleError(f"{settings.where}: {token.content!r:.60} cannot have id {id_}: the vocabulary differs")
 
 
 def _needed(pipeline: tokenizers.Tokenizer, token: str, where: str) -> tuple[str, int]:
@@ -109,23 +108,23 @@ def _needed(pipeline: tokenizers.Tokenizer, token: str, where: str) -> tuple[str
 
 
 def _word_pieces(folder: Path, family: Family) -> tokenizers.Tokenizer:
-    manners = _Manners(folder)
+    settings = _TokenizerConfig(folder)
     lines = io.StringIO(_text(folder / WORDS), newline=None).readlines()
     vocabulary = {line.rstrip("\n"): number for number, line in enumerate(lines)}
-    unknown = manners.token("unk_token", "[UNK]")
+    unknown = settings.token("unk_token", "[UNK]")
     pipeline = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=unknown))
-    lowercase = manners.flag("do_lower_case", True)
+    lowercase = settings.flag("do_lower_case", True)
     pipeline.normalizer = normalizers.BertNormalizer(
         clean_text=True,
-        handle_chinese_chars=bool(manners.flag("tokenize_chinese_chars", True)),
-        strip_accents=manners.flag("strip_accents", None),
+        handle_chinese_chars=bool(settings.flag("tokenize_chinese_chars", True)),
+        strip_accents=settings.flag("strip_accents", None),
         lowercase=bool(lowercase),
     )
     pipeline.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     pipeline.decoder = decoders.WordPiece(prefix="##")
     named = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "cls", "sep", "mask")}
-    tokens = {name: manners.token(name, default) for name, default in named.items()}
-    _add(pipeline, manners, [AddedToken(token, special=True) for token in (unknown, *tokens.values())])
+    tokens = {name: settings.token(name, default) for name, default in named.items()}
+    _add(pipeline, settings, [AddedToken(token, special=True) for token in (unknown, *tokens.values())])
     where = f"{folder.name}/{WORDS}"
     cls, sep = (_needed(pipeline, tokens[name], where) for name in ("cls_token", "sep_token"))
     pipeline.post_processor = processors.TemplateProcessing(
@@ -153,21 +152,21 @@ def _merges(folder: Path) -> list[tuple[str, str]]:
 
 
 def _byte_pairs(folder: Path, family: Family) -> tokenizers.Tokenizer:
-    manners = _Manners(folder)
+    settings = _TokenizerConfig(folder)
     pipeline = tokenizers.Tokenizer(models.BPE(_numbered(folder), _merges(folder)))
-    spaced = bool(manners.flag("add_prefix_space", False))
+    spaced = bool(settings.flag("add_prefix_space", False))
     pipeline.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
     pipeline.decoder = decoders.ByteLevel()
     if family.model_type == "gpt2":
         end = "<|endoftext|>"
-        tokens = [manners.token(f"{name}_token", end) for name in ("unk", "bos", "eos", "pad")]
-        _add(pipeline, manners, [AddedToken(token, special=True) for token in dict.fromkeys(tokens)])
+        tokens = [settings.token(f"{name}_token", end) for name in ("unk", "bos", "eos", "pad")]
+        _add(pipeline, settings, [AddedToken(token, special=True) for token in dict.fromkeys(tokens)])
         pipeline.post_processor = processors.ByteLevel(trim_offsets=False)
         return pipeline
     named = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "cls": "<s>", "sep": "</s>"}
-    tokens = {name: manners.token(f"{name}_token", default) for name, default in named.items()}
-    special = dict.fromkeys([*tokens.values(), manners.token("mask_token", "<mask>")])
-    _add(pipeline, manners, [AddedToken(token, special=True, lstrip=manners.takes_blank(token)) for token in special])
+    tokens = {name: settings.token(f"{name}_token", default) for name, default in named.items()}
+    special = dict.fromkeys([*tokens.values(), settings.token("mask_token", "<mask>")])
+    _add(pipeline, settings, [AddedToken(token, special=True, lstrip=settings.takes_blank(token)) for token in special])
     cls, sep = (_needed(pipeline, tokens[name], f"{folder.name}/{NUMBERED}") for name in ("cls", "sep"))
     pipeline.post_processor = processors.RobertaProcessing(sep, cls, trim_offsets=True, add_prefix_space=spaced)
     return pipeline

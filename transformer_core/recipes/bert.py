@@ -14,15 +14,15 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.evaluate_bert import (
+from transformer_core.evaluation.bert import (
     SentencePair,
     measure_hidden_words,
     measure_sentence_pairs,
     write_sentence_pairs,
 )
-from transformer_core.evaluate_translation import read_lines
+from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Bert
 from transformer_core.recipes.bert_card import Measures, bert_card
 from transformer_core.recipes.bert_stages import FULL, QUICK, PackedBatches, Settings

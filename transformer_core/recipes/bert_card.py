@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.recipes.card import list_of, write_card
 
 Measures = dict[str, Any]
@@ -58,8 +58,8 @@ tokens, {words["loss_nats"]:.3f} nats).
 
 To measure it again, let the recipe write the pairs that were set aside with `--held-out FILE.jsonl`, and then
 
-    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} captions.val.en.gz
-    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} FILE.jsonl"""
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} captions.val.en.gz
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.jsonl"""
     filled = [f"{text} → {guesses(bundle, text)}" for text in HIDDEN]
     limits = [
         "It knows captions of photographs and short stories for children, and their words alone.",

@@ -8,8 +8,8 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer_core.evaluate_translation import read_lines
-from transformer_core.evaluate_words import read_text
+from transformer_core.evaluation.gpt import read_text
+from transformer_core.evaluation.translation import read_lines
 from transformer_core.training.tasks.masked import SENTENCE
 
 CAPTIONS_A_PICTURE = 5

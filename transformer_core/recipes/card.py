@@ -5,7 +5,7 @@ Form: Mitchell et al. 2019 (model cards). Read next: translation.py.
 
 from collections.abc import Mapping
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models.recurrent import RecurrentConfig
 from transformer_core.recipes.command import Trained

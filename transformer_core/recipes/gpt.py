@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.evaluate_translation import read_lines
-from transformer_core.evaluate_words import measure_text
+from transformer_core.evaluation.gpt import measure_text
+from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories
 from transformer_core.recipes.card import training_facts

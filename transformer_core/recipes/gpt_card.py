@@ -5,7 +5,7 @@ Read next: gpt.py.
 
 from typing import Any
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.recipes.card import list_of, write_card
 from transformer_core.recipes.gpt_char_card import written_on
 
@@ -43,8 +43,8 @@ def gpt_card(
     ]
     command = f"""To measure it again, let the recipe write both texts with `--held-out FILE`, and then
 
-    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} FILE.stories.txt
-    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} FILE.captions.txt"""
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.stories.txt
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.captions.txt"""
     written = "\n\n".join(
         f"```text\n{written_on(bundle, beginning, most=TOKENS_WRITTEN, seed=number)}\n```"
         for number, beginning in enumerate(BEGINNINGS)

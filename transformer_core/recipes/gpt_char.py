@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.evaluate_words import measure_text, read_text
+from transformer_core.evaluation.gpt import measure_text, read_text
 from transformer_core.models import Gpt
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.gpt_char_card import Measured, gpt_char_card

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation import sample
 from transformer_core.models import Gpt
 from transformer_core.recipes.card import list_of, training_facts, write_card
@@ -66,7 +66,7 @@ Before the weights were rounded to float16: {measured.full_loss_nats:.4f} nats.
 
 To measure it again, let the recipe write that part with `--held-out FILE.txt`, and then
 
-    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} FILE.txt"""
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.txt"""
     samples = "\n\n".join(
         f"```text\n{written_on(bundle, beginning, most=CHARACTERS_WRITTEN, seed=number)}\n```"
         for number, beginning in enumerate(BEGINNINGS)

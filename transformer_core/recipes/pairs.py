@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from transformer_core.evaluate_translation import Pairs, read_lines
+from transformer_core.evaluation.translation import Pairs, read_lines
 
 
 def read_objects(path: Path, source: str, target: str) -> Pairs:

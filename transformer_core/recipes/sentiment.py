@@ -13,9 +13,10 @@ from typing import Any
 
 import torch
 
-from transformer_core.checkpoints import Bundle, load
-from transformer_core.evaluate import measure_classifier
-from transformer_core.evaluate_weak_sides import measure_beside
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
+from transformer_core.evaluation.classifier import measure_classifier
+from transformer_core.evaluation.weak_sides import measure_beside
 from transformer_core.measured import MEASURED, write_measured
 from transformer_core.measured import Measured as WeakSides
 from transformer_core.models import Classifier

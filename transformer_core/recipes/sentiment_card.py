@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 SENTENCES = (
     ("I loved it.", 1),
@@ -120,7 +120,7 @@ Before the weights were rounded to float16: accuracy {measured.full_accuracy:.4f
 
 To measure it again, let the recipe write the reviews set aside with `--held-out FILE.csv`, and then
 
-    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} FILE.csv
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.csv
 
 ## Twenty everyday sentences
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from torch import nn
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.evaluate_translation import Pairs, measure_translation, read_parallel
+from transformer_core.evaluation.translation import Pairs, measure_translation, read_parallel
 from transformer_core.models import Translation
 from transformer_core.recipes.card import training_facts
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train

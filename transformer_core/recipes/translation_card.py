@@ -5,7 +5,7 @@ Read next: translation.py.
 
 from typing import Any
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.generation import translate
 from transformer_core.recipes.card import list_of, write_card
 
@@ -101,7 +101,7 @@ Before the weights were rounded to float16: BLEU {full_bleu:.2f}.
 
 To measure it again, let the recipe write the test sentences with `--held-out FILE`, and then
 
-    python -m transformer_core.evaluate assets/checkpoints/{bundle.name} {source_file} {target_file}"""
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} {source_file} {target_file}"""
     return write_card(
         f"{bundle.name}: from English to {target}",
         introduction,

@@ -10,7 +10,9 @@ from typing import Generic, TypeVar
 
 import torch
 
-from transformer_core.checkpoints import WEIGHTS, Bundle, load, save
+from transformer_core.bundle import Bundle, save
+from transformer_core.bundle_files import WEIGHTS
+from transformer_core.checkpoints import load
 from transformer_core.measured import NOTHING_MEASURED, Measured
 
 M = TypeVar("M")

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.layers.embeddings import Embedding
-from transformer_core.layers.linear import Linear
 from transformer_core.models.output import WordScores
+from transformer_core.packed_linear import Linear
 from transformer_core.training.config import TrainConfig
 
 MOMENTUM = 0.9

@@ -1,34 +1,90 @@
-// A text with an arc from the chosen word to every other, as strong as the weight between them. One SVG, so that a
-// saved file is what is seen; its words are radio buttons, so that the keyboard reaches them.
+// A text with an arc from the chosen word to every other, as strong as the weight between them.
+// It is one SVG, so that a saved file is what is seen; the words are radio buttons, so that the keyboard reaches them.
 
-import { lasting, release } from "../lasting.js";
+import { el, fill, lasting, release, visible } from "../kit.js";
+import { contents } from "../matrix/unpack.js";
 import { accent, readTheme } from "../matrix/colour.js";
-import { Ruler } from "../matrix/geometry.js";
-import { headSvg } from "../matrix/caption.js";
-import { download } from "../matrix/table.js";
-import { fill } from "../matrix/unpack.js";
-import { el } from "../matrix/readout.js";
-import { SIZE, SMALL, across, arcBetween, arrow, layText, opacity, thickness } from "./shapes.js";
+import { Ruler, clamp } from "../matrix/geometry.js";
+import { download, headSvg, pngOfSvg, svgNode } from "../picture.js";
 
-const NAMED = 12; // how many of the strongest weights are written out, if they are at least
-const WORTH = 0.01;
-const FAINT = 0.002; // weights below it get no arc
-const SPACE = "http://www.w3.org/2000/svg";
+const SIZE = 17;
+const SMALL = 11;
+const PAD = 7;
+const GAP = 6;
+const TALL = 42;
+const THICKEST = 13;
+const MARGIN = 10;
 
-function svg(name, attributes = {}, ...children) {
-  const node = document.createElementNS(SPACE, name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
+const thickness = (weight) => 0.6 + (THICKEST - 0.6) * weight;
+const opacity = (weight) => 0.18 + 0.72 * Math.sqrt(clamp(weight, 0, 1));
+
+// Words broken into lines of this width, each {index, text, x, y, w, h, line}, with room for arcs above each line.
+function layText(labels, glued, width, ruler) {
+  const words = labels.map((label, index) => {
+    const text = ruler.fit(visible(label), width - 2 * (MARGIN + PAD), SIZE, 500);
+    const w = Math.max(ruler.width(text, SIZE, 500) + 2 * PAD, 34);
+    return { index, text, w, h: TALL };
+  });
+  let x = MARGIN;
+  let line = 0;
+  for (const word of words) {
+    const gap = glued[word.index] ? 2 : GAP;
+    if (x > MARGIN && x + gap + word.w > width - MARGIN) [x, line] = [MARGIN, line + 1];
+    else if (x > MARGIN) x += gap;
+    Object.assign(word, { x, line });
+    x += word.w;
+  }
+  const lines = line + 1;
+  const widest = Math.max(...words.map((word) => word.x + word.w)) - MARGIN;
+  const rise = lines === 1 ? clamp(widest * 0.17, 70, 170) : 62; // room above a line
+  for (const word of words) word.y = 14 + rise + word.line * (rise + TALL);
+  return { words, rise, widest, height: 14 + lines * (rise + TALL) + 8 };
 }
 
-// Header (JSON after its length) and the weights, row after row, as Python packed them.
-function opened(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const length = view.getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-  const start = Math.ceil((4 + length) / 8) * 8;
-  return { ...header, at: (row, col) => view.getFloat32(start + 4 * (row * header.labels.length + col), true) };
+// The path from one word to another, vertical at both ends, and the tip and direction of its arrow (down: +1, up: -1).
+function arcBetween(from, to, { rise, widest }) {
+  const start = from.x + from.w / 2;
+  const end = to.x + to.w / 2;
+  if (from.index === to.index) {
+    const y = from.y - 2;
+    return { path: `M ${start - 12} ${y} C ${start - 44} ${y - 54}, ${start + 44} ${y - 54}, ${start + 12} ${y - 4}`, x: start + 12, y, way: 1 };
+  }
+  if (from.line === to.line) {
+    const high = 26 + (1.28 * rise - 26) * clamp(Math.abs(end - start) / widest, 0, 1) ** 0.7;
+    return { path: `M ${start} ${from.y - 2} C ${start} ${from.y - high}, ${end} ${to.y - high}, ${end} ${to.y - 5}`, x: end, y: to.y - 2, way: 1 };
+  }
+  const down = to.line > from.line;
+  const y1 = down ? from.y + from.h + 2 : from.y - 2;
+  const y2 = down ? to.y - 5 : to.y + to.h + 5;
+  const bend = (down ? 1 : -1) * Math.max(30, Math.abs(y2 - y1) * 0.5);
+  return { path: `M ${start} ${y1} C ${start} ${y1 + bend}, ${end} ${y2 - bend}, ${end} ${y2}`, x: end, y: down ? y2 + 3 : y2 - 3, way: down ? 1 : -1 };
+}
+
+// An arrow head with its tip at (x, y).
+function arrow(x, y, way, weight) {
+  const half = 3 + 4.5 * weight;
+  const long = (4 + 5 * weight) * way;
+  return `M ${x} ${y} L ${x - half} ${y - long} L ${x + half} ${y - long} Z`;
+}
+
+// The nearest word in the next line up or down.
+function across(words, from, step) {
+  const middle = from.x + from.w / 2;
+  const others = words.filter((word) => word.line === from.line + step);
+  const off = (word) => Math.abs(word.x + word.w / 2 - middle);
+  return others.length ? others.reduce((best, word) => (off(word) < off(best) ? word : best)) : from;
+}
+
+const NAMED = 12; // at most so many of the strongest weights are printed,
+const WORTH = 0.01; // and only weights from here
+const FAINT = 0.002; // weights below get no arc
+
+// The header and the weights, row after row, as ArcsFigure.to_bytes (pages/attention/figures.py) packs them.
+function unpackArcs(bytes) {
+  const { header, array } = contents(bytes);
+  const n = header.labels.length;
+  const weights = array({ at: 0, shape: [n, n], type: "f4" });
+  return { ...header, at: (row, col) => weights[row * n + col] };
 }
 
 class Arcs {
@@ -40,7 +96,7 @@ class Arcs {
       return node;
     };
     this.tools = { png: button("png"), svg: button("svg") };
-    this.drawing = svg("svg", { xmlns: SPACE });
+    this.drawing = svgNode("svg", { xmlns: "http://www.w3.org/2000/svg" });
     this.said = el("p", "arcs-said");
     this.said.setAttribute("aria-live", "polite");
     this.root = el("div", "arcs", el("div", "arcs-tools", ...Object.values(this.tools)), this.drawing, this.said);
@@ -59,14 +115,14 @@ class Arcs {
     if (data !== this.data) {
       const before = this.figure;
       this.data = data;
-      this.figure = opened(data);
+      this.figure = unpackArcs(data);
       const late = this.sent && performance.now() - this.sent.at < 2000 && this.sent.source < this.figure.labels.length;
       if (!late || String(before?.labels) !== String(this.figure.labels)) this.source = this.figure.source;
     }
     this.draw();
   }
 
-  // The weight between the source and a word: where it looks, or who looks at it.
+  // The weight from the source to a word, or from a word to the source.
   weight(index) {
     const { at, direction } = this.figure;
     return direction === "from" ? at(this.source, index) : at(index, this.source);
@@ -82,7 +138,7 @@ class Arcs {
 
   draw() {
     const width = (this.width = this.root.clientWidth);
-    if (width < 40) return; // hidden; the observer calls again
+    if (width < 40) return; // hidden; the observer calls again when it is shown
     const { figure } = this;
     const focused = this.words?.some(({ node }) => node === this.root.getRootNode().activeElement);
     this.theme = readTheme(this.root);
@@ -91,11 +147,11 @@ class Arcs {
     const laid = layText(figure.labels, figure.glued, width, new Ruler(this.theme.font));
     this.words = laid.words.map((word) => ({ ...word, weight: this.weight(word.index) }));
     this.order = [...this.words].sort((a, b) => b.weight - a.weight);
-    const lines = svg("g", { fill: "none" }, ...[...this.order].reverse().flatMap((word) => this.arc(word, laid)));
-    const words = svg("g", { role: "radiogroup", "aria-label": figure.strings.label }, ...this.words.map((word) => this.word(word)));
+    const lines = svgNode("g", { fill: "none" }, ...[...this.order].reverse().flatMap((word) => this.arc(word, laid)));
+    const words = svgNode("g", { role: "radiogroup", "aria-label": figure.strings.label }, ...this.words.map((word) => this.word(word)));
     const size = { width, height: laid.height, viewBox: `0 0 ${width} ${laid.height}`, "font-family": this.theme.font };
     for (const [key, value] of Object.entries(size)) this.drawing.setAttribute(key, value);
-    this.drawing.replaceChildren(svg("rect", { width: "100%", height: "100%", fill: this.theme.paper }), lines, words);
+    this.drawing.replaceChildren(svgNode("rect", { width: "100%", height: "100%", fill: this.theme.paper }), lines, words);
     if (focused) this.words[this.source].node.focus();
     this.say();
     this.root.dataset.painted = `${figure.version}|${this.source}`;
@@ -106,9 +162,9 @@ class Arcs {
     const source = this.words[this.source];
     const { path, x, y, way } = this.figure.direction === "from" ? arcBetween(source, word, laid) : arcBetween(word, source, laid);
     const look = { stroke: accent(this.theme, "weights"), opacity: opacity(word.weight).toFixed(3) };
-    const line = svg("path", { d: path, ...look, "stroke-width": thickness(word.weight).toFixed(2), "stroke-linecap": "round" });
-    const head = svg("path", { d: arrow(x, y, way, word.weight), fill: look.stroke, opacity: look.opacity });
-    word.arc = svg("g", { "data-arc": word.index }, line, head);
+    const line = svgNode("path", { d: path, ...look, "stroke-width": thickness(word.weight).toFixed(2), "stroke-linecap": "round" });
+    const head = svgNode("path", { d: arrow(x, y, way, word.weight), fill: look.stroke, opacity: look.opacity });
+    word.arc = svgNode("g", { "data-arc": word.index }, line, head);
     return [word.arc];
   }
 
@@ -121,16 +177,16 @@ class Arcs {
     const middle = word.x + word.w / 2;
     const frame = { x: word.x, y: word.y, width: word.w, height: word.h, rx: 7 };
     const ring = chosen ? { stroke: accent(theme, role), "stroke-width": 2.5 } : { stroke: theme.line, "stroke-width": 1 };
-    const number = svg("text", { x: middle, y: word.y + 36, "font-size": SMALL, "text-anchor": "middle", fill: theme.ink });
+    const number = svgNode("text", { x: middle, y: word.y + 36, "font-size": SMALL, "text-anchor": "middle", fill: theme.ink });
     number.textContent = word.weight.toFixed(word.weight < 0.0995 ? 3 : 2);
     if (!named) number.setAttribute("visibility", "hidden");
-    const text = svg("text", { x: middle, y: word.y + 21, "font-size": SIZE, "text-anchor": "middle", fill: theme.ink, "font-weight": chosen ? 700 : 500 });
+    const text = svgNode("text", { x: middle, y: word.y + 21, "font-size": SIZE, "text-anchor": "middle", fill: theme.ink, "font-weight": chosen ? 700 : 500 });
     text.textContent = word.text;
-    word.node = svg(
+    word.node = svgNode(
       "g",
       { role: "radio", "aria-checked": String(chosen), tabindex: chosen ? 0 : -1, "data-token": word.index, "aria-label": fill(figure.strings.word, { token: word.text, index: word.index, weight: word.weight.toFixed(3) }) },
-      svg("rect", { ...frame, fill: theme.paper }),
-      svg("rect", { ...frame, ...ring, fill: purple, "fill-opacity": (0.42 * Math.min(1, word.weight)).toFixed(3) }),
+      svgNode("rect", { ...frame, fill: theme.paper }),
+      svgNode("rect", { ...frame, ...ring, fill: purple, "fill-opacity": (0.42 * Math.min(1, word.weight)).toFixed(3) }),
       text,
       number,
     );
@@ -163,13 +219,13 @@ class Arcs {
     this.choose(moves[event.key](), true);
   }
 
-  // The strongest, and the sum of all, in words.
+  // The strongest weights and the sum of all as a sentence.
   say() {
     const { figure } = this;
     const sum = this.words.reduce((total, word) => total + word.weight, 0);
     const top = this.order.slice(0, 3).map((word) => `${word.text} ${word.weight.toFixed(3)}`);
     const parts = { token: this.words[this.source].text, top: top.join(" · "), sum: sum.toFixed(3), count: this.words.length };
-    this.said.textContent = fill(figure.strings[figure.direction === "from" ? "said_from" : "said_to"], parts);
+    this.said.textContent = fill(figure.strings[`said_${figure.direction}`], parts);
     for (const [kind, node] of Object.entries(this.tools)) {
       node.textContent = kind.toUpperCase();
       node.setAttribute("aria-label", figure.strings[`save_${kind}`]);
@@ -181,15 +237,7 @@ class Arcs {
     const drawing = this.drawing.cloneNode(true);
     headSvg(drawing, figure, theme);
     const blob = new Blob([new XMLSerializer().serializeToString(drawing)], { type: "image/svg+xml" });
-    if (kind === "svg") return download(blob, `${figure.filename}.svg`);
-    const picture = new Image();
-    picture.src = URL.createObjectURL(blob);
-    await picture.decode();
-    const canvas = document.createElement("canvas");
-    Object.assign(canvas, { width: 2 * this.width, height: 2 * Number(drawing.getAttribute("height")) });
-    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
-    URL.revokeObjectURL(picture.src);
-    canvas.toBlob((bytes) => download(bytes, `${figure.filename}.png`), "image/png");
+    download(kind === "svg" ? blob : await pngOfSvg(blob), `${figure.filename}.${kind}`);
   }
 }
 
@@ -198,7 +246,7 @@ export default function arcs({ data, parentElement, setStateValue }) {
   return () => release(parentElement);
 }
 
-// The one figure of a page made by to_html: its bytes wait in the page as base64.
+// The one figure of a page made by to_html: its bytes are in the page as base64.
 function showArcs(page) {
   const place = page.getElementById("figure");
   const instance = new Arcs(place);

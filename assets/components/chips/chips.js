@@ -1,27 +1,59 @@
-// Tokens as chips: a line a tokenizer. Pointing at a chip marks the characters that it stands for, in the text and in
-// every line. It runs as a Streamlit component (the default export) and in a stand-alone page (standalone).
-// All words come with the figure; all text goes in as text.
+// Tokens as chips, one line for each tokenizer; pointing at a chip marks its characters in the text and in every line.
+// All words come with the figure; labels enter as text, never as markup.
 
-import { drawSvg, toPng } from "./picture.js";
+import { el, fill, lasting } from "../kit.js";
+import { download, headSvg, pngOfSvg, svgNode } from "../picture.js";
 
-const MOST_CHIPS = 200;
+const MOST_CHIPS = 200; // shown of one line
 const HUES = 5;
 
-function el(name, className = "", ...children) {
-  const node = document.createElement(name);
-  if (className) node.className = className;
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
+// One text node as SVG text with its width on the screen, so that other fonts do not change the layout.
+function written(node, box, left, top, limit) {
+  const style = getComputedStyle(node.parentElement);
+  const size = parseFloat(style.fontSize);
+  const cut = box.right > limit + 1;
+  const text = cut ? `${node.textContent.slice(0, 16)}…` : node.textContent;
+  const lines = Math.max(1, Math.round(box.height / (size * 1.4)));
+  const at = { x: box.left - left, y: box.top - top + (box.height / lines + size * 0.7) / 2, fill: style.color, "font-size": size };
+  const width = cut || lines > 1 ? {} : { textLength: box.width, lengthAdjust: "spacingAndGlyphs" };
+  return svgNode("text", { ...at, ...width, "font-weight": style.fontWeight, "font-style": style.fontStyle, "xml:space": "preserve" }, text);
 }
 
-const fill = (template, values) => template.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+// The chips as SVG: boxes and text where the browser put them, with their computed colours and sizes.
+function drawSvg(root, rows, figure) {
+  const { left, top, width, height } = rows.getBoundingClientRect();
+  const base = getComputedStyle(root);
+  const svg = svgNode("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}`, "font-family": base.fontFamily });
+  const paper = base.getPropertyValue("--vt-paper").trim() || "#ffffff";
+  svg.append(svgNode("rect", { width, height, fill: paper }));
+  for (const node of rows.querySelectorAll(".vt-chip")) {
+    const box = node.getBoundingClientRect();
+    const style = getComputedStyle(node);
+    const dash = style.borderTopStyle === "dashed" ? { "stroke-dasharray": "4 3" } : {};
+    const at = { x: box.left - left, y: box.top - top, width: box.width, height: box.height, rx: 5 };
+    svg.append(svgNode("rect", { ...at, fill: style.backgroundColor, stroke: style.borderTopColor, ...dash }));
+    const foot = box.bottom - top - 2;
+    svg.append(svgNode("rect", { x: box.left - left, y: foot, width: box.width, height: 2, fill: style.borderBottomColor }));
+  }
+  const texts = document.createTreeWalker(rows, NodeFilter.SHOW_TEXT);
+  const range = document.createRange();
+  while (texts.nextNode()) {
+    range.selectNode(texts.currentNode);
+    const box = range.getBoundingClientRect();
+    const limit = texts.currentNode.parentElement.closest(".vt-label")?.getBoundingClientRect().right ?? Infinity;
+    if (!box.width || box.left > limit) continue;
+    svg.append(written(texts.currentNode, box, left, top, limit));
+  }
+  headSvg(svg, figure, { paper, ink: base.color });
+  return new XMLSerializer().serializeToString(svg);
+}
 
-// A label whose blanks are pale and whose code points are small.
+// A label with pale blanks and small code points.
 const PALE = /(␣+|<U\+[0-9A-F]+>|<[0-9A-F]{2}(?: [0-9A-F]{2})*>)/;
 const inked = (text) =>
   text.split(PALE).map((part, place) => (place % 2 ? el("span", part.startsWith("␣") ? "vt-blank" : "vt-code", part) : part));
 
-// A part of a character: 你 1/3. The fraction stands apart, so that right-to-left letters do not turn it.
+// A token that is part of a character, such as 你 1/3; the fraction is isolated from right-to-left letters.
 function lettered(token) {
   const [, name, part] = (token.shared && token.label.match(/^(.+) (\d+\/\d+)$/)) || [null, token.label, ""];
   return el("span", "vt-label", el("bdi", "", ...inked(name)), part ? el("span", "vt-part", ` ${part}`) : null);
@@ -83,13 +115,13 @@ class Chips {
     chip.setAttribute("role", "option");
     const mark = token.unknown ? el("span", "vt-mark", this.figure.words.unknown_mark) : null;
     chip.append(lettered(token), el("span", "vt-id", mark, token.id < 0 ? "" : String(token.id)));
-    chip.setAttribute("aria-label", this.told(row, token));
+    chip.setAttribute("aria-label", this.describe(row, token));
     Object.assign(chip, { token, row });
     return chip;
   }
 
-  // Everything about one token, in words.
-  told(row, token) {
+  // The text about one token, for the readout and screen readers.
+  describe(row, token) {
     const { words } = this.figure;
     const surface = this.characters.slice(token.start, token.end).join("");
     const kind = token.special ? words.special : token.unknown ? words.unknown : token.shared ? words.shared : "";
@@ -135,30 +167,23 @@ class Chips {
     } else {
       this.source.replaceChildren(figure.text);
     }
-    this.readout.textContent = chip ? this.told(chip.row, chip.token) : figure.words.hint;
+    this.readout.textContent = chip ? this.describe(chip.row, chip.token) : figure.words.hint;
     chip?.parentElement.setAttribute("aria-activedescendant", chip.id);
   }
 
   async save(kind) {
-    const svg = drawSvg(this.root, this.rows, this.figure);
-    const blob = kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await toPng(svg);
-    const link = el("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${this.figure.name}.${kind}`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    const svg = new Blob([drawSvg(this.root, this.rows, this.figure)], { type: "image/svg+xml" });
+    download(kind === "svg" ? svg : await pngOfSvg(svg), `${this.figure.name}.${kind}`);
   }
 }
 
-const shown = new WeakMap();
-
-export default function ({ data, parentElement }) {
-  if (!shown.has(parentElement)) shown.set(parentElement, new Chips(parentElement));
-  shown.get(parentElement).receive(data);
+export default function chips({ data, parentElement }) {
+  lasting(parentElement, (place) => new Chips(place)).receive(data);
 }
 
-export function standalone(document) {
-  const place = document.getElementById("figure");
+// The one figure of a page made by to_html: its data is in the page as base64.
+function standalone(page) {
+  const place = page.getElementById("figure");
   const bytes = Uint8Array.from(atob(place.dataset.payload), (letter) => letter.charCodeAt(0));
   new Chips(place).receive(JSON.parse(new TextDecoder().decode(bytes)));
 }

@@ -1,13 +1,11 @@
-// Where the film stands: a place between frames that plays, glides to where it is asked, and follows what is live.
-// It knows nothing of runs; its frames are numbered 0, 1, 2, ...
-// Next: axes.js.
+// Time in the film: the clock, which plays and moves to a frame, and the timeline, which places frames of one or two runs by step.
 
 import { clamp } from "../matrix/geometry.js";
 
 export const SPEEDS = [0.5, 1, 2, 4];
 const FRAMES_A_SECOND = 2.5;
 const GLIDE = 340; // ms
-const REST_AT_END = 900; // ms before a loop begins anew
+const REST_AT_END = 900; // ms before a loop starts again
 
 const gentle = (share) => 1 - (1 - share) ** 3;
 
@@ -18,7 +16,7 @@ export class Clock {
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
-  // Another film: nothing of it is known yet.
+  // Resets to the state without frames, for another run.
   rewind() {
     Object.assign(this, { at: 0, frame: 0, count: 0, playing: false, following: true, glide: null, rested: 0 });
   }
@@ -27,7 +25,7 @@ export class Clock {
     return Math.max(0, this.count - 1);
   }
 
-  // More frames have come. The first ones are shown at once, later ones are glided to.
+  // Takes the new number of frames. The first frames are shown at once, the clock moves to later ones.
   grow(count) {
     const first = this.count === 0;
     this.count = count;
@@ -50,7 +48,7 @@ export class Clock {
     else this.glide = { from: this.at, begun: null };
   }
 
-  // A hand moves the film: `at` may lie between frames.
+  // Moves to a place under the pointer; `at` may lie between frames.
   drag(at) {
     this.playing = false;
     this.glide = null;
@@ -68,7 +66,7 @@ export class Clock {
     if (!this.playing) this.seek(Math.round(this.at));
   }
 
-  // Moves to now and says whether the film still moves.
+  // Advances to the time `now`; returns whether the film still moves.
   tick(now) {
     const passed = Math.min(100, now - (this.ticked ?? now));
     this.ticked = now;
@@ -96,5 +94,39 @@ export class Clock {
     if (this.loop) return;
     this.playing = false;
     this.following = true;
+  }
+}
+
+export class Timeline {
+  constructor() {
+    this.steps = [];
+  }
+
+  gather(reels) {
+    this.steps = [...new Set(reels.flatMap(({ frames }) => frames.map(({ step }) => step)))].sort((a, b) => a - b);
+  }
+
+  get length() {
+    return this.steps.length;
+  }
+
+  step(frame) {
+    return this.steps[frame] ?? 0;
+  }
+
+  // The last frame at or before a step.
+  frameOf(step) {
+    return Math.max(0, this.steps.findLastIndex((one) => one <= step));
+  }
+
+  // The place of a step between frames; stepAt is the inverse.
+  placeOf(step) {
+    const k = this.frameOf(step);
+    return k >= this.length - 1 ? k : k + Math.max(0, (step - this.steps[k]) / (this.steps[k + 1] - this.steps[k]));
+  }
+
+  stepAt(place) {
+    const k = Math.floor(place);
+    return this.step(k) + (place - k) * ((this.steps[k + 1] ?? this.step(k)) - this.step(k));
   }
 }

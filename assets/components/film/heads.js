@@ -1,13 +1,13 @@
-// Attention at one frame: every head small, or one head large with its tokens. Drawn by the matrix's own modules.
-// Next: telling.js.
+// Attention at one frame, drawn by the matrix's own modules: all heads small, or one head large with its tokens.
 
-import { LEVELS, visible } from "../matrix/unpack.js";
+import { el, visible } from "../kit.js";
 import { cellUnder, layoutGrid, layoutSingle } from "../matrix/geometry.js";
-import { CanvasSurface } from "../matrix/surface.js";
 import { paintMarks, paintStill } from "../matrix/paint.js";
-import { el } from "../matrix/readout.js";
+import { CanvasSurface, sized } from "../matrix/surface.js";
+import { LEVELS } from "../matrix/unpack.js";
+import { placeTip } from "./readout.js";
 
-// A figure as the matrix knows it: one panel a head, weights from 0 to 1.
+// A matrix figure with one panel for each head, weights from 0 to 1.
 export function attentionFigure(probe, moment, words, before) {
   const { attention } = moment;
   const [layers, heads, height, width] = attention.shape;
@@ -42,22 +42,18 @@ export class Heat {
     this.canvas.addEventListener("click", (event) => this.click(event));
   }
 
-  // Draws the figure: all its heads, or the one whose id is `selected`.
+  // Draws all heads, or the one whose id is `selected`.
   show(figure, selected, { width, tall, theme, ruler, label }) {
     const single = this.layout === "single";
     const panel = figure.panels.find(({ id }) => id === selected) ?? figure.panels[0];
-    // A panel's index says where it stands among those drawn; the picture of one head is not shared with the grid's.
+    // The index counts the panels drawn; the large head has its own image, apart from the grid's.
     this.figure = single ? { ...figure, columns: 1, panels: [{ ...panel, index: 0, title: panel.fullName, heading: "", image: this.image }] } : figure;
     const ratio = window.devicePixelRatio || 1;
     const lay = single ? layoutSingle : layoutGrid;
     this.scene = lay(this.figure, Math.floor(width), tall, ratio, ruler, this.views);
     Object.assign(this.scene, { ruler, theme });
     this.selected = selected;
-    for (const canvas of [this.canvas, this.marks]) {
-      const size = { width: Math.round(this.scene.width * ratio), height: Math.round(this.scene.height * ratio) };
-      if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
-      Object.assign(canvas.style, { width: `${this.scene.width}px`, height: `${this.scene.height}px` });
-    }
+    for (const canvas of [this.canvas, this.marks]) sized(canvas, this.scene.width, this.scene.height, ratio);
     const surface = new CanvasSurface(this.canvas.getContext("2d"), theme, ratio);
     surface.rect(0, 0, this.scene.width, this.scene.height, { fill: theme.paper });
     paintStill(surface, this.scene, this.figure);
@@ -105,15 +101,4 @@ export class Heat {
     const cell = this.under(event);
     if (cell && this.choose) this.choose(this.figure.panels[cell.panel].id);
   }
-}
-
-// Shows a tip beside the pointer, inside the place that it belongs to.
-export function placeTip(tip, place, event) {
-  tip.classList.add("vf-on");
-  const frame = place.getBoundingClientRect();
-  const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
-  const { offsetWidth: w, offsetHeight: h } = tip;
-  const left = x + 16 + w > frame.width ? x - 14 - w : x + 16;
-  const top = y + 18 + h > frame.height ? y - 12 - h : y + 18;
-  tip.style.transform = `translate(${Math.round(Math.max(0, left))}px, ${Math.round(Math.max(0, top))}px)`;
 }

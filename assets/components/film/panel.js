@@ -1,21 +1,17 @@
 // One run on the screen: its name and state, its map (or its attention, where it has no points), its curves, its probe.
-// Next: record.js.
 
-import { fill, visible } from "../matrix/unpack.js";
-import { el } from "../matrix/readout.js";
-import { decimal } from "./axes.js";
-import { partColours } from "./curves.js";
-import { Followed } from "./following.js";
+import { decimal, el, fill, visible } from "../kit.js";
+import { CurvesView, partColours } from "./curves.js";
 import { Heat, attentionFigure } from "./heads.js";
-import { Samples, bars, stateLine, trustFigures } from "./telling.js";
-import { CurvesView, MapView } from "./views.js";
+import { MapView } from "./map.js";
+import { Followed, Samples, bars, stateLine, trustFigures } from "./readout.js";
 
 const PARTS = ["train", "held_out"];
 const BARS = 220;
 const GAP = 28;
 
 export class Panel {
-  // act: what a person may do here: follow, go, seek, choose, ask, save, part, focus, wake.
+  // act: callbacks by name: follow, go, seek, ask, save, part, focus, wake; asks: whether a server is there.
   constructor(reel, act) {
     Object.assign(this, { reel, act, followed: null, selected: null });
     const button = (name, action) => {
@@ -63,7 +59,7 @@ export class Panel {
     this.act.wake(true);
   }
 
-  // Chooses the head before or after.
+  // Selects the head `by` places further.
   turn(by) {
     const panels = this.figure?.panels;
     if (!panels) return;
@@ -71,15 +67,15 @@ export class Panel {
     this.choose(panels[(Math.max(0, at) + by + panels.length) % panels.length].id);
   }
 
-  // Everything that changes with data, size or theme but not with the film's place.
+  // Lays out everything that changes with data, size or theme, but not from frame to frame.
   lay({ width, height, stacked, theme, ruler, words, others, look, trouble }) {
     Object.assign(this, { words, theme, ruler, width });
     const { reel, pointed } = this;
     const [line, tone] = stateLine(reel, trouble, words);
     this.name.textContent = `${reel.role} · ${visible(reel.run.name || reel.id)}`;
-    this.name.hidden = !others.length; // of one run alone the page says the name,
+    this.name.hidden = !others.length; // for one run alone the page shows the name,
     this.state.textContent = line;
-    this.state.hidden = !others.length && tone === "live"; // nor how far it has come, which is told beside its buttons
+    this.state.hidden = !others.length && tone === "live"; // and its progress beside its buttons
     this.learned.textContent = visible(reel.learned);
     this.learned.hidden = !reel.learned;
     this.state.dataset.tone = tone;
@@ -146,15 +142,15 @@ export class Panel {
     this.legend.replaceChildren(el("span", "vf-legend-part", ...toggles), el("span", "vf-legend-part", ...classes));
   }
 
-  // What moves at every picture.
+  // Draws what moves between frames; returns whether the map still moves.
   paint(step, look) {
     this.curves.paint(step, this.frame?.step ?? 0);
     if (!this.pointed) return false;
     return this.map.paint(this.reel, this.reel.placeAt(step), { ...look, followed: this.followed }, this.words);
   }
 
-  // What changes from frame to frame.
-  tell(index, look) {
+  // Shows what changes from frame to frame.
+  showFrame(index, look) {
     const { reel, words } = this;
     const frame = reel.frames[index];
     this.frame = frame;
@@ -164,10 +160,10 @@ export class Panel {
       const counts = { method: words[`method_${look.method}`] ?? look.method, step: frame?.step ?? 0, count: reel.points?.labels.length ?? 0 };
       this.map.canvas.setAttribute("aria-label", fill(words.map_label, counts));
     } else this.samples.show(reel, frame, words);
-    this.tellProbe(frame, look);
+    this.showProbe(frame, look);
   }
 
-  tellProbe(frame, look) {
+  showProbe(frame, look) {
     const { reel, words } = this;
     const { probe } = reel;
     const moment = reel.moment(frame);

@@ -1,5 +1,4 @@
-// The matrix's two surfaces, a canvas and an SVG document, with lines and marks added: an export is what is drawn.
-// Next: reel.js.
+// The matrix's two surfaces, canvas and SVG, extended by lines and marks, so that an export equals the screen.
 
 import { CanvasSurface, SvgSurface } from "../matrix/surface.js";
 
@@ -9,19 +8,19 @@ const star = Array.from({ length: 10 }, (_, k) => {
   return [reach * Math.cos(angle), reach * Math.sin(angle)];
 });
 
-// Corners of a mark of radius 1; a circle has none. Train is a circle and held out a diamond, wherever either is drawn.
+// Corners of marks of radius 1; a circle has none. Train is drawn as circle, held out as diamond.
 const CORNERS = { circle: null, diamond: [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]], star };
 const CROSS = [[-0.72, -0.72, 0.72, 0.72], [-0.72, 0.72, 0.72, -0.72]];
 const REACH = 1.4;
 
 export class CanvasPen extends CanvasSurface {
-  // `stamps` keeps a drawn picture of every kind of mark; whoever owns it empties it when theme or pixel ratio change.
+  // stamps: cache of drawn marks; its owner clears it when theme or pixel ratio change.
   constructor(context, theme, ratio, stamps = new Map()) {
     super(context, theme, ratio);
     this.stamps = stamps;
   }
 
-  // Points as x, y, x, y; a gap where a number is missing.
+  // Points as x, y, x, y; NaN leaves a gap.
   line(points, { stroke, width = 1.5, dash = [], alpha = 1 }) {
     const { context } = this;
     context.beginPath();
@@ -44,12 +43,12 @@ export class CanvasPen extends CanvasSurface {
     if (!this.stamps.has(key)) this.stamps.set(key, stampOf(kind, radius, style, this.ratio));
     const stamp = this.stamps.get(key);
     const side = stamp.width / this.ratio;
-    this.context.imageSmoothingEnabled = true; // a mark may lie between two pixels: it glides instead of hopping
+    this.context.imageSmoothingEnabled = true; // marks between two pixels move smoothly
     this.context.drawImage(stamp, x - side / 2, y - side / 2, side, side);
     this.context.imageSmoothingEnabled = false;
   }
 
-  // Text on a rim of the page's colour, which keeps it legible over marks.
+  // Text with an outline in the page's colour, legible over marks.
   lettered(text, x, y, style) {
     const { context } = this;
     Object.assign(context, { font: `${style.weight ?? 400} ${style.size}px ${this.theme.font}`, strokeStyle: this.theme.paper, lineWidth: 4, lineJoin: "round" });

@@ -1,10 +1,7 @@
-// Other forms of the same film: a table for whoever cannot see it, pictures of a frame, and a video of the map.
-// Next: typing.js.
+// A run in other forms: a table of its frames for screen readers, pictures of one frame, and a video of the map.
 
-import { fill, visible } from "../matrix/unpack.js";
-import { el } from "../matrix/readout.js";
-import { download } from "../matrix/table.js";
-import { decimal, percent } from "./axes.js";
+import { decimal, el, fill, percent, visible } from "../kit.js";
+import { download } from "../picture.js";
 import { markStyle } from "./map.js";
 import { CanvasPen, SvgPen } from "./pen.js";
 
@@ -34,7 +31,7 @@ const FOOT = 28;
 
 const heightOf = (height, keyLines) => HEADING + height + keyLines.length * KEY_LINE + FOOT;
 
-// The map with a heading and its legend, drawn with any pen.
+// Heading, legend and measures around the map, drawn with either pen.
 function paintPicture(pen, panel, look, { width, height, keyLines }) {
   const { map, reel, words } = panel;
   const { theme } = map;
@@ -55,7 +52,7 @@ function paintPicture(pen, panel, look, { width, height, keyLines }) {
   pen.text(map.ruler.fit(fill(words.picture_measures, said), width - 16, 13), 2, heightOf(height, keyLines) - 10, { size: 13, fill: theme.muted });
 }
 
-// Legend entries, flowing over as many lines as they need.
+// Legend entries, wrapped into lines.
 function keyOf(panel, look, width) {
   const { map, reel, words } = panel;
   const { theme, ruler } = map;
@@ -75,7 +72,7 @@ function keyOf(panel, look, width) {
   return lines;
 }
 
-// Draws the map itself below the heading; the surfaces differ in how they are moved down.
+// Draws the map below the heading.
 function paintMap(pen, panel, width, height) {
   const draw = () => panel.map.draw(pen, width, height, panel.map.box, null);
   if (pen instanceof SvgPen) {
@@ -115,7 +112,7 @@ export async function savePicture(panel, look, kind) {
   download(new Blob([new XMLSerializer().serializeToString(pen.root)], { type: "image/svg+xml" }), `${fileName(panel, look)}.svg`);
 }
 
-// Records the map as a video while the film plays: call `frame` after every picture and `stop` at the end.
+// Records the map as a video while the film plays: call `frame` after every drawing and `stop` at the end.
 export function videoOf(panel, look) {
   const canvas = document.createElement("canvas");
   canvasPicture(panel, look, canvas, 1);

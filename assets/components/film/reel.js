@@ -1,14 +1,13 @@
-// One run as far as it has come: what it is, its points, its curves and its frames. It only ever grows.
-// The order of the bytes is defined in pages/figures/film.py.
-// Next: feed.js.
+// The data of one run (Reel), which only grows, and the requests that fetch it (Feed).
+// The order of the bytes is defined in pages/film/figures/film.py.
 
 import { contents } from "../matrix/unpack.js";
 
-export const LIVE = new Set(["queued", "starting", "running", "paused"]);
+const LIVE = new Set(["queued", "starting", "running", "paused"]);
 const CURVES = ["step", "loss", "learning_rate", "gradient_norm"];
 
-// The header with every place in it read: {at, shape, type} becomes an array that knows its shape.
-export function opened(bytes) {
+// The header with all arrays read: each {at, shape, type} becomes a typed array with a shape.
+function opened(bytes) {
   const { header, array } = contents(bytes);
   const read = (node) => {
     if (Array.isArray(node)) return node.map(read);
@@ -26,7 +25,7 @@ function longer(before, more) {
   return whole;
 }
 
-// The mean of the losses so far, each forgotten as training goes on: by 1/e after a fiftieth of the run.
+// Exponential moving average of the losses; the weight of a loss falls to 1/e after `memory` steps.
 function smoothed(before, { step, loss }, memory) {
   const whole = longer(before, new Float32Array(loss.length - before.length));
   let mean = before.length ? before[before.length - 1] : NaN;
@@ -41,7 +40,7 @@ function smoothed(before, { step, loss }, memory) {
 export class Reel {
   constructor({ id, name, learned = "", role = "" }) {
     this.id = id;
-    this.learned = learned; // what the run learns from, in words
+    this.learned = learned; // description of the run's data
     this.role = role.toUpperCase(); // A or B of two runs
     this.run = { id, name, kind: "", labels: [], state: "", step: 0, total_steps: 0, message: "", queue_place: 0 };
     this.baselines = {};
@@ -70,7 +69,7 @@ export class Reel {
     return Math.max(this.run.total_steps || 0, this.lastStep, this.frames.at(-1)?.step ?? 0, 1);
   }
 
-  // Takes what has come and says whether anything is new.
+  // Adds the answer of the server; returns whether anything is new.
   add(bytes) {
     const { run, baselines, points, steps, frames } = opened(bytes);
     const before = JSON.stringify([this.run, this.lastFrame, this.lastStep]);
@@ -99,7 +98,7 @@ export class Reel {
     this.version += 1;
   }
 
-  // Where a step lies among the frames: the frame at or before it, and how far it is on the way to the next.
+  // The place of a step among the frames: the frame at or before it, and the share of the way to the next.
   placeAt(step) {
     const last = this.frames.length - 1;
     let index = 0;
@@ -113,14 +112,14 @@ export class Reel {
     return this.probe?.frames.get(frame?.number) ?? null;
   }
 
-  // The layout of a frame, or where it has none of the frame before: a picture that cannot be drawn leaves no hole.
+  // The layout of a frame, or of the nearest frame before it that has one.
   layout(index, method) {
     let k = Math.min(index, this.frames.length - 1);
     while (k > 0 && !this.frames[k].layouts[method]) k -= 1;
     return this.frames[k]?.layouts[method]?.xy ?? this.frames.find(({ layouts }) => layouts[method])?.layouts[method].xy ?? null;
   }
 
-  // The box that holds every frame of a layout, so that what moves on the screen moves in the layout.
+  // The bounding box of all frames of a layout.
   box(method) {
     const key = `${this.frames.length} ${this.probe?.frames.size ?? 0}`;
     const known = this.boxes.get(method);
@@ -138,5 +137,98 @@ export class Reel {
     if (!(box.right > box.left)) Object.assign(box, { left: -1, right: 1, low: -1, high: 1 });
     this.boxes.set(method, box);
     return box;
+  }
+}
+
+const EVERY = 400; // ms between requests
+const SLOWEST = 2000;
+const HIDDEN = 4000;
+const LOST = 5000;
+const AFTERWARDS = 2; // further requests after the end, since the last frames may be written later
+
+export class Feed {
+  // address: the URL for a run's id, a part of it and query parameters; changed: called when anything is new.
+  constructor(reel, address, changed) {
+    Object.assign(this, { reel, address, changed, pause: EVERY, wanted: "", trouble: null, seen: false, again: AFTERWARDS });
+    this.ending = new AbortController();
+    this.woken = () => !document.hidden && this.wake();
+    document.addEventListener("visibilitychange", this.woken, { signal: this.ending.signal });
+    this.turn();
+  }
+
+  stop() {
+    this.ending.abort();
+    this.request?.abort();
+    clearTimeout(this.timer);
+  }
+
+  // Requests at once, also for a run that had ended, since it may have been resumed.
+  wake() {
+    this.again = AFTERWARDS;
+    this.pause = EVERY;
+    if (!this.busy) this.turn();
+  }
+
+  follow(text) {
+    this.wanted = text;
+    this.reel.ask(text);
+    this.request?.abort();
+    this.request = null;
+    this.fetchProbe();
+  }
+
+  async bytes(part, query, signal) {
+    const reply = await fetch(this.address(this.reel.id, part, query), { cache: "no-store", signal });
+    if (reply.ok) return reply.arrayBuffer();
+    const said = await reply.json().catch(() => ({}));
+    throw Object.assign(new Error(said.error ?? reply.statusText), { status: reply.status, said: Boolean(said.error) });
+  }
+
+  async turn() {
+    const { reel } = this;
+    clearTimeout(this.timer);
+    this.busy = true;
+    try {
+      const bytes = await this.bytes("", { after: reel.lastFrame, after_step: reel.lastStep }, this.ending.signal);
+      const changed = reel.add(bytes) || this.trouble !== null || !this.seen;
+      this.trouble = null;
+      this.seen = true;
+      this.pause = changed ? EVERY : Math.min(SLOWEST, this.pause * 1.4);
+      if (changed) this.changed();
+      this.fetchProbe();
+    } catch (error) {
+      if (this.ending.signal.aborted) return;
+      const lost = error.status === undefined;
+      this.trouble = { kind: lost ? "lost" : error.status === 404 ? "gone" : "refused", message: lost ? "" : error.message };
+      this.pause = Math.min(LOST, Math.max(1000, this.pause * 1.5));
+      this.changed();
+    } finally {
+      this.busy = false;
+    }
+    if (this.trouble?.kind === "gone") return;
+    if (!reel.live && this.trouble === null && (this.again -= 1) < 0) return;
+    const pause = reel.live ? this.pause : Math.max(this.pause, 1000);
+    this.timer = setTimeout(() => this.turn(), document.hidden ? Math.max(pause, HIDDEN) : pause);
+  }
+
+  // Requests the followed text in the models of all new frames.
+  async fetchProbe() {
+    const { reel, wanted } = this;
+    if (this.request || !wanted.trim() || !reel.frames.length || reel.probe.last >= reel.lastFrame) return;
+    if (reel.probe.refused === reel.lastFrame) return;
+    const request = (this.request = new AbortController());
+    const asked = reel.lastFrame;
+    try {
+      reel.addProbe(wanted, await this.bytes("/probe", { text: wanted, after: reel.probe.last }, request.signal));
+      if (reel.probe.last < asked) reel.probe.refused = asked; // that frame has no model
+    } catch (error) {
+      if (request.signal.aborted) return;
+      if (error.said) reel.probe.refused = asked;
+      reel.probe.error = error.said ? error.message : "";
+      reel.version += 1;
+    }
+    if (this.request === request) this.request = null;
+    this.changed();
+    if (!reel.probe.error && reel.probe.last >= 0) this.fetchProbe();
   }
 }

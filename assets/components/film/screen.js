@@ -1,16 +1,15 @@
-// The place where everything is shown: how wide it is, which theme it has, and when a picture is drawn.
-// Next: player.js.
+// The film's place in the page: its width, its theme, how runs are arranged in it, and when it is drawn.
 
+import { el } from "../kit.js";
 import { readTheme } from "../matrix/colour.js";
 import { Ruler } from "../matrix/geometry.js";
-import { el } from "../matrix/readout.js";
 
-const BETWEEN = 36; // pixels from one run to the other
+const BETWEEN = 36; // pixels between two runs
 const SIDE_BY_SIDE = 760; // least width for two runs
 const MAP_AND_CURVES = 860; // least width of a run for both beside each other
 
 export class Screen {
-  // draw: called with the time, and whether everything is to be laid out anew, once a picture is asked for.
+  // draw: called in the next animation frame after wake, with the time and whether the layout is stale.
   constructor(parent, draw) {
     this.draw = draw;
     this.root = el("div", "vf");
@@ -30,7 +29,7 @@ export class Screen {
     this.root.remove();
   }
 
-  // Asks for a picture; `all` also asks for a new layout.
+  // Requests a drawing; `all` also requests a new layout.
   wake(all = false) {
     this.stale ||= all;
     this.asked ||= requestAnimationFrame((now) => {
@@ -40,7 +39,7 @@ export class Screen {
     });
   }
 
-  // What `count` runs have room for; null while the place is hidden (the observer asks again).
+  // The sizes available to each of `count` runs; null while the place is hidden (the observer calls again).
   measure(count) {
     const { root } = this;
     const width = root.clientWidth;

@@ -1,7 +1,6 @@
-// Colour: one hue a role, lightness linear in the value (in OKLab), zero exactly the page's background.
-// Signed values run from brown through a pale grey, so that a cell of zero is still seen on the page, to teal;
-// deuteranopes, protanopes and tritanopes tell the two apart.
-// Next: geometry.js.
+// Colour: one hue for each role, lightness linear in the value (in OKLab), zero exactly the page's background.
+// Signed values run from brown over pale grey (a cell of zero stays visible on the page) to teal, two hues that people
+// with any colour blindness can distinguish.
 
 import { LEVELS } from "./unpack.js";
 
@@ -15,7 +14,7 @@ const HUES = {
 };
 const BROWN = [62, 0.12];
 const TEAL = [192, 0.11];
-const MIDDLE = 0.1; // of ink in the grey of a signed value of zero
+const MIDDLE = 0.1; // share of the text colour in the grey of a signed zero
 
 const toLinear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
 const toGamma = (c) => (c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055);
@@ -44,7 +43,7 @@ function toLinearRgb([L, a, b]) {
   ];
 }
 
-// The nearest colour that a screen has, found by giving up chroma and keeping lightness.
+// The nearest sRGB colour, found by reducing chroma at the same lightness.
 function toRgb([L, a, b]) {
   let keep = 1;
   let rgb = toLinearRgb([L, a, b]);
@@ -55,7 +54,7 @@ function toRgb([L, a, b]) {
   return rgb.map((c) => Math.round(255 * toGamma(Math.max(0, Math.min(1, c)))));
 }
 
-// A colour at t in [0, 1] between a ground (exactly), which is the page's background, and the full hue.
+// A colour at t in [0, 1] from the ground, which is exactly the page's background, to the full hue.
 function shade(theme, [hue, chroma], t, ground = theme.background) {
   if (t <= 0) return ground;
   const [L, a, b] = toLab(ground);
@@ -87,9 +86,9 @@ export const accent = (theme, role) => css(shade(theme, HUES[role] ?? HUES.weigh
 
 const FONTS = 'system-ui, "Segoe UI", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", "Noto Color Emoji", sans-serif';
 
-const themes = new Map(); // by the words of the variables: reading a colour through a canvas costs a millisecond
+const themes = new Map(); // by the values of the variables; parsing a colour through a canvas takes a millisecond
 
-// What the page says of itself through Streamlit's --st-* variables (or the stand-alone page's, of the same names).
+// The theme in Streamlit's --st-* variables, which stand-alone pages define as well.
 export function readTheme(element) {
   const style = getComputedStyle(element);
   const said = ["--st-background-color", "--st-text-color", "--st-primary-color", "--st-font"].map((name) => style.getPropertyValue(name).trim());

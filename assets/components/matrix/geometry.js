@@ -1,19 +1,19 @@
-// Where everything lies: boxes of panels, labels, legends, in CSS pixels; cells fall on whole device pixels.
-// A grid is small multiples without token labels; a single line has labelled axes and may be zoomed.
-// Next: surface.js.
+// Layout in CSS pixels: boxes of panels, labels, legends; cells fall on whole device pixels.
+// A grid holds small multiples without token labels; a single line has labelled axes and can be zoomed.
 
-import { MASKED, fill, isMask, number, visible } from "./unpack.js";
+import { fill, number, visible } from "../kit.js";
+import { MASKED, isMask } from "./unpack.js";
 
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
-// Whether any cell of a panel is masked; asked once. A mask's hidden cells are drawn as masked ones are.
+// Whether any cell of a panel is drawn hatched: masked cells, and hidden cells of a mask. Computed once.
 export function hasHoles(panel) {
   if (isMask(panel)) return true;
   panel.masked ??= panel.coded ? panel.data.includes(MASKED) : panel.data.some((value) => !Number.isFinite(value));
   return panel.masked;
 }
 
-// Text widths, remembered, and shortened to what fits.
+// Measures text, with a cache, and shortens it to fit.
 export class Ruler {
   constructor(font) {
     this.font = font;
@@ -51,7 +51,7 @@ export class Ruler {
   }
 }
 
-// A side of `count` cells in `room` pixels: whole device pixels a cell unless that would waste much of the room.
+// The length of `count` cells in `room` pixels: whole device pixels per cell unless that wastes more than 14%.
 function sideOf(count, room, ratio) {
   const raw = (room * ratio) / count;
   const whole = Math.floor(raw);
@@ -115,13 +115,13 @@ export function layoutGrid(figure, width, tall, ratio, ruler) {
   return { mode: "grid", width, height: Math.ceil(bottom), ratio, boxes, labels, legends: [legend] };
 }
 
-// The two signs of a mask's cells, each with its word.
+// The legend of a mask's two kinds of cells.
 const maskSwatches = ({ states, role }) => [
   { sign: { open: role }, text: states[1] },
   { sign: { hatch: true }, text: states[0] },
 ];
 
-// One colour bar for all panels and what must be known to read them, flowing over as many lines as it needs.
+// The legend of a grid: one colour bar for all panels, axes and notes, wrapped into lines.
 function layoutLegend(figure, x, y, room, own, pooled, ruler) {
   const { strings, panels } = figure;
   const { scale, role } = panels[0];
@@ -163,15 +163,15 @@ function layoutLegend(figure, x, y, room, own, pooled, ruler) {
 const numeric = (axis) => axis.labels.every((label, index) => label === String(index));
 const niceStep = (least) => [1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100].find((step) => step >= least) ?? Math.ceil(least);
 
-// Letters of labels this many pixels apart: 12 px where there is room, 10 px before any label is left out.
+// Font size of labels `pitch` pixels apart: 12 px where possible, 10 px at least; below that labels are skipped.
 const labelSize = (pitch) => clamp(pitch * 0.95, 10, 12);
 const everyOther = (pitch, size) => Math.max(1, Math.ceil((size + 0.4) / pitch));
 
-// Chinese, Japanese and Korean labels are never turned: they stand upright, one sign above the other.
+// Whether a label is Chinese, Japanese or Korean: it is set vertically, character below character, never rotated.
 export const upright = (label) => /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uffef]+$/u.test(label);
 export const PILE = 1.12; // line height of an upright label
 
-// How the labels across are drawn at a cell width: level if they fit, else turned just as far as they must be.
+// How column labels are drawn at a cell width: horizontal if they fit, else rotated as little as possible.
 function acrossLabels(axis, cw, room, ruler) {
   const labels = axis.labels.map(visible);
   const widest = ruler.widest(labels, 11.5);
@@ -214,12 +214,12 @@ function layoutLines(figure, columns, width, tall, ratio, ruler, views) {
 }
 
 const LINE_GAP = 26;
-const largestCell = (width) => clamp(width / 26, 46, 72); // wide windows are often seen from afar
+const largestCell = (width) => clamp(width / 26, 46, 72); // wide screens are often viewed from a distance
 
-// The cell size of a line of panels, and the room its labels take.
+// The cell size of a line of panels, and the space for its labels.
 function planLine(line, width, tall, ruler, cap) {
   const labelRoom = clamp(width * 0.2, 48, 150);
-  const shared = line.map((panel, i) => i > 0 && line[i - 1].rows === panel.rows); // the left neighbour's labels serve
+  const shared = line.map((panel, i) => i > 0 && line[i - 1].rows === panel.rows); // uses the left neighbour's labels
   const gutters = line.map((panel, i) => (shared[i] ? 2 : Math.min(labelRoom, ruler.widest(panel.rows.labels.map(visible), 12)) + 30));
   // A wide panel (a dimension axis) gets narrower cells; a panel of tokens gets square ones.
   const units = line.map((panel) => Math.min(panel.width, Math.max(panel.height * 1.25, 8)));
@@ -237,7 +237,7 @@ function planLine(line, width, tall, ruler, cap) {
   return { ch: Math.max(1, Math.min(fitting(reaches), ch)), units, gutters, shared, reaches, across };
 }
 
-// Adds a line's boxes, labels and legends to the scene and returns where it ends.
+// Adds a line's boxes, labels and legends to the scene; returns its lower end.
 function placeLine(figure, scene, line, { ch, units, gutters, shared, reaches, across }, y, width, ruler, views) {
   const { ratio } = scene;
   const titled = line.some((panel) => panel.title);
@@ -280,7 +280,7 @@ function placeLine(figure, scene, line, { ch, units, gutters, shared, reaches, a
   return bottom;
 }
 
-// The colour bar of one panel, its bounds printed at its ends.
+// The colour bar of one panel with its bounds.
 function layoutBar(figure, panel, x, y, room, ruler) {
   if (isMask(panel)) return layoutSwatches(panel, x, y, room, ruler);
   const low = number(panel.scale.low, 3);
@@ -306,7 +306,7 @@ function layoutBar(figure, panel, x, y, room, ruler) {
   return { items, bar, bottom: line + 8 };
 }
 
-// In place of a colour bar, what the two shades of a mask mean.
+// In place of a colour bar, the legend of a mask.
 function layoutSwatches(panel, x, y, room, ruler) {
   const items = [];
   let [at, line] = [x, y + 12];
@@ -319,7 +319,7 @@ function layoutSwatches(panel, x, y, room, ruler) {
   return { items, bar: null, bottom: line + 8 };
 }
 
-// The edge before cell k, on a whole device pixel.
+// The coordinate of the edge before cell k, on a whole device pixel.
 export const edgeX = (scene, box, k) => {
   const [from, to] = box.view?.x ?? [0, box.panel.width];
   return Math.round((box.x + ((k - from) / (to - from)) * box.w) * scene.ratio) / scene.ratio;
@@ -329,7 +329,7 @@ export const edgeY = (scene, box, k) => {
   return Math.round((box.y + ((k - from) / (to - from)) * box.h) * scene.ratio) / scene.ratio;
 };
 
-// Which cell of which panel lies under a point, or null.
+// The cell under a point with the index of its panel, or null.
 export function cellUnder(scene, x, y) {
   const box = scene.boxes.find((b) => x >= b.x && x < b.x + b.w && y >= b.y && y < b.y + b.h);
   if (!box) return null;

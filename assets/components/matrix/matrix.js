@@ -1,17 +1,16 @@
-// The component: its elements, what a pointer and the keyboard do, and when what is drawn again.
+// The matrix itself: its elements, the figure it shows, and when it is laid out and drawn.
 // It runs as a Streamlit component (the default export) and in a stand-alone page (standalone).
 
-import { lasting, release } from "../lasting.js";
-import { fill, placeIn, placeOf, unpack } from "./unpack.js";
+import { el, fill, lasting, release } from "../kit.js";
+import { download } from "../picture.js";
 import { accent, readTheme } from "./colour.js";
 import { Ruler, clamp, layoutGrid, layoutSingle } from "./geometry.js";
-import { typing } from "./keyboard.js";
-import { paintMarks, paintStill } from "./paint.js";
+import { pointing, typing } from "./input.js";
+import { paintMarks, paintStill, pngOf, svgOf } from "./paint.js";
 import { painting } from "./painter.js";
-import { pointing } from "./pointer.js";
-import { el, gridReadout, singleReadout } from "./readout.js";
-import { CanvasSurface, zoomed } from "./surface.js";
-import { buildTable, download, pngOf, svgOf } from "./table.js";
+import { buildTable, gridReadout, singleReadout } from "./readout.js";
+import { CanvasSurface, sized, zoomed } from "./surface.js";
+import { placeIn, placeOf, unpack } from "./unpack.js";
 
 const HOVER = "vitrine:hover";
 let made = 0;
@@ -73,7 +72,7 @@ class Matrix {
     on(this.canvas, "keydown", (event) => this.onKey(event));
     on(this.canvas, "focus", () => this.onFocus());
     on(window, HOVER, ({ detail }) => this.onLinked(detail));
-    on(window, "resize", () => this.figure && this.refresh()); // the height of the window and its pixel ratio count, too
+    on(window, "resize", () => this.figure && this.refresh()); // its height and pixel ratio matter as well
     if (document.fonts) on(document.fonts, "loadingdone", () => this.figure && this.refresh(true));
     this.observer = new ResizeObserver(() => {
       if (this.figure && Math.abs(this.root.clientWidth - this.laidWidth) >= 1) this.refresh();
@@ -103,12 +102,12 @@ class Matrix {
     performance.mark("vitrine-matrix-received", { detail: { version: this.figure.version, ms: performance.now() - begun } });
   }
 
-  // Takes a new figure; the zoom and the pinned cell stay while its shape does, and a click stays ahead of the server.
+  // Takes a new figure. Zoom and pinned cell stay if the shape is the same; a recent click wins over the server's answer.
   adopt(figure) {
     const shape = JSON.stringify(figure.panels.map((panel) => [panel.height, panel.width, panel.rows.key, panel.cols.key]));
     const before = this.figure;
     const fresh = shape !== this.shape || before.layout !== figure.layout;
-    figure.panels.forEach((panel, i) => (panel.image = { canvas: before?.panels[i]?.image?.canvas })); // drawn over
+    figure.panels.forEach((panel, i) => (panel.image = { canvas: before?.panels[i]?.image?.canvas })); // reuses the canvas
     this.figure = figure;
     this.shape = shape;
     this.rows = new Map();
@@ -118,19 +117,19 @@ class Matrix {
       this.current = null;
       this.pinned = null;
     }
-    this.heed(figure, fresh);
+    this.takePainting(figure, fresh);
     const late = this.sent && this.sent.selected !== figure.selected && performance.now() - this.sent.at < 2000;
     if (fresh || (figure.selected !== before.selected && !late)) this.selected = figure.selected;
-    const told = ({ cell, cell_panel }) => String(cell && [cell_panel, ...cell]);
-    if (fresh || told(figure) !== told(before)) this.pinned = this.given(figure);
+    const pinOf = ({ cell, cell_panel }) => String(cell && [cell_panel, ...cell]);
+    if (fresh || pinOf(figure) !== pinOf(before)) this.pinned = this.pinnedIn(figure);
     if (fresh && figure.layout === "single") this.current = this.pinned;
   }
 
-  given({ cell, cell_panel }) {
+  pinnedIn({ cell, cell_panel }) {
     return cell && { panel: cell_panel, row: cell[0], col: cell[1] };
   }
 
-  // Lays out and draws everything. `remeasure` after fonts have come.
+  // Lays out and draws everything; `remeasure` after fonts have loaded.
   refresh(remeasure = false) {
     const theme = readTheme(this.root);
     if (remeasure || theme.key !== this.theme?.key) {
@@ -143,7 +142,7 @@ class Matrix {
       this.root.style.setProperty("--vm-muted", theme.muted);
     }
     const width = (this.laidWidth = this.root.clientWidth);
-    if (width < 40) return; // hidden; the observer calls again
+    if (width < 40) return; // hidden; the observer calls again when it is shown
     this.words();
     this.lay(width);
     this.still();
@@ -197,11 +196,7 @@ class Matrix {
     this.root.dataset.beside = beside;
     this.side.hidden = !single;
     const { scene } = this;
-    for (const canvas of [this.canvas, this.marks]) {
-      const size = { width: Math.round(scene.width * ratio), height: Math.round(scene.height * ratio) };
-      if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
-      Object.assign(canvas.style, { width: `${scene.width}px`, height: `${scene.height}px` });
-    }
+    for (const canvas of [this.canvas, this.marks]) sized(canvas, scene.width, scene.height, ratio);
     this.canvas.style.touchAction = scene.boxes.some(zoomed) ? "none" : "pan-x pan-y";
   }
 
@@ -215,7 +210,7 @@ class Matrix {
   markings() {
     const { figure, current, pinned } = this;
     const place = (cell) => cell && placeOf(figure.panels[cell.panel], cell);
-    return { selected: this.selected, current, pinned: place(pinned), pointed: place(current) ?? this.guest, live: this.over || this.guest };
+    return { selected: this.selected, current, pinned: place(pinned), pointed: place(current) ?? this.linked, live: this.over || this.linked };
   }
 
   point() {
@@ -236,7 +231,7 @@ class Matrix {
     this.readout.replaceChildren(...singleReadout(figure, current, pinned, this.rows));
   }
 
-  // Makes a cell the current one: marks, words, and the other matrices of the page follow.
+  // Makes a cell the current one and updates marks, text and linked matrices.
   go(cell, over) {
     const same = cell?.panel === this.current?.panel && cell?.row === this.current?.row && cell?.col === this.current?.col;
     if (same && over === this.over) return;
@@ -256,7 +251,7 @@ class Matrix {
 
   onLinked({ link, from, place }) {
     if (!this.figure?.link || link !== this.figure.link || from === this.name) return;
-    this.guest = place;
+    this.linked = place;
     this.over = false;
     if (this.figure.layout === "grid") this.current = null;
     else this.current = this.cellAt(place) ?? this.pinned ?? this.current;
@@ -267,14 +262,14 @@ class Matrix {
     });
   }
 
-  // The cell of the first panel that has both axes of a place.
+  // The cell at a place, in the first panel with both of its axes.
   cellAt(place) {
     const cells = this.figure.panels.map((panel) => ({ panel: panel.index, ...placeIn(panel, place) }));
     return cells.find(({ row, col }) => row !== undefined && col !== undefined) ?? null;
   }
 
-  // The table is built when somebody may read it: when it is shown, or when the keyboard has reached the canvas; and
-  // once things are quiet, for a large one takes a while.
+  // Builds the table only while it is visible or the canvas has keyboard focus, and after a pause, since a large one is
+  // slow.
   refreshTable() {
     if (this.table.classList.contains("vm-unseen") && !this.canvas.matches(":focus-visible")) return;
     clearTimeout(this.later);
@@ -309,7 +304,7 @@ export default function matrix({ data, parentElement, setStateValue }) {
   return () => release(parentElement);
 }
 
-// The one figure of a page made by to_html: its bytes wait in the page as base64.
+// The one figure of a page made by to_html: its bytes are in the page as base64.
 function standalone(page) {
   const place = page.getElementById("figure");
   const data = Uint8Array.from(atob(place.dataset.payload), (letter) => letter.charCodeAt(0));

@@ -1,11 +1,11 @@
-// What is drawn on either surface: the still picture (paintStill) and the marks that follow a pointer (paintMarks).
-// Only the marks are drawn again while a pointer moves.
-// Next: arithmetic.js.
+// Drawing a matrix on either surface: the panels (paintStill), the marks that follow the pointer (paintMarks), PNG and SVG.
 
-import { LEVELS, MASKED, OPEN, codesOf, isMask, number, placeIn, valueAt, visible } from "./unpack.js";
+import { number, visible } from "../kit.js";
+import { headLines, headSvg } from "../picture.js";
 import { accent, css, ramp, toLab } from "./colour.js";
 import { PILE, clamp, edgeX, edgeY, upright } from "./geometry.js";
-import { zoomed } from "./surface.js";
+import { CanvasSurface, SvgSurface, zoomed } from "./surface.js";
+import { LEVELS, MASKED, OPEN, codesOf, isMask, placeIn, valueAt } from "./unpack.js";
 
 const tone = (theme, name) => ({ ink: theme.ink, muted: theme.muted })[name];
 
@@ -36,7 +36,7 @@ export function paintStill(surface, scene, figure) {
   }
 }
 
-// Lines between the cells of a mask, whose shades alone would run together.
+// Lines between the cells of a mask, which have equal shades.
 function paintGrid(surface, scene, box) {
   const { panel, view = { x: [0, panel.width], y: [0, panel.height] } } = box;
   const line = { fill: surface.theme.paper, alpha: 0.55 };
@@ -60,7 +60,7 @@ function paintBar(surface, { x: left, y, w, h, role, kind }) {
   surface.rect(x - 0.5, y - 0.5, w + 1, h + 1, { stroke: surface.theme.line });
 }
 
-// The entries of an axis that lie wholly or mostly inside the view.
+// The entries of an axis whose centre lies in the view.
 function* shown([from, to], count) {
   for (let k = Math.ceil(from - 0.5); k < Math.min(count, to); k += 1) if (k + 0.5 >= from && k + 0.5 <= to) yield k;
 }
@@ -84,7 +84,7 @@ function paintAxes(surface, scene, box) {
   paintWindow(surface, box);
 }
 
-// A label across, above its column: level, turned, or upright signs in a pile. `outline` draws the pill around it.
+// A label above its column: horizontal, rotated, or vertical (CJK). `outline` draws a frame behind it.
 function acrossText(surface, ruler, box, x, label, style, outline = null) {
   const { angle, room } = box.across;
   const { size, weight = 400 } = style;
@@ -108,7 +108,7 @@ function acrossText(surface, ruler, box, x, label, style, outline = null) {
   });
 }
 
-// Numbers in the cells, where there is room for them.
+// Values in the cells, if they fit.
 function paintNumbers(surface, scene, box) {
   const { panel, view } = box;
   if (isMask(panel)) return;
@@ -134,7 +134,7 @@ function paintNumbers(surface, scene, box) {
   });
 }
 
-// Two thin bars that say which part of a zoomed matrix is in view.
+// Two thin bars that show which part of a zoomed matrix is in view.
 function paintWindow(surface, box) {
   if (!zoomed(box)) return;
   const { panel, view, x, y, w, h } = box;
@@ -168,7 +168,7 @@ export function paintMarks(surface, scene, marks) {
   }
 }
 
-// A cell's outline: dark on light on dark, so that it shows on every colour; never smaller than can be seen.
+// A cell's outline, with a light border so that it is visible on every colour, at least 5 px wide.
 function paintCell(surface, scene, box, { row, col }, colour) {
   let x = edgeX(scene, box, col);
   let y = edgeY(scene, box, row);
@@ -197,7 +197,7 @@ function paintBands(surface, scene, box, { row, col }) {
   });
 }
 
-// The labels of the place's row and column, always drawn and set off from their neighbours.
+// The labels of the place's row and column, framed.
 function paintEmphasis(surface, scene, box, { row, col }) {
   const { theme } = surface;
   const { ruler } = scene;
@@ -215,4 +215,30 @@ function paintEmphasis(surface, scene, box, { row, col }) {
     const x = (edgeX(scene, box, col) + edgeX(scene, box, col + 1)) / 2;
     acrossText(surface, ruler, box, x, visible(panel.cols.labels[col]), style, pill);
   }
+}
+
+function drawOn(context, ratio, scene, figure, marks, theme) {
+  const { lines, room } = headLines(figure, scene.width);
+  const surface = new CanvasSurface(context, theme, ratio);
+  surface.rect(0, 0, scene.width, scene.height + room, { fill: theme.paper });
+  for (const { text, x, y, ...look } of lines) surface.text(text, x, y, { ...look, fill: theme.ink });
+  context.translate(0, room);
+  paintStill(surface, scene, figure);
+  paintMarks(surface, scene, marks);
+}
+
+export function pngOf(scene, figure, marks, theme) {
+  const ratio = Math.max(2, scene.ratio);
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width: Math.round(scene.width * ratio), height: Math.round((scene.height + headLines(figure, scene.width).room) * ratio) });
+  drawOn(canvas.getContext("2d"), ratio, { ...scene, ratio }, figure, marks, theme);
+  return new Promise((done) => canvas.toBlob(done, "image/png"));
+}
+
+export function svgOf(scene, figure, marks, theme) {
+  const surface = new SvgSurface(scene.width, scene.height, theme, scene.ruler);
+  paintStill(surface, scene, figure);
+  paintMarks(surface, scene, marks);
+  headSvg(surface.root, figure, theme);
+  return new Blob([new XMLSerializer().serializeToString(surface.root)], { type: "image/svg+xml" });
 }

@@ -1,15 +1,14 @@
-// Painting a mask: cells of one panel are clicked, dragged over or toggled by key, and change at once. These methods
-// become the component's own. While a stroke goes on, the page hears of it with one message on its way at a time; an
-// answer carries the stamp of the stroke it knows of, so that a late one undoes nothing newer.
-// Next: keyboard.js.
+// Painting a mask: cells of one panel are clicked, dragged over or toggled by key, and change at once. The methods are
+// mixed into Matrix. During a stroke at most one message to the server is pending; each answer carries the stamp of the
+// last stroke it includes, so that a late answer does not undo newer strokes.
 
 import { cellUnder } from "./geometry.js";
 import { announcement } from "./readout.js";
 
-const PATIENCE = 900; // milliseconds until an unanswered message is taken for lost
+const PATIENCE = 900; // ms until an unanswered message counts as lost
 
 // A mask as text: "COLUMNS.BITS", row after row, the first cell in the highest bit, base64url without padding.
-// transformer_core/analysis/masks/codes.py reads and writes the same.
+// transformer_core/analysis/masks/codes.py reads and writes the same form.
 function codeOf(panel) {
   const bytes = new Uint8Array(Math.ceil(panel.data.length / 8));
   panel.data.forEach((value, i) => (bytes[i >> 3] |= (value > 0 ? 128 : 0) >> (i & 7)));
@@ -30,40 +29,40 @@ export const painting = {
     return this.figure.panels.find(({ id }) => id === this.figure.paint.panel);
   },
 
-  // Whether this figure (this cell) can be painted.
+  // Whether this figure, or this cell of it, can be painted.
   paintable(cell = null) {
     const { figure } = this;
     if (!figure?.paint) return false;
     return !cell || figure.panels[cell.panel].id === figure.paint.panel;
   },
 
-  // Takes a figure of the page: strokes that it does not know of yet stay on the mask.
-  heed(figure, fresh) {
-    if (!this.send) figure.paint = null; // on a page of its own it has no model behind it
+  // Takes a figure from the page and keeps strokes that it does not include yet.
+  takePainting(figure, fresh) {
+    if (!this.send) figure.paint = null; // a stand-alone page has no model to run
     if (!figure.paint) return;
-    if (fresh) Object.assign(this, { stroke: null, onItsWay: 0 });
+    if (fresh) Object.assign(this, { stroke: null, pending: 0 });
     const panel = this.canvasPanel();
-    panel.data = panel.data.slice(); // other panels may lie in the same bytes
+    panel.data = panel.data.slice(); // other panels may share the same bytes
     const { stamp } = figure.paint;
     const newer = !fresh && this.draft && (this.stamp ?? 0) > stamp;
     if (newer) panel.data.set(this.draft);
     else this.draft = null;
     this.stamp = Math.max(this.stamp ?? 0, stamp);
-    if (!this.onItsWay || stamp < this.onItsWay) return;
-    this.onItsWay = 0;
-    if (newer || this.rested) setTimeout(() => this.tellStrokes(), 0);
+    if (!this.pending || stamp < this.pending) return;
+    this.pending = 0;
+    if (newer || this.rested) setTimeout(() => this.sendStrokes(), 0);
   },
 
-  // A finger on the mask paints where it would else scroll the page.
+  // A finger on the mask paints instead of scrolling the page.
   onTouch(event) {
     const [touch] = event.touches;
     if (event.touches.length === 1 && this.paintable(cellUnder(this.scene, ...this.at(touch)))) event.preventDefault();
   },
 
-  // Begins a stroke, which paints the opposite of its first cell's value; false where there is nothing to paint.
+  // Starts a stroke, which paints the opposite of its first cell's value; returns whether the event is used up.
   beginStroke(event) {
     const cell = this.scene && cellUnder(this.scene, ...this.at(event));
-    if (this.stroke) return true; // one finger paints
+    if (this.stroke) return true; // a second finger is ignored
     if (!cell || !this.paintable(cell) || this.fingers.size) return false;
     this.canvas.setPointerCapture(event.pointerId);
     const { data, width } = this.canvasPanel();
@@ -76,14 +75,14 @@ export const painting = {
   paintOn(event) {
     const { stroke } = this;
     for (const moment of [...(event.getCoalescedEvents?.() ?? []), event]) this.paintTo(moment, stroke);
-    if (stroke.untold) this.changed();
-    stroke.untold = false;
+    if (stroke.unsent) this.changed();
+    stroke.unsent = false;
   },
 
   paintTo(event, stroke) {
     const cell = cellUnder(this.scene, ...this.at(event));
     if (!cell || !this.paintable(cell)) return;
-    for (const { row, col } of between(stroke.last, cell)) stroke.untold = this.put(row, col, stroke.value) || stroke.untold;
+    for (const { row, col } of between(stroke.last, cell)) stroke.unsent = this.put(row, col, stroke.value) || stroke.unsent;
     stroke.last = cell;
   },
 
@@ -93,11 +92,11 @@ export const painting = {
     this.stroke = null;
     this.rested = true;
     this.live.textContent = announcement(this.figure, last);
-    this.tellStrokes();
+    this.sendStrokes();
     return true;
   },
 
-  // Space or Enter on a cell of the mask.
+  // Inverts one cell, after Space or Enter.
   toggle(cell) {
     const { data, width } = this.canvasPanel();
     this.put(cell.row, cell.col, data[cell.row * width + cell.col] > 0 ? 0 : 1);
@@ -105,7 +104,7 @@ export const painting = {
     this.changed();
   },
 
-  // Writes a cell; true where that changed it.
+  // Writes a cell; returns whether it changed.
   put(row, col, value) {
     const panel = this.canvasPanel();
     const level = value && panel.coded ? 254 : value;
@@ -115,7 +114,7 @@ export const painting = {
     return true;
   },
 
-  // Shows what was painted and lets the page know of it.
+  // Draws what was painted and sends it to the page.
   changed() {
     const panel = this.canvasPanel();
     panel.codes = null;
@@ -129,20 +128,20 @@ export const painting = {
       this.tableOf = null;
       this.refreshTable();
     });
-    this.tellStrokes();
+    this.sendStrokes();
   },
 
-  // Sends the newest mask, unless an answer is awaited: that will bring the next one on its way.
-  tellStrokes() {
-    if (this.onItsWay || !(this.draft || this.rested)) return;
+  // Sends the newest mask, unless a message is pending; its answer triggers the next.
+  sendStrokes() {
+    if (this.pending || !(this.draft || this.rested)) return;
     const { stamp } = this;
     const done = !this.stroke;
     if (done) this.rested = false;
-    this.onItsWay = stamp;
+    this.pending = stamp;
     clearTimeout(this.patience);
     this.patience = setTimeout(() => {
-      this.onItsWay = 0;
-      if (this.draft) this.tellStrokes();
+      this.pending = 0;
+      if (this.draft) this.sendStrokes();
     }, PATIENCE);
     this.send("painted", { mask: codeOf(this.canvasPanel()), stamp, done });
   },

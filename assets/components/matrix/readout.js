@@ -1,26 +1,54 @@
-// What is said of one cell: its row, its column, its number and, for an explained head, the arithmetic behind it.
-// All words come from figure.strings; all text goes in as text.
-// Next: table.js.
+// The text about a matrix: one cell with the arithmetic behind it, a sentence for screen readers, and a table.
+// All words come from figure.strings; labels enter as text, never as markup.
 
-import { fill, number, placeIn, placeOf, printed, valueAt, visible } from "./unpack.js";
+import { el, fill, number, visible } from "../kit.js";
 import { clamp } from "./geometry.js";
-import { largest, recompute } from "./arithmetic.js";
+import { placeIn, placeOf, printed, short, valueAt } from "./unpack.js";
 
-export function el(name, className = "", ...children) {
-  const node = document.createElement(name);
-  if (className) node.className = className;
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
+// One row of one head's attention, recomputed from its queries and keys (Vaswani et al. 2017, eq. 1):
+// weights = softmax(q k / sqrt(d_head) + bias), without hidden keys; a row that is wholly hidden has weights of 0.
+// Sums are in float64 from the model's float32 values; the gaps are the largest differences to the model's own results.
+function recompute(explain, row) {
+  const { query, key, keys, size, divisor, bias } = explain;
+  const first = row * keys;
+  const dots = new Float64Array(keys);
+  const scores = new Float64Array(keys);
+  const allowed = Array.from({ length: keys }, (_, col) => Number.isFinite(explain.masked_scores[first + col]));
+  for (let col = 0; col < keys; col += 1) {
+    let dot = 0;
+    for (let k = 0; k < size; k += 1) dot += query[row * size + k] * key[col * size + k];
+    dots[col] = dot;
+    scores[col] = dot / divisor + (bias ? bias[first + col] : 0);
+  }
+  const greatest = scores.reduce((most, score, col) => (allowed[col] ? Math.max(most, score) : most), -Infinity);
+  const raised = Float64Array.from(scores, (score, col) => (allowed[col] ? Math.exp(score - greatest) : 0));
+  const sum = raised.reduce((total, value) => total + value, 0);
+  const weights = raised.map((value) => (sum > 0 ? value / sum : 0));
+  let scoreGap = 0;
+  let weightGap = 0;
+  let rowSum = 0;
+  for (let col = 0; col < keys; col += 1) {
+    scoreGap = Math.max(scoreGap, Math.abs(scores[col] - explain.scores[first + col]));
+    weightGap = Math.max(weightGap, Math.abs(weights[col] - explain.weights[first + col]));
+    rowSum += explain.weights[first + col];
+  }
+  return { dots, scores, allowed, greatest, raised, sum, weights, scoreGap, weightGap, rowSum };
 }
 
-// A token in a sentence: isolated, so that right-to-left text does not turn the rest, with its position.
+// The largest entries of a row (or column) as [index, value], the largest first.
+function largest(count, value, most = 5) {
+  const entries = Array.from({ length: count }, (_, index) => [index, value(index)]).filter((entry) => !Number.isNaN(entry[1]));
+  return entries.sort((a, b) => b[1] - a[1]).slice(0, most);
+}
+
+// A token with its position, isolated so that right-to-left text does not reorder the rest.
 function token(axis, index, className = "vm-token") {
   const label = axis.labels[index];
   const name = el("bdi", className, visible(label));
   return el("span", "vm-entry", name, label === String(index) ? null : el("span", "vm-index", String(index)));
 }
 
-// A template with elements in its places.
+// A template with elements in place of its {…}.
 const sentence = (template, parts) => template.split(/(\{\w+\})/).map((piece) => parts[piece.slice(1, -1)] ?? piece);
 
 function valueLine(figure, panel, { row, col }) {
@@ -28,7 +56,7 @@ function valueLine(figure, panel, { row, col }) {
   return el("span", text === null ? "vm-value vm-masked" : "vm-value", text ?? figure.strings.masked);
 }
 
-// The strip above a grid: the cell, and where among all panels it is strongest.
+// The line above a grid: the cell, and the panel in which it is strongest.
 export function gridReadout(figure, cell) {
   if (!cell) return [el("span", "vm-hint", figure.strings.hint_grid)];
   const panel = figure.panels[cell.panel];
@@ -54,7 +82,7 @@ export const tipLines = (figure, cell) => {
   return [el("div", "vm-where", panel.fullName), ...passage(panel, cell), el("div", "", valueLine(figure, panel, cell))];
 };
 
-// The panel beside a single matrix.
+// The text beside a single matrix.
 export function singleReadout(figure, cell, pinned, rows) {
   const { strings } = figure;
   const hint = figure.paint ? strings.hint_paint : figure.explain ? strings.hint_explain : strings.hint_single;
@@ -101,7 +129,7 @@ function explainBlock(figure, { row, col }, rows) {
   return el("section", "vm-explain", el("h4", "", strings.explain_title), list, badge);
 }
 
-// q and k multiplied out: the first products, an ellipsis, the total.
+// The dot product of q and k: its first products, an ellipsis, the sum.
 function dotProduct(figure, row, col, total) {
   const { query, key, size } = figure.explain;
   const pieces = [];
@@ -121,7 +149,7 @@ function softmaxLine(figure, sums, col) {
   return [`${power} ÷ ${number(sums.sum)} = `, el("b", "", number(sums.weights[col]))];
 }
 
-// The five largest of the row and of the column, as bars on the panel's own scale.
+// The five largest values of the row and of the column, as bars on the panel's scale.
 function listsBlock(figure, panel, { row, col }, explained) {
   const { strings, explain } = figure;
   const at = explained ? (r, c) => explain.weights[r * explain.keys + c] : (r, c) => valueAt(panel, r, c);
@@ -144,7 +172,7 @@ function listsBlock(figure, panel, { row, col }, explained) {
 
 const isolate = (text) => `\u2068${text}\u2069`;
 
-// The same for a screen reader, as one sentence.
+// One sentence about a cell for screen readers.
 export const announcement = (figure, cell) => {
   const panel = figure.panels[cell.panel];
   return fill(figure.strings.announce, {
@@ -156,3 +184,31 @@ export const announcement = (figure, cell) => {
     value: printed(panel, cell.row, cell.col) ?? figure.strings.masked,
   });
 };
+
+const TABLE_SIDE = 128;
+
+export function buildTable(figure, panel) {
+  const rows = Math.min(panel.height, TABLE_SIDE);
+  const cols = Math.min(panel.width, TABLE_SIDE);
+  const axes = fill(figure.strings.axes_note, { rows: panel.rows.name, cols: panel.cols.name });
+  const caption = el("caption", "", [panel.fullName || figure.title, axes].filter(Boolean).join(" — "));
+  if (rows < panel.height || cols < panel.width) caption.append(` (${fill(figure.strings.table_cut, { count: TABLE_SIDE })})`);
+  const heading = (axis, index, scope) => {
+    const cell = el("th", "", el("bdi", "", visible(axis.labels[index])));
+    cell.scope = scope;
+    return cell;
+  };
+  const top = el("tr", "", el("td"), ...Array.from({ length: cols }, (_, col) => heading(panel.cols, col, "col")));
+  const body = el("tbody");
+  const note = panel.coded && !panel.states ? printed(panel, 0, 0)?.split(" ").slice(1).join(" ") : "";
+  for (let row = 0; row < rows; row += 1) {
+    const line = el("tr", "", heading(panel.rows, row, "row"));
+    for (let col = 0; col < cols; col += 1) {
+      const text = printed(panel, row, col);
+      line.append(el("td", text === null ? "vm-masked" : "", text === null ? figure.strings.masked : short(panel, text)));
+    }
+    body.append(line);
+  }
+  if (note) caption.append(` (${note})`);
+  return el("table", "", caption, el("thead", "", top), body);
+}

@@ -1,15 +1,14 @@
-// Two surfaces with one vocabulary, a canvas and an SVG document, so that an export is exactly what is drawn.
-// Text goes in through fillText and textContent alone: no label is ever read as markup.
-// Next: paint.js.
+// Two surfaces with the same methods, a canvas and an SVG document, so that an export equals the screen.
+// Labels enter through fillText and textContent only, never as markup.
 
-import { LEVELS, MASKED, codesOf } from "./unpack.js";
 import { css, mix, ramp } from "./colour.js";
 import { edgeX, edgeY, hasHoles } from "./geometry.js";
+import { LEVELS, MASKED, codesOf } from "./unpack.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const CELLS_AS_VECTORS = 20000;
 
-// Hands every pixel of a smaller image the code, among its cells, that lies farthest from zero.
+// Calls take(pixel, code) for every pixel of a smaller image, with the code farthest from zero among its cells.
 function strongest(panel, codes, width, height, take) {
   const centre = panel.scale.kind === "signed" ? LEVELS / 2 : 0;
   for (let y = 0; y < height; y += 1) {
@@ -30,7 +29,7 @@ function strongest(panel, codes, width, height, take) {
   }
 }
 
-// A panel as a small image, one pixel a cell, or one a device pixel (the strongest of its cells) where cells are smaller.
+// A panel as an image of one pixel per cell, or per device pixel (its strongest cell) where cells are smaller.
 function heatImage(panel, theme, wide, high) {
   const width = Math.min(panel.width, wide);
   const height = Math.min(panel.height, high);
@@ -61,6 +60,13 @@ function sourceOf(box, image) {
 }
 
 export const zoomed = (box) => box.view && (box.view.x[1] - box.view.x[0] < box.panel.width || box.view.y[1] - box.view.y[0] < box.panel.height);
+
+// Sets the size of a canvas in CSS pixels, with `ratio` device pixels each.
+export function sized(canvas, width, height, ratio) {
+  const size = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
+  if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+}
 
 export class CanvasSurface {
   constructor(context, theme, ratio) {
@@ -117,7 +123,7 @@ export class CanvasSurface {
   heat(box) {
     const device = [Math.max(1, Math.round(box.w * this.ratio)), Math.max(1, Math.round(box.h * this.ratio))];
     const image = heatImage(box.panel, this.theme, zoomed(box) ? Infinity : device[0], zoomed(box) ? Infinity : device[1]);
-    if (hasHoles(box.panel)) this.hatched(box.x, box.y, box.w, box.h); // masked pixels of the image are clear
+    if (hasHoles(box.panel)) this.hatched(box.x, box.y, box.w, box.h); // masked pixels of the image are transparent
     this.context.drawImage(image, ...sourceOf(box, image), box.x, box.y, box.w, box.h);
   }
 }
@@ -167,7 +173,7 @@ export class SvgSurface {
   }
 
   text(text, x, y, { size = 12, weight = 400, fill, anchor = "start" }) {
-    const textLength = this.ruler.width(text, size, weight); // other fonts than ours must not run into their neighbours
+    const textLength = this.ruler.width(text, size, weight); // a viewer's font may be wider than ours
     const attributes = { x, y, "font-size": size, "font-weight": weight, fill, "text-anchor": anchor };
     this.make("text", { ...attributes, textLength, lengthAdjust: "spacingAndGlyphs" }).textContent = text;
   }
@@ -207,7 +213,7 @@ export class SvgSurface {
     this.within(box.x, box.y, box.w, box.h, () => this.cells(box));
   }
 
-  // One rectangle a cell; a run of equal cells is one rectangle.
+  // Draws one rectangle for each run of equal cells in a row.
   cells(box) {
     const { panel } = box;
     const codes = codesOf(panel);

@@ -1,9 +1,12 @@
-// A button that copies the link of the screen, as the address bar has it; no script runs. What no link can hold is said
-// beside it.
+// A button that copies the link of the screen from the address bar; the page does not rerun. Beside it stands what the
+// link cannot hold.
+
+import { el, lasting } from "../kit.js";
+
 const LONGEST_TEXT = 2000; // as MOST_IN_URL of pages/ui/url.py
 const SECONDS_SAID = 8;
 
-// What is on the page and not in its link, in words.
+// What is on the page but not in its link, as sentences.
 function missing(words) {
   const typed = [...document.querySelectorAll("[data-testid=stMain] textarea, [data-testid=stMain] input[type=text]")];
   const said = [];
@@ -13,14 +16,13 @@ function missing(words) {
   return said;
 }
 
-const paragraph = (textContent) => Object.assign(document.createElement("p"), { textContent });
-
 class Share {
   constructor(parent) {
-    this.root = document.createElement("div");
-    this.root.className = "share";
-    this.root.innerHTML = '<button type="button"></button><div role="status"></div>';
-    [this.button, this.note] = this.root.children;
+    this.button = el("button");
+    this.button.type = "button";
+    this.note = el("div");
+    this.note.setAttribute("role", "status");
+    this.root = el("div", "share", this.button, this.note);
     this.button.addEventListener("click", () => this.copy());
     this.root.addEventListener("keydown", ({ key }) => key === "Escape" && this.hush());
     parent.append(this.root);
@@ -34,10 +36,10 @@ class Share {
 
   async copy() {
     const link = location.href;
-    const lines = missing(this.words).map((line) => paragraph(line));
+    const lines = missing(this.words).map((line) => el("p", "", line));
     try {
-      await navigator.clipboard.writeText(link); // missing where the page came by http from another machine
-      this.note.replaceChildren(paragraph(this.words.copied), ...lines);
+      await navigator.clipboard.writeText(link); // not available over http from another machine
+      this.note.replaceChildren(el("p", "", this.words.copied), ...lines);
       clearTimeout(this.later);
       this.later = setTimeout(() => this.hush(), 1000 * SECONDS_SAID);
     } catch {
@@ -45,15 +47,15 @@ class Share {
     }
   }
 
-  // Shows the link as selected text, which stays until it is dismissed, and copies it in the old way where that works.
+  // Shows the link as selected text, which stays until it is dismissed, and copies it by execCommand where that works.
   offer(link, lines) {
     clearTimeout(this.later);
-    const input = Object.assign(document.createElement("input"), { readOnly: true, value: link });
+    const input = Object.assign(el("input"), { readOnly: true, value: link });
     input.setAttribute("aria-label", this.words.title);
     this.note.replaceChildren(input, ...lines);
     input.select();
     const copied = document.execCommand("copy");
-    input.after(paragraph(copied ? this.words.copied : this.words.by_hand));
+    input.after(el("p", "", copied ? this.words.copied : this.words.by_hand));
   }
 
   hush() {
@@ -62,9 +64,6 @@ class Share {
   }
 }
 
-const instances = new WeakMap();
-
 export default function share({ data, parentElement }) {
-  if (!instances.has(parentElement)) instances.set(parentElement, new Share(parentElement));
-  instances.get(parentElement).say(data);
+  lasting(parentElement, (place) => new Share(place)).say(data);
 }

@@ -1,14 +1,12 @@
-// The run that is under way, told on every page: its name, its step, the time left; and that it has ended. It asks the
-// server by itself, only while the tab is seen and seldom while nothing runs, so that no page runs again for it.
+// The sign of the run under way, on every page: its name, step and time left, and that it has ended. It asks the server
+// itself, only while the tab is visible and rarely while nothing runs, so that no page reruns for it.
 
-import { fill, visible } from "../matrix/unpack.js";
-import { el } from "../matrix/readout.js";
-import { duration } from "../film/axes.js";
+import { duration, el, fill, visible } from "../kit.js";
 
-const BUSY = 3000; // ms between two questions while something runs
+const BUSY = 3000; // ms between two requests while something runs
 const IDLE = 20000;
 
-// What outlives a change of the page: the run that was seen under way, and the one whose end was dismissed.
+// Kept when the page changes: the own run that was seen under way, and the run whose end was dismissed.
 const memory = { seen: null, dismissed: null };
 
 class Underway {
@@ -62,12 +60,12 @@ class Underway {
       if (found.live.length) wait = BUSY;
       this.take(found);
     } catch {
-      // the server is away; Streamlit says so
+      // the server cannot be reached; Streamlit says so
     }
     if (!this.gone && turn === this.turn && !document.hidden) this.timer = setTimeout(() => this.ask(), wait);
   }
 
-  // One's own run comes before those of others; its end is told where its course was seen.
+  // The visitor's own run comes before others; its end is shown only if it was seen running.
   take({ live, ended }) {
     const own = live.find(({ id }) => id === this.data.own);
     if (own) memory.seen = own.id;
@@ -77,7 +75,7 @@ class Underway {
 
   show(run, others = 0) {
     const { words, shown } = this.data;
-    if (run?.ended && run.id === shown) memory.dismissed = run.id; // its own page says it
+    if (run?.ended && run.id === shown) memory.dismissed = run.id; // its own page shows the end
     this.run = run;
     this.root.hidden = !run || run.id === shown;
     if (this.root.hidden) return;

@@ -79,8 +79,7 @@ def _histogram(words: Words, reach: float) -> Chart:
     share = alt.Y("share:Q", title=words["share_axis"])
     tooltip = ["of:N", "low:Q", "high:Q", "count:Q", alt.Tooltip("share:Q", format=".2f")]
     chart = named("bins").encode(y=share, color=color, tooltip=tooltip)
-    low = axis_of(reach, title=words["axis_pre"])
-    low.shorthand, low.axis = "low:Q", alt.Undefined
+    low = alt.X("low:Q", title=words["axis_pre"], scale=alt.Scale(domain=[-reach, reach], nice=False))
     bars = chart.transform_filter("!datum.one_token").mark_rect(opacity=0.75).encode(x=low, x2="high:Q", y2="zero:Q")
     steps = (
         chart.transform_filter("datum.one_token")

@@ -1,7 +1,4 @@
-"""The map of a whole run as an animated GIF, and one picture of it as PNG, drawn with Pillow.
-
-Points glide from frame to frame as they do on the page.
-"""
+"""The map of a whole run as an animated GIF, drawn with Pillow; points move between frames as they do on the page."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ def embedding_gif(
         method: "tsne" or "pca".
         theme: "light" or "dark".
         side: width of the picture in pixels, 160 to 1,200.
-        plain_words: taken where no font at hand has the signs of `words`; English, for one.
+        plain_words: used where no font of this machine has the characters of `words`, such as English.
 
     Raises:
         ValueError: If the run has no frame with that map, or `side` lies outside its range.
@@ -63,32 +60,14 @@ def embedding_gif(
     palette = pictures[-1].quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     coded = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
     durations = [PICTURE_MS] * (len(coded) - 1) + [LAST_MS]
-    return _saved(coded[0], "GIF", save_all=True, append_images=coded[1:], duration=durations, loop=0)
-
-
-def frame_png(
-    film: Film,
-    words: Mapping[str, str],
-    at: float,
-    *,
-    method: str = "tsne",
-    theme: str = "light",
-    side: int = 1_080,
-    plain_words: Mapping[str, str] | None = None,
-) -> bytes:
-    """Return one picture of the map as PNG; `at` is a place among the frames, see `still`."""
-    return _saved(_Painter(film, words, method, theme, side, plain_words).picture(at), "PNG")
-
-
-def _saved(picture: Image.Image, kind: str, **choices: object) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, kind, **choices)
+    coded[0].save(buffer, "GIF", save_all=True, append_images=coded[1:], duration=durations, loop=0)
     return buffer.getvalue()
 
 
 @lru_cache(maxsize=16)
 def font_for(chinese: bool, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont | None:
-    """Return a font of this machine, None where Chinese is asked for and there is none."""
+    """Return a font of this machine, None if Chinese is needed and no font has it."""
     for name in CHINESE if chinese else (*LATIN, *CHINESE):
         try:
             return ImageFont.truetype(name, size)
@@ -102,7 +81,7 @@ def _beyond_latin(text: str) -> bool:
 
 
 class _Painter:
-    """Draw pictures of one run that differ in their moment alone."""
+    """Draw pictures of one run at different moments."""
 
     def __init__(
         self, film: Film, words: Mapping[str, str], method: str, theme: str, side: int, plain: Mapping[str, str] | None

@@ -1,9 +1,8 @@
-"""One moment of a film's map as a drawing: where everything lies, the same as SVG, and a run's curves as CSV."""
+"""Layout of a film's map at one moment, and a run's curves as CSV."""
 
 from __future__ import annotations
 
 import csv
-import html
 import io
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pages.film.figures.colours import PALETTE, rim
+from pages.film.figures.colours import PALETTE
 from pages.film.figures.film import Film
 
 EDGE, HEADING, KEY_LINE, SMALL, LARGE = 24, 40, 24, 14, 16
@@ -22,7 +21,7 @@ TRAIN_ALPHA = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Still:
-    """Say where everything lies on one picture of the map, in pixels.
+    """Positions of everything on one picture of the map, in pixels.
 
     Shapes:
         xy: (point, 2)
@@ -30,7 +29,7 @@ class Still:
     Args:
         title, measures: the lines above and below the map.
         radius: of a point.
-        key: legend entries as (x, line, text, hue), hue None for the two parts.
+        key: legend entries as (x, line, text, hue, whether held out), hue None for the two parts.
     """
 
     side: int
@@ -45,11 +44,11 @@ class Still:
 def still(film: Film, words: Mapping[str, str], at: float, *, method: str, theme: str, side: int) -> Still:
     """Lay out the map at a place between frames: 2.5 lies halfway from the third to the fourth.
 
-    The box holds all frames, so that what moves from picture to picture moved in the layout.
+    The axes hold all frames, so that what moves from picture to picture moved in the layout.
 
     Args:
         film: a run with points.
-        words: of the film, WORDS of film_page.py.
+        words: film.* of the locale.
         at: from 0 to the number of frames less one.
         method: "tsne" or "pca".
         theme: "light" or "dark".
@@ -105,47 +104,10 @@ def _key(film: Film, words: Mapping[str, str], hues: Sequence[str], side: int) -
     return key
 
 
-def frame_svg(film: Film, words: Mapping[str, str], at: float, *, method: str = "tsne", theme: str = "light") -> str:
-    """Return one picture of the map as an SVG document; see `still` for the arguments."""
-    side = 720
-    scene = still(film, words, at, method=method, theme=theme, side=side)
-    paper, ink, muted = GROUNDS[theme]
-    hues, points = PALETTE[theme], film.points
-    assert points is not None
-    parts = [f'<rect width="{side}" height="{scene.height}" fill="{paper}"/>']
-    parts.append(_text(4, 26, scene.title, LARGE, ink, 600))
-    for held_out in (False, True):
-        for (x, y), label, held in zip(scene.xy, points.labels, points.held_out, strict=True):
-            if bool(held) == held_out and np.isfinite([x, y]).all():
-                parts.append(_mark(x, y, scene.radius, hues[int(label)], ink, held_out))
-    bottom = HEADING + side + 18
-    for x, line, text, hue, held_out in scene.key:
-        y = bottom + KEY_LINE * line
-        parts.append(_mark(x + 8, y - 5, 5.5, hue or muted, ink, held_out, solid=hue is not None))
-        parts.append(_text(x + 20, y, text, SMALL, ink))
-    parts.append(_text(4, scene.height - 10, scene.measures, SMALL, muted))
-    fonts = "system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{side}" height="{scene.height}" font-family="{fonts}">'
-    return "\n".join([head, *parts, "</svg>\n"])
-
-
-def _text(x: float, y: float, text: str, size: int, fill: str, weight: int = 400) -> str:
-    shown = html.escape("".join(sign for sign in text if sign.isprintable()))
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{fill}">{shown}</text>'
-
-
-def _mark(x: float, y: float, radius: float, fill: str, ink: str, held_out: bool, *, solid: bool = False) -> str:
-    if held_out:
-        corners = " ".join(f"{x + u * radius * 1.12:.2f},{y + v * radius * 1.12:.2f}" for u, v in DIAMOND)
-        return f'<polygon points="{corners}" fill="{fill}" stroke="{rim(fill, ink)}" stroke-width="1.2"/>'
-    opacity = "" if solid else f' fill-opacity="{TRAIN_ALPHA}"'
-    return f'<circle cx="{x:.2f}" cy="{y:.2f}" r="{radius:.2f}" fill="{fill}"{opacity}/>'
-
-
 def curves_csv(film: Film) -> str:
     """Write a run's curves, one row a step; a row at whose step a frame was taken has its measures, too.
 
-    Numbers are written so that they read back exactly.
+    Numbers are written with all digits, so that reading them gives the same values.
     """
     measures = sorted({name for frame in film.frames for name in frame.measures})
     of_step = {int(step): row for step, *row in zip(*vars(film.steps).values(), strict=True)}

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.helpers import close, exactly, inputs, made, padded_ids
 from tests.core.models.test_properties import CHANGES, POSITIONS
+from tests.core.tools.helpers import close, exactly, inputs, made, padded_ids
 from transformer_core.config import ModelConfig
 from transformer_core.layers.cache import KeyValueCache
 from transformer_core.models import Gpt, Translation

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.helpers import close, exactly
+from tests.core.tools.helpers import close, exactly
+from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import additive_mask, causal_mask, check_mask, combined_mask, padding_mask
-from transformer_core.layers.scoring import masked_softmax
 
 IDS = torch.tensor([[5, 6, 0, 0], [5, 6, 7, 0]])
 MISFIT = "it must broadcast to (batch, head, query_pos, key_pos) = (2, 3, 4, 5)"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.core.helpers import close, exactly, padded_ids, tiny_recurrent
+from tests.core.tools.helpers import close, exactly, padded_ids, tiny_recurrent
 from transformer_core.models.recurrent import Bidirectional, Gru, Lstm, Rnn
 from transformer_core.models.recurrent.layers import Recurrent
 from transformer_core.models.recurrent.seq2seq import initialize_cell

@@ -5,11 +5,10 @@ from functools import cache
 import pytest
 import torch
 
-from tests.core.helpers import close, inputs, made
+from tests.core.tools.helpers import close, inputs, made
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import Trace, capture
-from transformer_core.recurrent_sites import RECURRENT_SITES
-from transformer_core.sites import site_of
+from transformer_core.sites import RECURRENT_SITES, site_of
 
 CHANGES = {
     "gru": {},

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tests.core.helpers import close, made, padded_ids
-from transformer_core.analysis.words.vocabulary import reading_part
+from tests.core.tools.helpers import close, made, padded_ids
+from transformer_core.analysis.parts import reading_part
 from transformer_core.layers.masks import padding_mask
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.models import Bert, Classifier, SentenceEncoder, Translation

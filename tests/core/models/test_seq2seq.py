@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 import torch
 
-from tests.core.helpers import close, inputs, made
-from transformer_core.checkpoints import Bundle
+from tests.core.tools.helpers import close, inputs, made
+from transformer_core.bundle import Bundle
 from transformer_core.generation import beam_search, best_of, greedy, translate
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import capture

@@ -6,10 +6,11 @@ import math
 import pytest
 import torch
 
-from transformer_core.checkpoints import Bundle, load
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
-from transformer_core.evaluate import evaluate
-from transformer_core.evaluate_words import measure_text, read_text
+from transformer_core.evaluation.evaluate import evaluate
+from transformer_core.evaluation.gpt import measure_text, read_text
 from transformer_core.models import Gpt
 from transformer_core.recipes import gpt_char, progress
 from transformer_core.text import Tokenizer

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from transformer_core.checkpoints import load
-from transformer_core.evaluate import evaluate
+from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.recipes import bert, gpt, seq2seq, translation
 from transformer_core.recipes.captions import Sentences, sentence_pairs
 from transformer_core.recipes.gpt import written_together

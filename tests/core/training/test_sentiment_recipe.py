@@ -13,7 +13,7 @@ import torch
 
 from tests.core.training.worlds import separable, write_separable
 from transformer_core.checkpoints import load
-from transformer_core.evaluate import evaluate
+from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.recipes import progress, sentiment
 from transformer_core.recipes.reviews import Crops, set_aside
 from transformer_core.recipes.sentiment_card import SENTENCES

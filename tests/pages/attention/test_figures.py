@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from pages.attention.figures import (
-    WORDS,
     ArcsFigure,
-    component_assets,
     effect_board,
     entropy_bars,
     entropy_board,
@@ -24,6 +22,7 @@ from pages.attention.figures import (
     to_html,
 )
 from pages.figures.charts import rows_of
+from pages.ui.language import strings
 from tests.pages.figures.matrices import ATTACK, ENGLISH_WORDS
 
 LABELS = ("[CLS]", "good", "good", "[SEP]")
@@ -37,7 +36,7 @@ ANY |= {name: name for name in ("strongest", "change", "greatest", "points", "su
 def arcs(**changes) -> ArcsFigure:
     """Return a text of four tokens with arcs."""
     given: dict[str, Any] = {"labels": LABELS, "glued": (False,) * 4, "weights": WEIGHTS, "source": 1}
-    given |= {"direction": "from", "strings": {name: name for name in WORDS}} | changes
+    given |= {"direction": "from", "strings": strings("attention_arcs", "en")} | changes
     return ArcsFigure(**given)
 
 
@@ -57,7 +56,6 @@ def test_arcs_carry_their_weights_as_they_are() -> None:
         ({"source": 4}, "source=4 must be from 0 to 3"),
         ({"weights": WEIGHTS[:3]}, r"weights of shape \(3, 4\)"),
         ({"glued": (True,)}, "1 of glued"),
-        ({"strings": {}}, "strings lacks the words label"),
     ],
 )
 def test_arcs_that_do_not_fit_are_refused(changes: dict, message: str) -> None:
@@ -73,12 +71,6 @@ def test_the_page_of_arcs_needs_no_network_and_no_token_becomes_markup() -> None
     payload = re.search(r'data-payload="([^"]+)"', page)
     assert payload is not None
     assert base64.b64decode(payload[1]) == arcs(labels=(ATTACK, *LABELS[1:])).to_bytes()
-
-
-def test_arcs_ask_for_no_word_that_is_not_handed_over() -> None:
-    script, _ = component_assets()
-    own = script[script.index("const NAMED") :]
-    assert set(re.findall(r"strings\.(\w+)", own)) <= set(WORDS)
 
 
 def test_boards_show_the_arrays_they_are_given() -> None:

@@ -7,7 +7,7 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.pages.running import asks, run, told
 from transformer_core.analysis.attention.heads import head_off
-from transformer_core.analysis.reading import read
+from transformer_core.analysis.outcome import read
 
 TEXT = "The film was not good, but I loved the ending."
 

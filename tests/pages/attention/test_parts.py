@@ -14,7 +14,7 @@ from pages.ui.models import open_bundle
 from tests.pages.running import asks, run, show_all, told
 from tests.pages.scripts import repeats
 from tests.paths import ROOT
-from transformer_core.analysis.attention.effects import head_effects
+from transformer_core.analysis.attention.head_ablation import head_effects
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of_reviews, tendencies_of_text

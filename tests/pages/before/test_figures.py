@@ -5,9 +5,9 @@ import pytest
 
 from pages.before.figures import Looks, gates_figure, kept_bars, looks_figure, numbered, word_bars
 from pages.figures.charts import rows_of
-from pages.figures.matrix import WORDS
+from pages.ui.language import strings
 
-UI = dict.fromkeys(map(str, WORDS), "word")
+UI = strings("matrix", "en")
 SAID = {name: name for name in ("word", "unit", "gate", "update_gate", "reset_gate", "kept", "up", "target", "source")}
 TOKENS = ("[BOS]", "␣a", "␣a")
 

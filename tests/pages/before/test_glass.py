@@ -10,7 +10,7 @@ from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import read_through, tensor_of
 from transformer_core.analysis.before.alignments import words_read
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 MODEL, TEXT = "seq2seq-en-fr", "A man sleeps."
 

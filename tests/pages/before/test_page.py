@@ -9,17 +9,16 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.numbers import significant
-from tests.core.before.conftest import SENTENCE
-from tests.core.helpers import made
+from pages.ui.number_format import significant
+from tests.core.analysis.before.conftest import SENTENCE
+from tests.core.tools.helpers import made
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.before import step_times as timing
-from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
+from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
 from transformer_core.analysis.before.gates import gates_of_sentence
-from transformer_core.analysis.before.one_vector import one_vector
 from transformer_core.analysis.before.reach import gradient_reach, sentence_reach
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.models import Translation
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.text import Tokenizer

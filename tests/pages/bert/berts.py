@@ -4,8 +4,8 @@ from pathlib import Path
 
 import torch
 
-from tests.core.helpers import lively
-from transformer_core.checkpoints import Bundle, save
+from tests.core.tools.helpers import lively
+from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert
 from transformer_core.text import Tokenizer

@@ -7,16 +7,15 @@ import pytest
 from pages.ui.asking import ask
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.numbers import percent
+from pages.ui.number_format import percent
 from tests.pages.bert.berts import MODEL, TEXTS, lay_berts
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import tensor_of
-from transformer_core.analysis.bert.filling import each_hidden, fill_in
 from transformer_core.analysis.bert.layers import by_layer, each_by_layer
-from transformer_core.analysis.bert.pairs import pair_verdict, words_of_pair
-from transformer_core.analysis.bert.recipe import masking_recipe, three_ways
-from transformer_core.analysis.bert.segments import segment_rows, without_segments
+from transformer_core.analysis.bert.masked_words import each_hidden, fill_in
+from transformer_core.analysis.bert.masking_recipe import masking_recipe, three_ways
+from transformer_core.analysis.bert.sentence_pairs import pair_verdict, segment_rows, without_segments, words_of_pair
 
 TEXT, SECOND = TEXTS[0], TEXTS[1]
 PARTS = ("fill", "layers", "pair", "segments", "tied", "recipe")

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.compare.pair import gap_by_step, kin_of, measure_rows
-from pages.compare.same_but import GUESSES, measured_change, one_changes
+from pages.train.same_but import GUESSES, measured_change, one_changes
 from pages.ui.language import words
 from tests.pages.made_runs import FRAMES, SPECS, STEPS, made_run
 from tests.pages.running import run, told
@@ -28,7 +28,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             ids.append(store.id)
 
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr("pages.compare.same_but.launcher", Launcher)
+    monkeypatch.setattr("pages.train.same_but.launcher", Launcher)
     return ids
 
 

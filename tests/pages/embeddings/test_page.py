@@ -10,7 +10,7 @@ from pages.ui.models import open_bundle
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats, saved_by
 from transformer_core.analysis.arrays import arrays_of
-from transformer_core.analysis.words import tiny_training
+from transformer_core.analysis.words import tiny_bert
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words
 from transformer_core.analysis.words.one_hot import one_hot_row
 from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
@@ -26,8 +26,8 @@ FEW = "250"
 @pytest.fixture
 def quick_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train for one epoch only."""
-    monkeypatch.setattr(tiny_training, "TRAINING", replace(tiny_training.TRAINING, epochs=1, batch_size=256))
-    monkeypatch.setattr(tiny_training, "_trained", {})
+    monkeypatch.setattr(tiny_bert, "TRAINING", replace(tiny_bert.TRAINING, epochs=1, batch_size=256))
+    monkeypatch.setattr(tiny_bert, "_trained", {})
 
 
 def ids_of(*typed: str) -> list[int]:

@@ -10,18 +10,17 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import LANGUAGES, prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration
-from transformer_core.analysis.encoder.coordinates import logit_sum
-from transformer_core.analysis.encoder.deletion import deletion
+from transformer_core.analysis.encoder.faithfulness import deletion, sanity_check
 from transformer_core.analysis.encoder.layers import layer_verdicts
+from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.measures import MEASURES, measures
-from transformer_core.analysis.encoder.pairs import sentence_pair
-from transformer_core.analysis.encoder.shuffling import sanity_check
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.analysis.encoder.two_sentences import sentence_pair
+from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer

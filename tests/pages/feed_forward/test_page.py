@@ -6,14 +6,13 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
-from transformer_core.analysis.feed_forward.neuron_corpus import corpus_neurons
-from transformer_core.analysis.feed_forward.neurons import without_neuron
-from transformer_core.analysis.feed_forward.swapping import swapped_activation
+from transformer_core.analysis.feed_forward.neurons import corpus_neurons, without_neuron
+from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 
 TEXT = "The film was not good, but I loved the ending."
 

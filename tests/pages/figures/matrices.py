@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pages.figures.matrix import WORDS, MatrixFigure
+from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
-from pages.ui.language import words
+from pages.ui.language import strings
 
-ENGLISH_WORDS = {word: words("en")[f"matrix.{word}"] for word in WORDS}
+ENGLISH_WORDS = strings("matrix", "en")
 ATTACK = "</script><img src=x onerror=alert(1)>"
 TOKENS = ("[CLS]", "你好", "🙂", ATTACK, "مرحبا")
 

@@ -97,7 +97,6 @@ def test_scales_hold_their_arrays():
         (lambda: figure(selected="b"), r"selected='b' must be one of the panel ids \['head'\]"),
         (lambda: figure(columns=-1), r"columns=-1 must be 0 or more"),
         (lambda: figure(cell=(0, 5)), r"cell=\(0, 5\) lies outside its panel of shape \(5, 5\)"),
-        (lambda: replace(figure(), strings={"masked": "m"}), r"strings lacks the words announce, axes_note"),
         (lambda: figure(explain=attention(size=4)), r"weights of shape \(4, 4\), panel 'head' has \(5, 5\)"),
         (lambda: figure(explain=replace(attention(), panels=("x",))), r"names panel 'x', needed one of \['head'\]"),
         (lambda: replace(attention(), key=np.zeros((5, 3))), r"one d_head, got \(5, 8\) and \(5, 3\)"),

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.figures.matrix import WORDS
 from pages.figures.matrix_bytes import unpack
-from pages.figures.matrix_page import ASSETS, SCRIPTS, component_assets, to_html
+from pages.figures.matrix_page import to_html
+from pages.figures.standalone import component_assets
 from tests.pages.figures.matrices import ATTACK, ENGLISH_WORDS, attention, figure, panel_of
 
 
@@ -55,24 +55,6 @@ def test_page_carries_the_figure(page):
     assert arrays["head"].shape == (5, 5)
 
 
-def test_script_never_reads_text_as_markup_and_knows_no_language():
-    script, _ = component_assets()
-    code = re.sub(r"^\s*//.*$", "", script, flags=re.MULTILINE)
-    for door in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
-        assert door not in code
-    assert set(re.findall(r"strings\.(\w+)", code)) <= set(WORDS)
-    assert [word for word in WORDS if not re.search(rf"\b{word}\b", code)] == []
-
-
-def test_modules_import_what_others_export():
-    texts = {name: (ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS}
-    for name, text in texts.items():
-        for names, home in re.findall(r'^import \{ (.*) \} from "\./(\w+)\.js";$', text, flags=re.MULTILINE):
-            assert SCRIPTS.index(home) < SCRIPTS.index(name)
-            exported = re.findall(r"^export (?:function\*?|class|const) (\w+)", texts[home], flags=re.MULTILINE)
-            assert set(names.split(", ")) <= set(exported), (name, home)
-
-
 NODE = shutil.which("node")
 
 
@@ -84,7 +66,7 @@ def in_node(tmp_path, script: str, **payloads: bytes):
     import { readFileSync } from "node:fs";
     const load = (name) => unpack(readFileSync(`${process.argv[2]}/${name}`));
     """
-    (tmp_path / "check.mjs").write_text(component_assets()[0] + load + script, encoding="utf-8")
+    (tmp_path / "check.mjs").write_text(component_assets("matrix")[0] + load + script, encoding="utf-8")
     command = [NODE, tmp_path / "check.mjs", tmp_path]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
 

@@ -1,19 +1,17 @@
-"""Made-up runs for the tests of the film: clouds that come apart, and heads that find a diagonal. Never shown."""
+"""Made-up runs for the tests of the film: points that separate, and heads that find a diagonal."""
 
 import numpy as np
 
 from pages.film.figures.film import Film, FilmFrame, FilmLayout, FilmPoints, FilmRun, FilmSteps
 from pages.film.figures.followed_text import FilmProbe, ProbeMoment
-from pages.film.figures.page import MATRIX_WORDS, WORDS
-from pages.ui.language import words
+from pages.ui.language import strings
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
 
 def film_words(language: str = "en") -> dict[str, str]:
     """Return every word of the film."""
-    known = words(language)
-    return {name: known[f"film.{name}"] for name in WORDS} | {name: known[f"matrix.{name}"] for name in MATRIX_WORDS}
+    return strings("matrix", language) | strings("duration", language) | strings("film", language)
 
 
 def clouds(

@@ -4,18 +4,15 @@ import csv
 import io
 import re
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from pages.film.figures import animation
-from pages.film.figures.animation import MOST_PICTURES, embedding_gif, frame_png
-from pages.film.figures.stills import curves_csv, frame_svg, still
+from pages.film.figures.animation import MOST_PICTURES, embedding_gif
+from pages.film.figures.stills import curves_csv, still
 from tests.pages.film.films import ATTACK, clouds, film_words, reversing
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.mark.parametrize(("n_frames", "pictures"), [(1, 1), (2, 9), (5, 33), (64, 127), (200, MOST_PICTURES)])
@@ -42,33 +39,31 @@ def test_points_lie_where_the_frame_says_on_axes_that_stay():
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_png_shows_marks_of_both_classes(theme):
+def test_a_picture_shows_marks_of_both_classes(theme):
     film = clouds(60, 3)
-    with Image.open(io.BytesIO(frame_png(film, film_words(), 2, theme=theme, side=400))) as picture:
+    with Image.open(io.BytesIO(embedding_gif(film, film_words(), theme=theme, side=400))) as picture:
+        picture.seek(picture.n_frames - 1)
         pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3).astype(int)
     for hue in animation.PALETTE[theme][:2]:
         wanted = [int(hue[i : i + 2], 16) for i in (1, 3, 5)]
         assert (np.abs(pixels - wanted).sum(1) < 40).sum() > 60
 
 
-def test_an_svg_tells_parts_apart_by_shape_and_escapes_texts():
+def test_a_picture_says_its_run_its_step_and_how_far_to_trust_it():
     film = clouds(20, 3, labels=(ATTACK, "b"), name=ATTACK)
-    root = ElementTree.fromstring(frame_svg(film, film_words(), 1))
-    held_out = int(film.points.held_out.sum())
-    assert len(root.findall(f"{SVG}polygon")) == held_out + 1  # and one in the legend
-    assert len(root.findall(f"{SVG}circle")) == 20 - held_out + 3
-    texts = [node.text for node in root.findall(f"{SVG}text")]
-    assert texts[0] == f"{ATTACK} · t-SNE · step 120"
-    assert re.search(r"held out \d+%, train \d+%", texts[-1])
+    drawn = still(film, film_words(), 1, method="tsne", theme="light", side=720)
+    assert drawn.title == f"{ATTACK} · t-SNE · step 120"
+    assert re.search(r"held out \d+%, train \d+%", drawn.measures)
+    assert [(text, held_out) for _, _, text, _, held_out in drawn.key[:2]] == [("train", False), ("held out", True)]
 
 
 def test_chinese_words_are_drawn_or_replaced_but_never_fail(monkeypatch):
     film = clouds(10, 2, labels=("负面", "正面"), name="影评")
-    frame_png(film, film_words("zh"), 1, side=200, plain_words=film_words())
+    embedding_gif(film, film_words("zh"), side=200, plain_words=film_words())
     animation.font_for.cache_clear()
     monkeypatch.setattr(animation, "CHINESE", ("no-such-font.ttf",))
     monkeypatch.setattr(animation, "LATIN", ("no-such-font.ttf",))
-    frame_png(film, film_words("zh"), 1, side=200, plain_words=film_words())
+    embedding_gif(film, film_words("zh"), side=200, plain_words=film_words())
     animation.font_for.cache_clear()
 
 
@@ -76,9 +71,9 @@ def test_what_cannot_be_drawn_is_said():
     with pytest.raises(ValueError, match="run reverse1 has no frame with a map by tsne"):
         embedding_gif(reversing(3), film_words())
     with pytest.raises(ValueError, match="side=99 must lie from 160 to 1200"):
-        frame_png(clouds(5, 2), film_words(), 0, side=99)
+        embedding_gif(clouds(5, 2), film_words(), side=99)
     with pytest.raises(ValueError, match="at=2 must lie from 0 to 1"):
-        frame_png(clouds(5, 2), film_words(), 2, side=200)
+        still(clouds(5, 2), film_words(), 2, method="tsne", theme="light", side=200)
 
 
 def test_curves_read_back_exactly():

@@ -112,14 +112,14 @@ def test_what_cannot_be_answered_is_said_in_the_readers_language(root: Path, lan
     for run in ("nosuchrun", "..%2f..", "UPPER123", "a"):
         status, _, body = get(f"/film/{run}", lang=language)
         assert status == 404
-        assert json.loads(body)["error"] == said["film.error_unknown"].format(id=run)
+        assert json.loads(body)["error"] == said["film_error.unknown"].format(id=run)
     status, _, body = get(f"/film/{store.id}/probe", text="  ", lang=language)
     assert status == 422
     assert "text is empty" in json.loads(body)["error"]
     (store.folder / "run.sqlite").write_bytes(b"damaged" * 1000)
     status, _, body = get(f"/film/{store.id}", lang=language)
     assert status == 500
-    assert json.loads(body)["error"] == said["film.error_failed"].format(
+    assert json.loads(body)["error"] == said["film_error.failed"].format(
         error=f"run {store.id} cannot be read: the run's database is damaged"
     )
 

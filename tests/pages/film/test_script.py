@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pages.figures.standalone import component_assets
 from pages.film.figures.film import FilmSteps, film_bytes
-from pages.film.figures.page import component_assets
 from tests.pages.film.films import clouds
 
 NODE = shutil.which("node")
@@ -26,7 +26,7 @@ def in_node(tmp_path, script: str, **payloads: bytes):
     globalThis.matchMedia = () => ({ matches: false });
     const print = (value) => console.log(JSON.stringify(value));
     """
-    (tmp_path / "check.mjs").write_text(component_assets()[0] + before + script, encoding="utf-8")
+    (tmp_path / "check.mjs").write_text(component_assets("film")[0] + before + script, encoding="utf-8")
     command = [NODE, tmp_path / "check.mjs", tmp_path]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
 

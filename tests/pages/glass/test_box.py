@@ -12,7 +12,7 @@ from pages.glass.figures import slice_of
 from pages.ui.asking import ask, repeating
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through, recompute, tensor_of
@@ -111,7 +111,7 @@ def test_a_cell_that_is_not_there_is_refused_in_words(cell: str) -> None:
 def test_a_tensor_that_is_not_there_is_refused_in_words(name: str) -> None:
     app = glass(glass=name)
     assert not app.exception
-    assert "does not have" in app.toast[0].value
+    assert "is not here" in app.toast[0].value
     assert "](" not in app.toast[0].value
     assert "glass" not in app.query_params
     assert not app.run().toast

@@ -5,7 +5,6 @@ import pytest
 
 from pages.figures.charts import rows_of, specification, to_svg
 from pages.figures.likeliest import distinct, expected_bars, redrawn_bars
-from pages.figures.matrix import WORDS as MATRIX_WORDS
 from pages.figures.token_strip import LINE, laid_out, text_strip, width_of
 from pages.gpt.figures import (
     bits_by_stage,
@@ -17,6 +16,7 @@ from pages.gpt.figures import (
     rank_by_stage,
     surprise_pairs,
 )
+from tests.pages.figures.matrices import ENGLISH_WORDS
 
 WORDS = {
     name: name
@@ -101,7 +101,6 @@ def test_curves_hold_their_numbers() -> None:
 
 
 def test_small_moves_are_seen_beside_large_ones_and_none_stays_none() -> None:
-    strings = dict.fromkeys(map(str, MATRIX_WORDS), "")
     moves = np.array([[0.0, 1.0], [0.0, 63.0]])
-    board = moved_board(moves, None, ["a", "b"], ["a", "c"], WORDS, strings, version="v")
+    board = moved_board(moves, None, ["a", "b"], ["a", "c"], WORDS, ENGLISH_WORDS, version="v")
     np.testing.assert_allclose(board.panels[0].values, [[0.0, 1.0], [0.0, 6.0]])

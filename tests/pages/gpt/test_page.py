@@ -3,19 +3,17 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.gpt.shared import place_of
 from pages.ui.asking import ask
+from pages.ui.charts import place_of
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
-from transformer_core.analysis.gpt.continuing import MOST_STEPS, written_on
-from transformer_core.analysis.gpt.expectation import expected, surprisals
+from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, written_on
 from transformer_core.analysis.gpt.lens import logit_lens
-from transformer_core.analysis.gpt.redrawing import drawn, redrawn
-from transformer_core.analysis.gpt.repeating import greedy_circle
+from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, surprisals
 
 TEXT = "The king is"
 MODEL = "gpt-char"
@@ -125,7 +123,7 @@ def test_circles_are_looked_for_after_a_prediction() -> None:
     app = opened("write", gpt_steps="2", gpt_circle_open="true")
     asks(app)[0].set_value("no").run()
     assert not app.exception
-    found = greedy_circle(**asked(), steps=100)
+    found = greedy_loop(**asked(), steps=100)
     assert found.written.written in app.code[1].value
 
 

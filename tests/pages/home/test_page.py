@@ -15,9 +15,9 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.navigation import page_path
 from tests.pages.running import note, run, told
+from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.strangeness import strangeness
-from transformer_core.analysis.word_worth import WordWorth, word_worth
 
 NAMED = (["box"], ["pill"], ["caption"])
 
@@ -80,7 +80,7 @@ def test_an_unknown_model_in_the_link_is_named() -> None:
 
 def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     from pages.ui import header
-    from transformer_core.checkpoints import BundleError
+    from transformer_core.bundle_files import BundleError
 
     def broken(_: str) -> None:
         raise BundleError("model.safetensors is truncated")

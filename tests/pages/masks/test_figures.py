@@ -10,18 +10,17 @@ import pytest
 from pages.figures.charts import rows_of
 from pages.figures.matrix_bytes import unpack
 from pages.figures.matrix_parts import Panel, Scale
-from pages.masks.figures import SERIES, Words, batch_figure, losses, painter
+from pages.masks.figures import SERIES, batch_figure, losses, painter
+from pages.ui.language import strings
 from tests.pages.figures.matrices import ENGLISH_WORDS, TOKENS, attention, figure
 
-PANELS = ("mask", "masked_scores", "weights", "cross", "added_cross")
-BATCH = [f"{form}_{name}" for form in ("self", "added") for name in ("padding", "causal", "both")]
-WORDS = Words(ENGLISH_WORDS, "query", "key", "target", "source", {name: name for name in (*PANELS, *BATCH)})
+WORDS = strings("axis", "en") | strings("masks_figure", "en")
 MASK = np.tril(np.ones((5, 5), bool))
 
 
 def painted(divisor: float | None = 2.0):
     explain = attention(causal=True)
-    return painter(MASK, explain.arrays(), divisor, TOKENS, WORDS, version="v", note="")
+    return painter(MASK, explain.arrays(), divisor, TOKENS, WORDS, ENGLISH_WORDS, version="v", note="")
 
 
 def test_the_painter_has_a_mask_to_paint_beside_scores_and_weights() -> None:
@@ -42,7 +41,7 @@ def test_other_figures_have_nothing_to_paint() -> None:
 def test_masks_of_a_batch_stand_side_by_side_in_both_forms() -> None:
     boolean = {f"self_{name}": MASK for name in ("padding", "causal", "both")} | {"cross": MASK[:3]}
     added = {f"added_{name.removeprefix('self_')}": np.where(mask, 0.0, -np.inf) for name, mask in boolean.items()}
-    drawn = batch_figure(boolean | added, TOKENS, TOKENS[:3], WORDS, version="v", note="")
+    drawn = batch_figure(boolean | added, TOKENS, TOKENS[:3], WORDS, ENGLISH_WORDS, version="v", note="")
     header, arrays = unpack(drawn.to_bytes())
     assert header["columns"] == 4
     assert [panel["scale"]["kind"] for panel in header["panels"]] == ["mask"] * 4 + ["added"] * 4

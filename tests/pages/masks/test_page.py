@@ -12,10 +12,10 @@ from pages.ui.language import words
 from tests.e2e.acting import BUNDLE
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.masks.batches import batch_masks
-from transformer_core.analysis.masks.cheating import Cheating, mask_cheating
+from transformer_core.analysis.masks.batch_masks import batch_masks
 from transformer_core.analysis.masks.codes import painted_code
-from transformer_core.analysis.masks.masking import masked_head
+from transformer_core.analysis.masks.masked_head import masked_head
+from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
 
 TEXT = "The film was not good, but I loved the ending."
 SIZE = len(BUNDLE.tokenizer.encode(TEXT))

@@ -15,13 +15,14 @@ from pages.my_model.trust import _checks, forget_checks
 from pages.ui.language import plain, words
 from pages.ui.models import forget_models, model_folders
 from pages.ui.navigation import ICONS, page_path
-from tests.core.open_tools import packed, written
+from tests.core.tools.open_checkpoints import packed, written
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from tests.paths import ROOT
-from transformer_core.analysis.inventory import count_parts
-from transformer_core.checkpoints import MODELS, load
-from transformer_core.opened.shelf import OpenedModels
+from transformer_core.analysis.parameter_counts import count_parts
+from transformer_core.bundle import MODELS
+from transformer_core.checkpoints import load
+from transformer_core.user_models.store import OpenedModels
 
 EN = words("en")
 

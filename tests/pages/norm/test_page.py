@@ -5,12 +5,11 @@ import pytest
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.stream.deep_training import deep_training
-from transformer_core.analysis.stream.depth import gradients_by_depth
-from transformer_core.analysis.stream.normalizing import normed_vector, other_norm
+from transformer_core.analysis.stream.depth import deep_training, gradients_by_depth
+from transformer_core.analysis.stream.normalization import normed_vector, other_norm
 from transformer_core.analysis.stream.residual_sum import stream_sum
 
 TEXT = "The film was not good, but I loved the ending."

@@ -14,12 +14,12 @@ from pages.ui import models
 from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.core.helpers import made
+from tests.core.tools.helpers import made
 from tests.pages.positions.test_page import TEXT, page
 from tests.pages.running import asks, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import Tokenizer
 from transformer_core.training.corpora.reviews import reviews

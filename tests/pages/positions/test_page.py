@@ -4,11 +4,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.models import open_bundle
-from pages.ui.numbers import significant
+from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
-from transformer_core.analysis.positions.exponents import compare_exponents
 from transformer_core.analysis.positions.schemes import score_schemes
-from transformer_core.analysis.positions.sinusoids import position_matrix, step_as_rotation
+from transformer_core.analysis.positions.sinusoids import compare_exponents, position_matrix, step_as_rotation
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
 
 TEXT = "The film was not good, but I loved the ending."

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
-from pages.figures.matrix import WORDS as MATRIX_WORDS
 from pages.tokens.figures import (
     COLUMNS,
     MEASURES,
-    WORDS,
     Chips,
     Line,
-    Words,
     cost_chart,
     merging_chart,
     one_hot_figure,
@@ -23,6 +20,7 @@ from pages.tokens.figures import (
     rows_of_chips,
     to_html,
 )
+from pages.ui.language import strings
 
 HOSTILE = "<img src=x alt=smuggled></script>"
 
@@ -44,7 +42,7 @@ def chips(text: str) -> Chips:
         (False,),
         ("41",),
     )
-    return Chips(text, (line,), dict.fromkeys(WORDS, "word"), "chips", "now")
+    return Chips(text, (line,), strings("chips", "en"), "chips", "now")
 
 
 def test_every_token_is_a_row() -> None:
@@ -60,11 +58,6 @@ def test_the_page_of_its_own_holds_the_tokens_and_no_markup_of_theirs() -> None:
     assert data["rows"][0]["tokens"][0]["label"] == HOSTILE
     assert "smuggled" not in page
     assert "https://" not in page
-
-
-def test_missing_words_are_named() -> None:
-    with pytest.raises(ValueError, match="words lacks bytes"):
-        Chips("a", (), {name: "" for name in WORDS if name != "bytes"}, "chips", "now")
 
 
 def test_the_cost_is_on_the_curve() -> None:
@@ -100,18 +93,9 @@ def test_the_joined_pair_stands_out_and_equal_labels_stay_apart() -> None:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_both_kinds_of_vectors_stand_beside_each_other_on_one_scale(measure: str) -> None:
-    words = Words(
-        dict.fromkeys(MATRIX_WORDS, ""),
-        "one-hot",
-        "learned",
-        "token",
-        "other",
-        "id",
-        "dimension",
-        dict.fromkeys(MEASURES, "q"),
-    )
+    words, ui = strings("tokens_one_hot", "en"), strings("matrix", "en") | strings("tokens_matrix", "en")
     learned = np.array([[0.5, -0.25, 1.0], [1.0, 0.0, 0.0]]) if measure == "vectors" else np.eye(2)
-    figure = one_hot_figure(np.eye(2), learned, ("a", "b"), (5, 9), words, measure=measure, version="v")
+    figure = one_hot_figure(np.eye(2), learned, ("a", "b"), (5, 9), words, ui, measure=measure, version="v")
     one_hot, right = figure.panels
     assert figure.axes(one_hot)[0] == figure.axes(right)[0]
     if measure == "vectors":

@@ -10,9 +10,9 @@ from pages.ui.asking import ask
 from pages.ui.models import open_bundle
 from tests.pages.running import asks, note, run, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.words.merging import merge_step
-from transformer_core.analysis.words.tokenizing import cut_sentence
-from transformer_core.analysis.words.word_relations import likeness, word_relations
+from transformer_core.analysis.words.bpe_merges import merge_step
+from transformer_core.analysis.words.one_hot import likeness, word_relations
+from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
 
 TEXT = "The film was not good, but I loved the ending."
 AWKWARD = {

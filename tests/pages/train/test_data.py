@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.train.data import may_read
+from pages.ui.access import may_read
 from pages.ui.language import plain, prose, words
 from tests.pages.running import run, told
 from tests.pages.train.test_page import button

@@ -43,7 +43,7 @@ def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Launcher:
     """Keep the runs of a test in a folder of its own, and start nothing."""
     made = _Launcher()
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    for module in ("train.start", "train.panel", "train.runs", "compare.same_but", "train.estimate"):
+    for module in ("train.start", "train.panel", "train.runs", "train.same_but", "train.estimate"):
         monkeypatch.setattr(f"pages.{module}.launcher", lambda: made)
     train_estimate._known.clear()
     return made

@@ -9,17 +9,16 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.numbers import significant
-from tests.core.translation_tools import SOURCE, letters_bundle
+from pages.ui.number_format import significant
+from tests.core.tools.translation import SOURCE, letters_bundle
 from tests.pages.running import asks, run, show_all, told
 from tests.pages.scripts import repeats
-from transformer_core.analysis.translation.beams import beam_tree
-from transformer_core.analysis.translation.forcing import forced_target
-from transformer_core.analysis.translation.searching import letter_search
-from transformer_core.analysis.translation.toy import toy_batch
-from transformer_core.analysis.translation.widths import best_by_width
-from transformer_core.analysis.translation.writing import written_greedily
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width
+from transformer_core.analysis.translation.greedy_steps import written_greedily
+from transformer_core.analysis.translation.letter_search import letter_search
+from transformer_core.analysis.translation.teacher_forcing import forced_target
+from transformer_core.analysis.translation.toy_batch import toy_batch
+from transformer_core.bundle import Bundle, save
 
 PARTS = ("steps", "cross", "beam", "search", "forced", "toy")
 

@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import words
 from tests.pages.running import asks, run, told
-from transformer_core.analysis.translation.toy import toy_batch
+from transformer_core.analysis.translation.toy_batch import toy_batch
 
 
 def toy(**query: str) -> AppTest:

@@ -19,7 +19,7 @@ from pages.ui.models import code_that_opens, open_bundle
 from tests.pages.scripts import same
 from tests.paths import ROOT
 from transformer_core.analysis.arithmetic import tensor_of
-from transformer_core.analysis.translation.toy import toy_batch
+from transformer_core.analysis.translation.toy_batch import toy_batch
 
 TOY = {"source": "ones", "seed": 0, "sentence": 0, "layer": 0, "head": 0}
 

@@ -8,7 +8,7 @@ import torch
 from pages.ui.language import prose
 from pages.ui.models import MORE_MODELS
 from tests.pages.running import asks, run, told
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pages.ui.numbers import significant, significant_in_tex
+from pages.ui.number_format import significant, significant_in_tex
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,12 @@ import transformer_core.analysis.why.short_training as short
 from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import open_bundle
+from pages.ui.number_format import percent
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.why.gates import gates
-from transformer_core.analysis.why.projections import without_projections
+from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
 from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads
-from transformer_core.analysis.why.shared_values import parameters_saved
-from transformer_core.analysis.why.symmetry import tied_query_key
 
 TEXT = "The film was not good, but I loved the ending."
 NAMES = (
@@ -109,7 +108,7 @@ def test_sliders_of_the_sentence_show_its_numbers(name: str, key: str, value: fl
     asked = {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT)), "layer": 2}
     if name == "projections":
         share = without_projections(**asked, vectors="tokens", reach=value).share
-        assert f"{share:.0%}" in told(app)
+        assert percent(share) in told(app)
     else:
         found = tied_query_key(**asked, head=0, share=value, seed=0)
         assert f"{found.own[2, 0]:.2f}" in told(app)

@@ -1,9 +1,6 @@
-"""Every recorded tensor computed again in float64, and every cell with its numbers put into the formula.
+"""Every recorded tensor recomputed in float64, and the formula of every cell with its numbers filled in."""
 
-Read next: writing.py.
-"""
-
-from transformer_core.analysis.arithmetic.flow import Pass, pass_through, read_through
+from transformer_core.analysis.arithmetic.forward_pass import Pass, pass_through, read_through
 from transformer_core.analysis.arithmetic.table import (
     RULES,
     CellArithmetic,

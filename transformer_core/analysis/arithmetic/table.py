@@ -1,7 +1,4 @@
-"""The one table of how every recorded tensor is computed, and its check in float64.
-
-Read next: ../source.py.
-"""
+"""The one table of how every recorded tensor is computed, and its check in float64."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from transformer_core.analysis.arithmetic import aligning, attending, beginning, changing, ending, placing, recurring
-from transformer_core.analysis.arithmetic.flow import Pass, read_through
-from transformer_core.analysis.arithmetic.step import Cell, Index, Step
-from transformer_core.analysis.arithmetic.writing import apart, entry, greatest, number
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.arithmetic import attention, blocks, embeddings, output, recurrent
+from transformer_core.analysis.arithmetic.computation import Cell, Computation, Index, apart, entry, greatest, number
+from transformer_core.analysis.arithmetic.forward_pass import Pass, read_through
+from transformer_core.bundle import Bundle
 from transformer_core.sites import site_of
 
 ROUNDINGS = 1024  # how many roundings of the recorded type a sum may be away before it counts as another number
@@ -24,68 +20,68 @@ class Rule(NamedTuple):
     """The letter of a tensor's entries, and how it is computed in a scope."""
 
     letter: str
-    step: Callable[[Pass, str], Step]
+    step: Callable[[Pass, str], Computation]
 
 
-def _residual(run: Pass, scope: str) -> Step:
+def _residual(run: Pass, scope: str) -> Computation:
     if scope.endswith("embedding"):
-        return beginning.embedding_sum(run, scope)
+        return embeddings.embedding_sum(run, scope)
     layer = scope.rpartition(".")[2].startswith("layer")
-    return (changing.layer_residual if layer else changing.residual_sum)(run, scope)
+    return (blocks.layer_residual if layer else blocks.residual_sum)(run, scope)
 
 
-def _output(run: Pass, scope: str) -> Step:
-    return (changing.feed_forward_output if scope.endswith("feed_forward") else attending.joined_output)(run, scope)
+def _output(run: Pass, scope: str) -> Computation:
+    return (blocks.feed_forward_output if scope.endswith("feed_forward") else attention.joined_output)(run, scope)
 
 
-def _scores(run: Pass, scope: str) -> Step:
-    return (aligning.scores if scope.endswith("alignment") else attending.scores)(run, scope)
+def _scores(run: Pass, scope: str) -> Computation:
+    return (recurrent.alignment_scores if scope.endswith("alignment") else attention.scores)(run, scope)
 
 
 RULES: dict[str, Rule] = {
-    "token_ids": Rule("t", beginning.token_ids),
-    "segment_ids": Rule("s", beginning.segment_ids),
-    "token_embedding": Rule("e", beginning.token_embedding),
-    "scaled_embedding": Rule("e'", beginning.scaled_embedding),
-    "segment_embedding": Rule("s", beginning.segment_embedding),
-    "position_embedding": Rule("p", placing.position_embedding),
+    "token_ids": Rule("t", embeddings.token_ids),
+    "segment_ids": Rule("s", embeddings.segment_ids),
+    "token_embedding": Rule("e", embeddings.token_embedding),
+    "scaled_embedding": Rule("e'", embeddings.scaled_embedding),
+    "segment_embedding": Rule("s", embeddings.segment_embedding),
+    "position_embedding": Rule("p", embeddings.position_embedding),
     "residual": Rule("x'", _residual),
-    "mean": Rule(r"\mu", changing.mean),
-    "inverse_deviation": Rule("r", changing.inverse_deviation),
-    "normalized": Rule("y", changing.normalized),
-    "query": Rule("q", attending.query),
-    "key": Rule("k", attending.key),
-    "value": Rule("v", attending.value),
-    "rotated_query": Rule("q'", placing.rotated_query),
-    "rotated_key": Rule("k'", placing.rotated_key),
-    "position_bias": Rule("b", placing.position_bias),
+    "mean": Rule(r"\mu", blocks.mean),
+    "inverse_deviation": Rule("r", blocks.inverse_deviation),
+    "normalized": Rule("y", blocks.normalized),
+    "query": Rule("q", attention.query),
+    "key": Rule("k", attention.key),
+    "value": Rule("v", attention.value),
+    "rotated_query": Rule("q'", embeddings.rotated_query),
+    "rotated_key": Rule("k'", embeddings.rotated_key),
+    "position_bias": Rule("b", embeddings.position_bias),
     "scores": Rule("S", _scores),
-    "masked_scores": Rule("S'", attending.masked_scores),
-    "weights": Rule("A", attending.weights),
-    "heads": Rule("z", attending.heads),
+    "masked_scores": Rule("S'", attention.masked_scores),
+    "weights": Rule("A", attention.weights),
+    "heads": Rule("z", attention.heads),
     "output": Rule("o", _output),
-    "pre_activation": Rule("a", changing.pre_activation),
-    "activation": Rule("h", changing.activation),
-    "memory": Rule("m", ending.memory),
-    "cls_embedding": Rule("s", ending.cls_embedding),
-    "mean_embedding": Rule("s", ending.mean_embedding),
-    "pooled": Rule("s", ending.pooled),
-    "transformed": Rule("u", ending.transformed),
-    "logits": Rule(r"\ell", ending.logits),
-    "class_logits": Rule("c", ending.class_logits),
-    "reset_gate": Rule("r", recurring.gate("reset_gate")),
-    "update_gate": Rule("z", recurring.gate("update_gate")),
-    "candidate": Rule("n", recurring.candidate),
-    "input_gate": Rule("i", recurring.gate("input_gate")),
-    "forget_gate": Rule("f", recurring.gate("forget_gate")),
-    "output_gate": Rule("o", recurring.gate("output_gate")),
-    "cell": Rule("c", recurring.cell),
-    "hidden": Rule("h", recurring.hidden),
-    "annotations": Rule("m", aligning.annotations),
-    "summary": Rule("u", aligning.summary),
-    "start": Rule("s", aligning.start),
-    "context": Rule("a", aligning.context),
-    "readout": Rule("t", aligning.readout),
+    "pre_activation": Rule("a", blocks.pre_activation),
+    "activation": Rule("h", blocks.activation),
+    "memory": Rule("m", output.memory),
+    "cls_embedding": Rule("s", output.cls_embedding),
+    "mean_embedding": Rule("s", output.mean_embedding),
+    "pooled": Rule("s", output.pooled),
+    "transformed": Rule("u", output.transformed),
+    "logits": Rule(r"\ell", output.logits),
+    "class_logits": Rule("c", output.class_logits),
+    "reset_gate": Rule("r", recurrent.gate("reset_gate")),
+    "update_gate": Rule("z", recurrent.gate("update_gate")),
+    "candidate": Rule("n", recurrent.candidate),
+    "input_gate": Rule("i", recurrent.gate("input_gate")),
+    "forget_gate": Rule("f", recurrent.gate("forget_gate")),
+    "output_gate": Rule("o", recurrent.gate("output_gate")),
+    "cell": Rule("c", recurrent.cell),
+    "hidden": Rule("h", recurrent.hidden),
+    "annotations": Rule("m", recurrent.annotations),
+    "summary": Rule("u", recurrent.summary),
+    "start": Rule("s", recurrent.start),
+    "context": Rule("a", recurrent.context),
+    "readout": Rule("t", recurrent.readout),
 }
 
 
@@ -95,10 +91,10 @@ class Recomputed:
 
     Args:
         name: its full name; axes: their names.
-        values: as the model had it; recomputed: from the recorded inputs and the model's parameters.
+        values: as the model computed it; recomputed: from the recorded inputs and the model's parameters.
         difference: the greatest of all cells.
         agrees: the difference is no more than rounding explains.
-        edited: somebody put another tensor in its place.
+        edited: an edit replaced it.
     """
 
     name: str
@@ -118,7 +114,7 @@ class CellArithmetic:
         entry: the cell in LaTeX, such as q^{(2)}_{3,7}.
         cell: its formula in symbols and in numbers, and what these make.
         result: that in LaTeX.
-        recorded: what the model had.
+        recorded: the value in the trace.
         sources: the recorded tensors that went in, by the letter that the formula gives them.
     """
 
@@ -130,7 +126,7 @@ class CellArithmetic:
 
 
 @torch.inference_mode()
-def step_of(run: Pass, name: str) -> Step:
+def step_of(run: Pass, name: str) -> Computation:
     """Return how a recorded tensor is computed.
 
     Raises:
@@ -188,10 +184,10 @@ def tensor_of(
     """Read a text and return one recorded tensor with its check.
 
     Args:
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         name: such as ``encoder.layer0.self_attention.query``.
         pair: a second text, for a model that reads two at once.
-        target_ids: as of read_through.
+        target_ids: as in read_through.
 
     Raises:
         ValueError: as read_through, or there is no such tensor.

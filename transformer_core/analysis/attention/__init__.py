@@ -1,4 +1,1 @@
-"""What heads look at, and what they are worth.
-
-Read next: heads.py.
-"""
+"""What attention heads look at, and how much the prediction depends on them."""

@@ -1,6 +1,7 @@
-"""One attention head, step by step, and what is left without it.
+"""One attention head: its steps, its weights, how widely it spreads (entropy), and the edit that switches it off.
 
-Vaswani et al. 2017, eq. 1; switching heads off: Michel et al. 2019, section 2.3. Read next: entropy.py.
+Vaswani et al. 2017, eq. 1; entropy: Shannon 1948, for attention Clark et al. 2019, section 3.2; switching heads off:
+Michel et al. 2019, section 2.3.
 """
 
 import math
@@ -11,9 +12,10 @@ from typing import Literal
 import numpy as np
 from torch import Tensor
 
-from transformer_core.analysis.reading import read, scope_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.outcome import is_causal, read, scope_of
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, Trace
+from transformer_core.text import Encoding
 
 Ablation = Literal["zero", "mean"]
 Over = Literal["head", "mean", "max"]
@@ -86,7 +88,7 @@ class Heads:
         weights: (layer, head, query_pos, key_pos)
 
     Args:
-        probabilities: as of Reading.
+        probabilities: as in Prediction.
     """
 
     probabilities: tuple[float, ...]
@@ -104,11 +106,11 @@ def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head:
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         layer, head: the one whose steps are wanted, from 0.
 
     Raises:
-        ValueError: there is no such layer or head, or an error of read.
+        ValueError: there is no such layer or head, or as read.
     """
     if not 0 <= layer < bundle.config.n_layers:
         raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
@@ -129,7 +131,7 @@ def stacked_weights(trace: Trace) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """Who looks at whom in one layer.
+    """The attention weights of one layer.
 
     Shapes:
         weights: (query_pos, key_pos)
@@ -147,13 +149,13 @@ def layer_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: i
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         layer, head: from 0.
         over: "head" for that head alone, "mean" over the layer's heads (rows still sum to 1), "max" for the greatest
             weight among them (rows may sum to more).
 
     Raises:
-        ValueError: there is no such layer or head, over is none of these, or an error of read.
+        ValueError: there is no such layer or head, over is not one of these, or as read.
     """
     weights = heads_of_text(bundle=bundle, text=text, n_tokens=n_tokens, layer=layer, head=head).weights[layer]
     if over not in ("head", "mean", "max"):
@@ -171,8 +173,8 @@ def without(heads: Tensor, head: int, how: Ablation = "zero") -> Tensor:
         heads, returns: (..., head, query_pos, d_head)
 
     Args:
-        how: "zero" takes away all that the head hands on; "mean" gives every position the mean of its mixtures over
-            this sentence, which leaves what the head says everywhere and takes away what it says to one position alone.
+        how: "zero" removes the head's whole output; "mean" replaces it by its mean over the sentence, which keeps what
+            is the same at all positions and removes what differs between them.
 
     Raises:
         ValueError: how is neither.
@@ -188,3 +190,64 @@ def without(heads: Tensor, head: int, how: Ablation = "zero") -> Tensor:
 def head_off(scope: str, head: int, how: Ablation = "zero") -> Mapping[str, Edit]:
     """Return the edit that replaces one head's mixture; see `without`."""
     return {f"{scope}.heads": lambda heads: without(heads, head, how)}
+
+
+@dataclass(frozen=True, eq=False)
+class Entropies:
+    """How widely each head spreads its attention, in nats.
+
+    Shapes:
+        heads: (layer, head), the mean over tokens; tokens: (layer, head, query_pos)
+        shares: (layer, head), the mean over tokens of the share of each token's maximum
+        bounds: (query_pos,), the maximum at each token: ln of how many tokens it can look at
+
+    Args:
+        greatest: ln n, the entropy of a head that looks at all n tokens alike; typed padding does not count.
+    """
+
+    heads: np.ndarray
+    tokens: np.ndarray
+    shares: np.ndarray
+    bounds: np.ndarray
+    greatest: float
+
+
+def entropy(weights: np.ndarray) -> np.ndarray:
+    """Return -sum w ln w over the last axis, where 0 ln 0 is 0.
+
+    Shapes:
+        weights: (..., key_pos), each row summing to 1; returns: (...)
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(-1)
+
+
+def real_positions(encoding: Encoding, pad_id: int | None) -> np.ndarray:
+    """Return which positions are not padding.
+
+    Shapes:
+        returns: (pos,), boolean
+    """
+    return np.array([token_id != pad_id for token_id in encoding.ids])
+
+
+def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
+    """Measure the entropy of every head at every token of a text.
+
+    Args:
+        bundle: of a kind that reads one text.
+        n_tokens: most tokens of the text to read.
+
+    Raises:
+        ValueError: as read.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    weights = stacked_weights(read(bundle, encoding, sites=("*.self_attention.weights",)).trace)
+    real = real_positions(encoding, bundle.config.pad_id)
+    tokens = entropy(weights)  # (layer, head, query_pos)
+    greatest = float(np.log(max(int(real.sum()), 2)))
+    keys = np.cumsum(real) if is_causal(bundle) else np.full(len(real), real.sum())  # (query_pos,)
+    bounds = np.log(np.clip(keys, 2, None))
+    several = real & (keys > 1) if (real & (keys > 1)).any() else real
+    shares = (tokens / bounds)[..., several].mean(-1)
+    return Entropies(tokens[..., real].mean(-1), tokens, shares, np.log(np.clip(keys, 1, None)), greatest)

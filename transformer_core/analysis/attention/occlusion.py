@@ -1,8 +1,7 @@
-"""Occlusion: what the verdict loses when one token is hidden, beside where attention led.
+"""Occlusion: what the model's prediction loses when one token, or a whole word, is hidden.
 
 Zeiler and Fergus 2014, section 4.2, with tokens for pixels; cutting a token off: Geva et al. 2023, section 5; that
 attention need not agree: Jain and Wallace 2019.
-Read next: effects.py.
 """
 
 from collections.abc import Sequence
@@ -13,13 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.attention.flow import attention_flow
-from transformer_core.analysis.attention.ranking import RankCorrelation, rank_correlation
-from transformer_core.analysis.masks.masking import own_mask
+from transformer_core.analysis.attention.rollout import attention_flow
+from transformer_core.analysis.masks.masked_head import own_mask
 from transformer_core.analysis.outcome import Outcome, copies_at_once, one_text, require_outcome
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
+from transformer_core.text.words import words_of
 
 Substitute = Literal["mask", "unk", "cut"]
 MOST_AT_ONCE = 32
@@ -27,7 +27,7 @@ MOST_AT_ONCE = 32
 
 @dataclass(frozen=True, eq=False)
 class Occlusion:
-    """What each token does for the verdict.
+    """How much each token contributes to the prediction.
 
     Shapes:
         change: (pos,), not a number at special tokens and where the token was the substitute already
@@ -45,7 +45,7 @@ class Occlusion:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Where attention led and what hiding changes, with how far the two orders of tokens agree.
+    """Rollout, last-layer attention and occlusion of one text, and how well their rankings of tokens agree.
 
     Shapes:
         rollout, last: (pos,); effect: (pos,), the size of occlusion's change
@@ -60,7 +60,7 @@ class Evidence:
 
 
 def substitutes(bundle: Bundle) -> tuple[Substitute, ...]:
-    """Return the ways to hide a token from this model, the best first; a GPT was never taught what [MASK] means."""
+    """Return the ways to hide a token from this model, the best first; a GPT never saw [MASK] in training."""
     can = {"mask": bundle.tokenizer.mask_id is not None, "unk": bundle.tokenizer.unk_id is not None, "cut": True}
     kinds: tuple[Substitute, ...] = ("cut",) if bundle.kind == "gpt" else ("mask", "unk", "cut")
     return tuple(kind for kind in kinds if can[kind])
@@ -83,7 +83,7 @@ def hidden_logits(
             first
 
     Raises:
-        ValueError: the model concludes nothing from the text, or its vocabulary has no such token.
+        ValueError: the model predicts nothing from the text, or its vocabulary has no such token.
     """
     outcome = require_outcome(bundle, encoding)
     groups = [(place,) for place in range(len(encoding))] if groups is None else list(groups)
@@ -130,14 +130,14 @@ def _cut_logits(
 
 
 def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitute = "mask") -> Occlusion:
-    """Measure what the verdict loses when each token is hidden.
+    """Measure how much the winner's probability falls when each token is hidden.
 
     Args:
-        bundle: of a kind that concludes something from this text.
-        n_tokens: how many tokens of the text are read at most.
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
         substitute: the token that takes its place, [MASK] or the unknown one; or "cut": it stays, but no other token
-            may attend to it, which asks nothing of a model that it never learned. The token at the place that foretells
-            cannot be cut off from itself.
+            may attend to it, which needs no token that the model never saw. The position whose output is read cannot be
+            cut off from itself.
 
     Raises:
         ValueError: as hidden_logits.
@@ -152,10 +152,10 @@ def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitut
 
 
 def verdict_evidence(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitute = "mask") -> Evidence:
-    """Hold rollout and the last layer's weights against the effect that hiding each token has.
+    """Compare rollout and the last layer's weights with the effect of hiding each token.
 
     Args:
-        bundle, text, n_tokens, substitute: as of occlusion.
+        bundle, text, n_tokens, substitute: as in occlusion.
 
     Raises:
         ValueError: as occlusion.
@@ -171,3 +171,48 @@ def verdict_evidence(*, bundle: Bundle, text: str, n_tokens: int, substitute: Su
         rank_correlation(flow.verdict_rollout, effect),
         rank_correlation(flow.verdict_last, effect),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class WordWorth:
+    """How much each word of a text contributes to the prediction.
+
+    Shapes:
+        spans: (word, 2), where each begins and ends in the text; unknown: (word,), whether the vocabulary lacks it
+        worth: (word,), the winner's probability with the word minus without it, above 0 where it pushes towards the
+            winner; not a number where the word cannot be hidden
+
+    Args:
+        winner: the likeliest outcome (see outcome.py) of the whole text.
+        before: its probability there.
+        substitute: how a word was hidden (see occlusion.py).
+    """
+
+    spans: np.ndarray
+    unknown: np.ndarray
+    worth: np.ndarray
+    winner: int
+    before: float
+    substitute: Substitute
+
+
+def word_worth(*, bundle: Bundle, text: str, n_tokens: int) -> WordWorth:
+    """Measure what hiding each word, all its tokens together, takes from the likeliest outcome.
+
+    Args:
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
+
+    Raises:
+        ValueError: the model predicts nothing from the text.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    words, substitute = words_of(encoding), substitutes(bundle)[0]
+    hidden, logits = hidden_logits(bundle, encoding, substitute, [word.places for word in words])
+    probabilities = logits.float().softmax(-1).double().cpu().numpy()  # (copy, outcome)
+    winner = int(probabilities[0].argmax())
+    worth = np.full(len(words), np.nan)
+    worth[hidden] = probabilities[0, winner] - probabilities[1:, winner]
+    spans = np.array([(word.start, word.end) for word in words], dtype=np.int64).reshape(-1, 2)
+    unknown = np.array([word.unknown for word in words], dtype=bool)
+    return WordWorth(spans, unknown, worth, winner, float(probabilities[0, winner]), substitute)

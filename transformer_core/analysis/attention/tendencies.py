@@ -1,7 +1,6 @@
-"""Tendencies: what each head tends to look at, with the score that the claim rests on.
+"""Tendencies: what each head tends to look at, with the score that supports it.
 
-After Clark et al. 2019, section 3, with one change: a head's mean weight is held against what a uniform head gives.
-Read next: ../words/tokenizing.py.
+After Clark et al. 2019, section 3, with one change: a head's mean weight is compared with what a uniform head gives.
 """
 
 import unicodedata
@@ -12,10 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_core.analysis.attention.entropy import entropy, real_positions
-from transformer_core.analysis.attention.heads import stacked_weights
-from transformer_core.analysis.reading import is_causal, read
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.attention.heads import entropy, real_positions, stacked_weights
+from transformer_core.analysis.outcome import is_causal, read
+from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
 from transformer_core.text.special import SEP
 from transformer_core.training.corpora.reviews import reviews
@@ -117,10 +115,10 @@ def tendencies_of(
     """Score heads on sentences whose weights are known; every query counts the same.
 
     Shapes:
-        weights: one a sentence, (layer, head, query_pos, key_pos)
+        weights: one per sentence, (layer, head, query_pos, key_pos)
 
     Args:
-        causal: a query sees only itself and what came before, and so does the uniform head that it is held against.
+        causal: a query sees only itself and what came before, and so does the uniform head that it is compared with.
 
     Raises:
         ValueError: there is no sentence.
@@ -143,10 +141,10 @@ def tendencies_of_text(*, bundle: Bundle, text: str, n_tokens: int) -> Tendencie
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: an error of read.
+        ValueError: as read.
     """
     return _read_all(bundle, [bundle.tokenizer.encode(text, max_len=n_tokens)])
 
@@ -163,7 +161,7 @@ def tendencies_of_reviews(
         seed: of the reviews.
 
     Raises:
-        ValueError: an argument is out of its range, or an error of read.
+        ValueError: an argument is out of its range, or as read.
     """
     if not 1 <= sentences <= MOST_SENTENCES:
         raise ValueError(f"sentences={sentences} must be from 1 to {MOST_SENTENCES}")

@@ -1,4 +1,1 @@
-"""Before Transformers: what gates keep, what a decoder looks at, how far a gradient reaches, what a step costs.
-
-Read next: gates.py.
-"""
+"""Before Transformers: what gates keep, what a decoder looks at, how far a gradient reaches, what a step costs."""

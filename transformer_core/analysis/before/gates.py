@@ -1,6 +1,6 @@
-"""What the gates of a trained encoder do with a sentence, and which words are still there at its end.
+"""What the gates of a trained encoder do with a sentence, and how much of each word is left at its end.
 
-Cho et al. 2014, eqs. 5 to 8; Hochreiter and Schmidhuber 1997, section 4. Read next: one_vector.py.
+Cho et al. 2014, eqs. 5 to 8; Hochreiter and Schmidhuber 1997, section 4.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import Trace, capture
 
@@ -28,7 +28,7 @@ class SentenceGates:
     Args:
         tokens: of the sentence, special ones included.
         names: of the gates, as in SITES.
-        hidden: the state that each position hands on.
+        hidden: the state that each position passes on.
         kept: how much of the state before it a position keeps: the update gate of a GRU, the forget gate of an LSTM.
         surviving: how much of a position's candidate is in the last state: what was let in there, times all that was
             kept after it. Over all positions, surviving times candidate sums to the last hidden state of a GRU, and to
@@ -68,7 +68,7 @@ def gates_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: st
 
     Args:
         bundle: a seq2seq.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         direction: "forward", or "backward" where the encoder reads both ways.
 
     Raises:

@@ -1,7 +1,7 @@
 """How far back does a gradient reach? Through every step of a recurrent network, or straight to the word by attention.
 
 Bengio et al. 1994 and Pascanu et al. 2013 (what the steps multiply together); Vaswani et al. 2017, section 4 and
-table 1 (the length of the path). Read next: step_times.py.
+table 1 (the length of the path).
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import DIRECTIONS
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent import Seq2Seq
@@ -26,7 +26,7 @@ SEQUENCES = 4
 
 @dataclass(frozen=True, eq=False)
 class GradientReach:
-    """How much the last output still hangs on an input, by how many positions lie between.
+    """How much the last output depends on an input, by the number of positions between them.
 
     Shapes:
         distances: (distance,), from 0, the last position itself
@@ -91,7 +91,7 @@ def _last_output(system: str, x: Tensor, gain: float, keep_bias: float, generato
 
 
 def jacobian_norms(output: Tensor, x: Tensor) -> Tensor:
-    """Return the Frobenius norm of d output / d x_t, exactly, from one backward pass a unit of the output.
+    """Return the Frobenius norm of d output / d x_t, exactly, from one backward pass per unit of the output.
 
     Shapes:
         output: (batch, unit); x: (batch, pos, d_model); returns: (batch, pos)
@@ -109,7 +109,7 @@ def _reach(systems: tuple[str, ...], norms: np.ndarray) -> GradientReach:
 
 @dataclass(frozen=True, eq=False)
 class SentenceReach:
-    """How much the last state of a trained encoder hangs on each token of a sentence.
+    """How much the last state of a trained encoder depends on each token of a sentence.
 
     Shapes:
         norms: (pos,), Frobenius norm of d last state / d scaled embedding of the token, in the sentence's order
@@ -131,7 +131,7 @@ def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str =
 
     Args:
         bundle: a seq2seq.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         direction: "forward", or "backward" where the encoder reads both ways.
 
     Raises:

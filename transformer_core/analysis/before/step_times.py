@@ -1,6 +1,6 @@
 """What does one more word cost as the sequence grows? Measured live, recurrent against attention.
 
-Vaswani et al. 2017, section 4 and table 1. Read next: ../encoder/__init__.py.
+Vaswani et al. 2017, section 4 and table 1.
 """
 
 import time
@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer_core.analysis.slopes import log_log_slope
-from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.initialization import initialize
@@ -39,7 +38,7 @@ class StepTimes:
 
     Args:
         systems: "gru", "lstm", "attention" (self-attention with four heads and its four projections).
-        step_slopes, reading_slopes: of log time against log length over the four longest, one a system.
+        step_slopes, reading_slopes: of log time against log length over the four longest, one per system.
         measured: when the measurement ended, in seconds since the beginning of 1970, UTC.
     """
 
@@ -60,10 +59,10 @@ def step_times(*, d_model: int, seed: int, measurement: int) -> StepTimes:
     Args:
         d_model: width of inputs and states, one of 32, 64, 128, 256, 512.
         seed: of inputs and weights, which are random: times do not depend on them.
-        measurement: any number; another one measures anew.
+        measurement: any number; another one measures again.
 
     Raises:
-        ValueError: d_model is none of these.
+        ValueError: d_model is not one of these.
     """
     if d_model not in WIDTHS:
         raise ValueError(f"d_model={d_model} must be one of {', '.join(map(str, WIDTHS))}")

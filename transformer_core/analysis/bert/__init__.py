@@ -1,4 +1,1 @@
-"""What a BERT makes of a sentence: hidden words, pairs, segments, its output matrix and its training recipe.
-
-Read next: hiding.py.
-"""
+"""What a BERT makes of a sentence: hidden words, pairs, segments, its output matrix and its training recipe."""

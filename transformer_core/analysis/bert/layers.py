@@ -1,7 +1,7 @@
-"""Layer by layer: what the masked-word head would say if the encoder ended sooner.
+"""Layer by layer: what the masked-word head would say if the encoder ended earlier.
 
 The head is asked for vectors that it was never trained on, as in nostalgebraist 2020 (the logit lens); a pre-norm
-model's vectors go through its last normalisation first, since the head never saw any others. Read next: pairs.py.
+model's vectors go through its last normalisation first, since the head never saw any others.
 """
 
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.bert.hiding import (
+from transformer_core.analysis.bert.masked_words import (
     MOST_TOKENS_AT_ONCE,
     bert_of,
     encode_masks,
     hidden_text,
-    mask_of,
+    mask_token_id,
     own_places,
     ranks_of,
     tensors,
 )
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
 
 MOST_SCORED = 1 << 24  # scores held at once
@@ -148,7 +148,7 @@ def each_by_layer(*, bundle: Bundle, text: str, n_tokens: int) -> EachByLayer:
     Raises:
         ValueError: the text has no token of its own, or the vocabulary has no [MASK].
     """
-    encoding, mask_id, model = encode_masks(bundle, text, n_tokens), mask_of(bundle.tokenizer), bert_of(bundle)
+    encoding, mask_id, model = encode_masks(bundle, text, n_tokens), mask_token_id(bundle.tokenizer), bert_of(bundle)
     places = own_places(encoding)
     if not places:
         raise ValueError(f"text={text[:60]!r} has no token that can be hidden")

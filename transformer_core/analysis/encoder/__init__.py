@@ -1,4 +1,1 @@
-"""From the encoder's vectors to a verdict: by layer, by coordinate, by token, and how sure it may be.
-
-Read next: layers.py.
-"""
+"""From the encoder's vectors to a verdict: by layer, by coordinate, by token, and how sure it may be."""

@@ -1,7 +1,6 @@
 """Calibration: when a model says 80 %, is it right in 80 of 100 cases?
 
 Expected calibration error and temperature scaling: Guo et al. 2017, eqs. 3 and 9; intervals: Wilson 1927.
-Read next: ../reading.py.
 """
 
 import math
@@ -12,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.encoder.held_out import read_reviews, require_reviews
+from transformer_core.analysis.encoder.layers import read_reviews, require_reviews
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 
 MOST_BINS = 20
 TEMPERATURES = np.geomspace(0.25, 8.0, 141)
@@ -103,7 +102,7 @@ def _sure(logits: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
 def calibration(
     *, bundle: Bundle, text: str, n_tokens: int, reviews: int, bins: int = 10, temperature: float = 1.0
 ) -> Calibration:
-    """Judge held-out built-in reviews and hold the confidence against how often it is right.
+    """Compare a model's confidence on held-out built-in reviews with how often it is right.
 
     The reviews are read once; another temperature costs no forward pass.
 
@@ -115,7 +114,7 @@ def calibration(
         temperature: above 0; 1 leaves the probabilities as they are.
 
     Raises:
-        ValueError: the bundle tells other classes, or a number is outside its range.
+        ValueError: the bundle has other classes, or a number is outside its range.
     """
     require_reviews(bundle, "reviews", reviews)
     if not 2 <= bins <= MOST_BINS:

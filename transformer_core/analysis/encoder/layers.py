@@ -1,9 +1,10 @@
-"""Layer by layer: what the class map would say of each layer's sentence vector, and how far each token's vector moves.
+"""Sentence vectors of every layer, of one text or of all built-in reviews, and what the class map says of each.
 
 Reading an early layer by the last one's map: nostalgebraist 2020 ("logit lens"), with classes for words; the map was
-trained on the last layer alone. Read next: probing.py.
+trained on the last layer alone.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,11 +13,15 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import one_text
-from transformer_core.analysis.stream.normalizing import start_site
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.positions.order_cases import LABELS, best_language
+from transformer_core.analysis.stream.normalization import start_site
+from transformer_core.bundle import Bundle
 from transformer_core.models.classifier import POOLERS, Classifier
-from transformer_core.models.pooling import mean_over_real_tokens
+from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import SILENT, capture
+from transformer_core.text import make_batch
+from transformer_core.training.corpora.grammar import Language
+from transformer_core.training.corpora.reviews import reviews
 
 Pooling = Literal["cls", "mean"]
 POOLINGS = get_args(Pooling)
@@ -26,7 +31,7 @@ POOLINGS = get_args(Pooling)
 class LayerVerdicts:
     """What the class map says of the sentence at each depth, and how the tokens' vectors change from depth to depth.
 
-    Depth 0 is the embedding, depth l what layer l - 1 hands on.
+    Depth 0 is the embedding, depth l what layer l - 1 passes on.
 
     Shapes:
         probabilities: (pooling, depth, class), the poolings in the order of POOLINGS
@@ -58,7 +63,7 @@ def classifier_of(bundle: Bundle) -> Classifier:
     """Return the model of a bundle.
 
     Raises:
-        ValueError: it is no classifier of at least two classes.
+        ValueError: it is not a classifier of at least two classes.
     """
     if not isinstance(bundle.model, Classifier):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
@@ -116,10 +121,10 @@ def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts
 
     Args:
         bundle: a classifier.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the bundle is no classifier of at least two classes.
+        ValueError: the bundle is not a classifier of at least two classes.
     """
     classifier_of(bundle)
     token_ids = one_text(bundle, bundle.tokenizer.encode(text, max_len=n_tokens))
@@ -145,3 +150,55 @@ def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts
         settled,
         (layer, token),
     )
+
+
+MOST_REVIEWS = 1_200
+AT_ONCE = 50
+
+
+@dataclass(frozen=True, eq=False)
+class ReadReviews:
+    """What a model makes of reviews.
+
+    Shapes:
+        vectors: (pooling, depth, review, d_model); logits: (review, class); labels: (review,)
+    """
+
+    language: Language
+    vectors: Tensor
+    logits: Tensor
+    labels: Tensor
+
+
+def require_reviews(bundle: Bundle, name: str, count: int) -> None:
+    """Raise ValueError unless a bundle can be measured on that many labelled reviews."""
+    classifier_of(bundle)
+    if bundle.labels != LABELS:
+        raise ValueError(f"{bundle.name} tells {', '.join(bundle.labels)}; the reviews at hand are {', '.join(LABELS)}")
+    if not 1 <= count <= MOST_REVIEWS:
+        raise ValueError(f"{name}={count} must be from 1 to {MOST_REVIEWS}")
+
+
+@functools.lru_cache(maxsize=4)
+def read_reviews(bundle: Bundle, *, train: int, held_out: int) -> ReadReviews:
+    """Read the first reviews for training, or held-out ones, of the language that the model knows best.
+
+    Args:
+        train, held_out: how many; one of them is 0.
+
+    Raises:
+        ValueError: the bundle has other classes, or a number is outside its range.
+    """
+    require_reviews(bundle, "train" if train else "held_out", train or held_out)
+    language = best_language(bundle.tokenizer)
+    examples = reviews(language, train=train, held_out=held_out)[0 if train else 1]
+    encodings = bundle.tokenizer.encode_batch([example.text for example in examples], max_len=bundle.config.max_len)
+    device = next(bundle.model.parameters()).device
+    vectors, logits = [], []
+    for start in range(0, len(encodings), AT_ONCE):
+        token_ids = make_batch(encodings[start : start + AT_ONCE], pad_id=bundle.config.pad_id or 0).token_ids
+        stream, verdicts = streams(bundle, token_ids.to(device))
+        vectors.append(sentence_vectors(bundle, stream, token_ids.to(device)).cpu())
+        logits.append(verdicts.cpu())
+    labels = torch.tensor([example.label for example in examples])
+    return ReadReviews(language, torch.cat(vectors, dim=2), torch.cat(logits), labels)

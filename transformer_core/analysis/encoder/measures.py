@@ -1,18 +1,20 @@
-"""Six measures of what a verdict rests on, and whether they agree.
+"""Six measures of which tokens a verdict is based on, and whether they agree, on one text and over many reviews.
 
-Three by gradients, occlusion, rollout and the last layer's weights; that such measures part: Jain and Wallace 2019,
-Bastings and Filippova 2020. Read next: agreement.py.
+Three by gradients, occlusion, rollout and the last layer's weights; that such measures differ: Jain and Wallace 2019,
+Bastings and Filippova 2020.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.attention.flow import attention_flow
 from transformer_core.analysis.attention.occlusion import Substitute, hidden_logits
-from transformer_core.analysis.attention.ranking import FEWEST, rank_correlation, ranks
+from transformer_core.analysis.attention.rollout import attention_flow
 from transformer_core.analysis.encoder.saliency import Baseline, Saliency, saliency
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.positions.order_cases import best_language
+from transformer_core.analysis.rank_correlation import FEWEST, rank_correlation, ranks
+from transformer_core.bundle import Bundle
+from transformer_core.training.corpora.reviews import reviews
 
 MEASURES: tuple[str, ...] = ("gradient", "product", "integrated", "occlusion", "rollout", "last")
 
@@ -25,7 +27,7 @@ class Measures:
         values: (measure, pos), in the order of MEASURES: length of the gradient; gradient . embedding; integrated
             gradients; the margin lost when the token is hidden; rollout; the last layer's weights. The second to fourth
             are in logits of the margin, above 0 where the token speaks for the verdict. Not a number where a measure
-            says nothing of a token
+            gives no value for a token
         words: (pos,), which tokens are ranked: those that are not special
         rho, chance: (measure, measure), rank correlation of the sizes over words, and the share of random orders that
             are as far from 0
@@ -106,11 +108,11 @@ def pairs_of(rho: np.ndarray) -> np.ndarray:
 
 
 def measures(*, bundle: Bundle, text: str, n_tokens: int, steps: int = 32, baseline: Baseline = "mask") -> Measures:
-    """Measure in six ways what a verdict rests on, and how far any two agree.
+    """Measure in six ways what a verdict is based on, and how far any two agree.
 
     Args:
         bundle: a classifier.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         steps, baseline: of integrated gradients, see saliency.
 
     Raises:
@@ -148,3 +150,75 @@ def first_words(values: np.ndarray, words: np.ndarray) -> np.ndarray:
     """
     sizes = np.where(words & np.isfinite(values), np.abs(values), -1.0)
     return np.where(sizes.max(-1) >= 0, sizes.argmax(-1), -1)
+
+
+MOST_REVIEWS = 60
+STEPS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How far the measures agree on held-out reviews of the built-in corpus.
+
+    Shapes:
+        rho: (measure, measure), the mean over reviews; spread: the standard deviation over reviews
+        same_first: (measure, measure), the share of reviews of which both put the same word first
+        mean_by_review: (review,), the mean over pairs
+
+    Args:
+        names: of the measures.
+        language: of the reviews, the one that the model knows best.
+        reviews: how many.
+        mean_rho: over pairs and reviews.
+    """
+
+    names: tuple[str, ...]
+    rho: np.ndarray
+    spread: np.ndarray
+    same_first: np.ndarray
+    mean_by_review: np.ndarray
+    language: str
+    reviews: int
+    mean_rho: float
+
+
+def agreement_on_reviews(*, bundle: Bundle, count: int) -> Agreement:
+    """Measure each of the first held-out reviews in six ways and average how far any two measures agree.
+
+    Args:
+        bundle: a classifier.
+        count: how many reviews, from 1 to 60.
+
+    Raises:
+        ValueError: count is outside its range, or the bundle is not a classifier.
+    """
+    if not 1 <= count <= MOST_REVIEWS:
+        raise ValueError(f"count={count} must be from 1 to {MOST_REVIEWS}")
+    language = best_language(bundle.tokenizer)
+    texts = [example.text for example in reviews(language, train=0, held_out=count + count % 2)[1][:count]]
+    rhos, same = [], []
+    baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
+    for text in texts:
+        encoding = bundle.tokenizer.encode(text, max_len=bundle.config.max_len)
+        values, _ = values_of(bundle, text, len(encoding), steps=STEPS, baseline=baseline)
+        words = ~np.array(encoding.special)
+        first = first_words(values, words)
+        rhos.append(rank_matrix(values[:, words]))
+        same.append((first[:, None] == first[None, :]) & (first >= 0))
+    stacked = np.stack(rhos)  # (review, measure, measure)
+    return Agreement(
+        MEASURES,
+        _mean(stacked),
+        stacked.std(0),
+        np.mean(same, axis=0),
+        np.array([float(_mean(row)) for row in pairs_of(stacked)]),
+        language,
+        count,
+        float(_mean(pairs_of(stacked).ravel())),
+    )
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Return the mean over the first axis of what is a number; nan where nothing is."""
+    there = np.isfinite(values)
+    return np.where(there, values, 0.0).sum(0) / np.where(there.any(0), there.sum(0), np.nan)

@@ -1,7 +1,7 @@
-"""Gradients: how strongly the verdict answers to each token's embedding, at the sentence and on the way to it.
+"""Gradients: how strongly the verdict depends on each token's embedding, at the sentence and on the path to it.
 
 Simonyan et al. 2014 (gradient norm); gradient times input: Shrikumar et al. 2017, section 3.2; integrated gradients:
-Sundararajan et al. 2017, eqs. 1 and 3. Read next: measures.py.
+Sundararajan et al. 2017, eqs. 1 and 3.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.encoder.layers import classifier_of, winner_and_rival
 from transformer_core.analysis.outcome import one_text
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Probe
 
@@ -110,13 +110,13 @@ def saliency(
 
     Args:
         bundle: a classifier.
-        n_tokens: how many tokens of the text are read at most.
+        n_tokens: most tokens of the text to read.
         steps: of the integral, from 1 to 256; each costs a pass there and back.
         baseline: see Saliency.
         between: the two classes whose margin is meant, in place of the likeliest ones.
 
     Raises:
-        ValueError: steps is outside its range, there is no such baseline, or the bundle is no classifier.
+        ValueError: steps is outside its range, there is no such baseline, or the bundle is not a classifier.
     """
     table = classifier_of(bundle).encoder.embedding.token
     if not 1 <= steps <= MOST_STEPS:

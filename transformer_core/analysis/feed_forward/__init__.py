@@ -1,4 +1,1 @@
-"""What happens inside the feed-forward layer.
-
-Read next: activations.py.
-"""
+"""What happens inside the feed-forward layer."""

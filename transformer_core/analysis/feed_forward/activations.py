@@ -1,6 +1,6 @@
 """Activation functions as curves, with the pre-activations of a sentence on the same axis.
 
-GELU and its tanh approximation: Hendrycks and Gimpel 2016, section 2. Read next: bernoulli.py.
+GELU and its tanh approximation: Hendrycks and Gimpel 2016, section 2.
 """
 
 import math
@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.reading import read, scope_of
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.outcome import read, scope_of
+from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
 
 LEAST_REACH = 4.0
@@ -79,7 +79,7 @@ def own_activations(*, bundle: Bundle, text: str, n_tokens: int, layer: int, tok
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: at most so many tokens are read.
+        n_tokens: most tokens of the text to read.
         layer: whose feed-forward layer, from 0.
         token: the one that is counted by itself, from 0.
 

@@ -1,6 +1,6 @@
 """GELU as a coin: x is kept with probability Phi(x), else 0; the mean over many tosses is x Phi(x).
 
-Hendrycks and Gimpel 2016, section 2. Read next: neurons.py.
+Hendrycks and Gimpel 2016, section 2.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.slopes import log_log_slope
+from transformer_core.analysis.timing import log_log_slope
 from transformer_core.layers.feed_forward import gelu
 
 MOST_DRAWS = 10_000

@@ -1,4 +1,1 @@
-"""What a GPT expects, how it writes on, how its answer takes shape, and what its mask is for.
-
-Read next: kept.py.
-"""
+"""What a GPT predicts, how it continues a text, how its answer forms layer by layer, and what its mask does."""

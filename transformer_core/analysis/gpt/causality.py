@@ -1,7 +1,7 @@
-"""Causality: what a changed word moves, with the causal mask and without it, and what its loss does to a trained model.
+"""Causality: what a changed word affects, with the causal mask and without it, and how a model does without its mask.
 
 Vaswani et al. 2017, section 3.2.3: the mask ensures "that the predictions for position i can depend only on the known
-outputs at positions less than i". Read next: ../reading.py.
+outputs at positions less than i".
 """
 
 import math
@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.gpt.kept import gpt_of, ids_on_device, labels_after
+from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
 from transformer_core.analysis.gpt.lens import stage_sites
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
@@ -22,7 +22,7 @@ from transformer_core.text import Encoding
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """Two readings of a text, one with other tokens from a place on, held against each other.
+    """Two readings of a text, one with other tokens from a place on, compared with each other.
 
     Shapes:
         replaced: (pos,), whether the token is another
@@ -59,9 +59,9 @@ class Unmasked:
         masked, unmasked: (pos,), the surprisal of each token in bits; not a number for the first
 
     Args:
-        labels: one a token.
+        labels: one per token.
         likeliest_masked, likeliest_unmasked: what was most expected at each place; empty for the first.
-        mean_masked, mean_unmasked: bits a token; 0 where there is only one.
+        mean_masked, mean_unmasked: bits per token; 0 where there is only one.
         right_masked, right_unmasked: at how many places the token that came was the likeliest.
     """
 
@@ -95,12 +95,12 @@ def changed_word(*, bundle: Bundle, text: str, n_tokens: int, place: int, words:
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         place: of the first token to write over, from 0.
         words: what to write; of more than fits, the end is left out.
 
     Raises:
-        ValueError: place is out of range, words is empty, or the bundle is no GPT.
+        ValueError: place is out of range, words is empty, or the bundle is not a GPT.
     """
     model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
     if not 0 <= place < len(encoding):
@@ -148,10 +148,10 @@ def without_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Unmasked:
 
     Args:
         bundle: a GPT.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the bundle is no GPT.
+        ValueError: the bundle is not a GPT.
     """
     model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
     ids = ids_on_device(model, encoding.ids)

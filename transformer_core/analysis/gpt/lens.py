@@ -1,7 +1,7 @@
 """Logit lens: what the model would answer if it stopped after each layer.
 
 The residual stream after every layer goes through the final normalisation and the output matrix (nostalgebraist 2020,
-"interpreting GPT: the logit lens"). Read next: causality.py.
+"interpreting GPT: the logit lens").
 """
 
 import math
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.gpt.kept import gpt_of, ids_on_device, labels_after
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
+from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.text import Tokenizer
@@ -66,12 +66,12 @@ def logit_lens(*, bundle: Bundle, text: str, n_tokens: int, first: int, count: i
 
     Args:
         bundle: a GPT; of a post-norm model the stream is normalised as it is, so only the output matrix is applied.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
         first: the first place shown: how many tokens have been read there.
         count: how many places to show; fewer where the text ends before.
 
     Raises:
-        ValueError: first or count is out of range, or the bundle is no GPT.
+        ValueError: first or count is out of range, or the bundle is not a GPT.
     """
     model = gpt_of(bundle)
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)

@@ -1,4 +1,1 @@
-"""What a mask does to one head, to a batch, and to training.
-
-Read next: masking.py.
-"""
+"""What a mask does to one head, to a batch, and to training."""

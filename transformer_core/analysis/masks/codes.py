@@ -1,7 +1,7 @@
 """A mask in a word: presets by name and number, a painted one bit by bit, so that a link can carry it.
 
 Causal: Vaswani et al. 2017, section 3.2.3; window: Beltagy et al. 2020, section 3.1; prefix: Raffel et al. 2020,
-section 3.2.1. Read next: masking.py.
+section 3.2.1.
 """
 
 import base64
@@ -58,7 +58,7 @@ def painted_mask(code: str) -> Tensor:
     return torch.tensor([bit == "1" for bit in bits[: size * size]]).view(size, size)
 
 
-def mask_of(code: str, token_ids: Sequence[int], pad_id: int | None) -> Tensor:
+def mask_from_code(code: str, token_ids: Sequence[int], pad_id: int | None) -> Tensor:
     """Return the mask that a code names, for these tokens.
 
     Shapes:

@@ -1,4 +1,4 @@
-"""Positions taken apart: waves, exponents, schemes, sums with the embeddings, and what order is worth to a model.
+"""Position encodings analysed: waves, exponents, schemes, sums with the embeddings, and what order is worth to a model.
 
-Vaswani et al. 2017, sections 3.4 and 3.5. Read next: sinusoids.py.
+Vaswani et al. 2017, sections 3.4 and 3.5.
 """

@@ -1,6 +1,6 @@
 """What a model is asked to guess, so that its guesses with and without order can be compared.
 
-Devlin et al. 2019, section 3.1 (hidden words); Radford et al. 2018, eq. 1 (next words). Read next: order_worth.py.
+Devlin et al. 2019, section 3.1 (hidden words); Radford et al. 2018, eq. 1 (next words).
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, Tokenizer
 from transformer_core.training.corpora.grammar import Language
@@ -60,7 +60,7 @@ def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]
     """Return the language and held-out reviews of the built-in corpus, grouped by length.
 
     Raises:
-        ValueError: the bundle is no classifier of negative and positive, no gpt and no bert; count is less than 1.
+        ValueError: the bundle is not a classifier of negative and positive, a gpt or a bert; count is less than 1.
     """
     _check_kind(bundle)
     if bundle.kind == "classifier" and bundle.labels != LABELS:
@@ -87,7 +87,7 @@ def _group(bundle: Bundle, special: tuple[bool, ...], members: list[tuple[Encodi
         return _next_tokens(bundle, ids, special)
     own = torch.tensor([not is_special for is_special in special])
     draws = torch.rand(ids.shape, generator=torch.Generator().manual_seed(len(special))).masked_fill(~own, 2.0)
-    hidden = (draws < HIDDEN) | (draws == draws.amin(-1, keepdim=True)) & own  # at least one a text
+    hidden = (draws < HIDDEN) | (draws == draws.amin(-1, keepdim=True)) & own  # at least one per text
     return _hidden_tokens(bundle, ids, hidden, special)
 
 

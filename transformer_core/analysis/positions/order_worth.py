@@ -1,17 +1,77 @@
 """What order is worth: how much worse a trained model does once positions or tokens are shuffled, or positions removed.
 
-After Sinha et al. 2021, who shuffle words in training; here the model is already trained. Read next: ../masks/codes.py.
+After Sinha et al. 2021, who shuffle words in training; here the model is already trained. Vaswani et al. 2017, section
+3.5; Su et al. 2021 (rotary); Press et al. 2022 (ALiBi).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from transformer_core.analysis.positions.order_cases import NOT_ASKED, Cases, cases_of_reviews, cases_of_text
-from transformer_core.analysis.positions.ordering import TREATMENTS, order_edits, shuffled_order
-from transformer_core.checkpoints import Bundle
-from transformer_core.probe import capture
+from transformer_core.bundle import Bundle
+from transformer_core.layers.positions import rotate
+from transformer_core.probe import Edit, capture
+
+TREATMENTS = ("kept", "positions_shuffled", "positions_removed", "tokens_shuffled")
+
+
+def turned_back(x: Tensor) -> Tensor:
+    """Undo `rotate`: turn each pair of coordinates by minus its position's angle.
+
+    Shapes:
+        x: (batch, head, pos, d_head); returns: the same
+    """
+    mirror = torch.ones(x.shape[-1], device=x.device)
+    mirror[1::2] = -1.0
+    return rotate(x * mirror) * mirror
+
+
+def shuffled_order(special: Sequence[bool], seed: int) -> Tensor:
+    """Draw which place's position each token gets; special tokens keep their own.
+
+    Shapes:
+        returns: (pos,), a permutation
+    """
+    own = torch.tensor([place for place, is_special in enumerate(special) if not is_special], dtype=torch.long)
+    order = torch.arange(len(special))
+    order[own] = own[torch.randperm(len(own), generator=torch.Generator().manual_seed(seed))]
+    return order
+
+
+def order_edits(scheme: str, order: Tensor | None) -> Mapping[str, Edit]:
+    """Return the edits that give token i the position order[i], or no position where order is None.
+
+    Vectors that are added are permuted, or zero. Rotary queries and keys are turned back and then by their new
+    places' angles; ALiBi's penalties take their new places' distances.
+
+    Args:
+        scheme: positions of the model's config.
+        order: (pos,), a permutation; None takes all positions away.
+    """
+    back = None if order is None else order.argsort()
+
+    def vectors(x: Tensor) -> Tensor:  # (pos, d_model)
+        return torch.zeros_like(x) if order is None else x[order]
+
+    def turns(x: Tensor) -> Tensor:  # (batch, head, pos, d_head)
+        plain = turned_back(x)
+        return plain if order is None else rotate(plain[:, :, back])[:, :, order]
+
+    def penalties(x: Tensor) -> Tensor:  # (head, query_pos, key_pos)
+        return torch.zeros_like(x) if order is None else x[:, order][:, :, order]
+
+    if scheme == "none":
+        return {}
+    if scheme == "rotary":
+        return {"*.rotated_query": turns, "*.rotated_key": turns}
+    if scheme == "alibi":
+        return {"*.position_bias": penalties}
+    return {"*.position_embedding": vectors}
+
 
 MEASURES = {"classifier": "accuracy", "bert": "accuracy", "gpt": "nats"}
 Guesses = tuple[Tensor, Tensor]  # log probabilities (guess, outcome) and the right outcomes (guess,)
@@ -30,8 +90,8 @@ class OrderWorth:
         accuracy: share of right guesses, in [0, 1]: classes, next tokens or hidden tokens.
         nats: mean cross entropy of a guess.
         moved: mean total variation distance, in [0, 1], between the guesses with order and those without; not a
-            number where shuffled tokens ask for other guesses, as of a GPT.
-        guesses: how many guesses each figure rests on.
+            number where shuffled tokens ask for other guesses, as in a GPT.
+        guesses: how many guesses each figure is based on.
         texts: how many texts.
         language: of the reviews; "" where a text was given.
         ways_differ: greatest difference of a probability between shuffling positions and shuffling tokens by one
@@ -80,7 +140,7 @@ def what_order_is_worth_here(*, bundle: Bundle, text: str, n_tokens: int, seeds:
     Args:
         bundle: of a classifier, a gpt or a bert.
         text: what is read.
-        n_tokens: how many tokens of it at most.
+        n_tokens: most tokens of it to read.
         seeds: how many shuffles, numbered from 0.
 
     Raises:
@@ -130,7 +190,7 @@ def _measured(bundle: Bundle, cases: list[Cases], seeds: int, language: str) -> 
 
 
 def _right(way: Guesses, case: Cases) -> tuple[float, float]:
-    """Return how many turned and how many plain reviews are told rightly; none where the text is a typed one."""
+    """Return how many turned and how many plain reviews are classified correctly; none for a typed text."""
     if case.plain is None:
         return 0.0, 0.0
     right = way[0].argmax(-1) == way[1]  # (text,)

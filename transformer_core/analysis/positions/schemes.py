@@ -1,7 +1,6 @@
 """Five schemes side by side: what each makes of the scores where one word stands at every place.
 
 Vaswani et al. 2017, section 3.5; Gehring et al. 2017 (learned); Su et al. 2021 (rotary); Press et al. 2022 (ALiBi).
-Read next: sums.py.
 """
 
 import math
@@ -12,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.positions.ordering import order_edits
-from transformer_core.analysis.positions.parts import position_vectors
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.parts import position_vectors
+from transformer_core.analysis.positions.order_worth import order_edits
+from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import alibi_bias, rotate, sinusoidal_table
 from transformer_core.probe import Edit, capture
 
@@ -42,7 +41,7 @@ class SchemeScores:
         deviation: greatest difference between two entries of `terms` with the same j - i.
         query, key: of the word in this head, without position.
         token: the word's label.
-        slope: m_h, ALiBi's penalty a place.
+        slope: m_h, ALiBi's penalty per place.
         learned_from: name of the model whose learned table is shown; "" for an untrained one.
     """
 
@@ -78,14 +77,14 @@ def score_schemes(
     pair: int = -1,
     learned: Bundle | None = None,
 ) -> SchemeScores:
-    """Put one token of a text at every place, and let each scheme in turn tell the first layer the places.
+    """Put one token of a text at every place, and let each scheme in turn encode the places.
 
     The model's own positions are taken out through the probe, and the scheme's put in: vectors are added to the
     embeddings, rotations turn queries and keys, penalties join the scores.
 
     Args:
         bundle: any model but a translation.
-        text, n_tokens: what is read, and how many tokens of it at most.
+        text, n_tokens: what is read, and the most tokens of it to read.
         place: of the token in the text.
         head: of the first layer; it also sets ALiBi's slope.
         length: how many places.
@@ -141,7 +140,7 @@ def _learned_table(d_model: int, length: int, learned: Bundle | None) -> tuple[T
 
 
 def _content(bundle: Bundle, ids: Tensor, head: int) -> tuple[Tensor, Tensor]:
-    """Return query and key of the head, (pos, d_head), where nobody tells the model positions."""
+    """Return query and key of the head, (pos, d_head), without any positions."""
     sites = (f"*{ATTENTION}.query", f"*{ATTENTION}.key")
     edits = order_edits(bundle.config.positions, None)
     _, trace = capture(bundle.model, ids.to(next(bundle.model.parameters()).device), sites=sites, edits=edits)

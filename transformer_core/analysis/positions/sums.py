@@ -1,6 +1,6 @@
 """Token plus position: how long the two vectors are, what sqrt(d_model) changes, and why adding is concatenating, tied.
 
-Vaswani et al. 2017, sections 3.4 and 3.5. Read next: ordering.py.
+Vaswani et al. 2017, sections 3.4 and 3.5.
 """
 
 import math
@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.analysis.outcome import conclude, one_text, outcome_of
-from transformer_core.analysis.positions.parts import first_attention, input_embedding
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.parts import first_attention, input_embedding
+from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.probe import Edit
 
@@ -26,7 +26,7 @@ class Sums:
     Shapes:
         token_norms, position_norms: (pos,)
         cosine_token, cosine_position: (2, pos), of the sum to either summand; row 0 unscaled, row 1 scaled
-        probabilities: (2, outcome), see outcome.py, what the model concludes with the embeddings unscaled, and scaled
+        probabilities: (2, outcome), see outcome.py, what the model predicts with the embeddings unscaled, and scaled
 
     Args:
         factor: sqrt(d_model).
@@ -34,7 +34,7 @@ class Sums:
         added_in_model: whether this model adds position vectors; else the paper's stand in for them.
         token_norms: of the rows of the embedding matrix, before the factor.
         vocabulary_norm: mean norm over the whole matrix, before the factor.
-        probabilities: None where the model concludes nothing from the text.
+        probabilities: None where the model predicts nothing from the text.
     """
 
     factor: float
@@ -81,7 +81,7 @@ class Concatenated:
 def _vectors(bundle: Bundle, text: str, n_tokens: int) -> tuple[tuple[str, ...], Tensor, Tensor]:
     """Return labels, rows of the embedding matrix and position vectors, both (pos, d_model)."""
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    part = input_embedding(bundle)
+    part = input_embedding(bundle.model)
     token = part.token.weight.detach()[list(encoding.ids)].float().cpu()
     if part.position is None:
         return encoding.labels, token, sinusoidal_table(len(encoding), bundle.config.d_model)
@@ -95,7 +95,7 @@ def token_and_position(*, bundle: Bundle, text: str, n_tokens: int) -> Sums:
     Args:
         bundle: any model.
         text: what is read.
-        n_tokens: how many tokens of it at most.
+        n_tokens: most tokens of it to read.
 
     Raises:
         ValueError: an odd d_model where the model adds no positions.
@@ -107,10 +107,10 @@ def token_and_position(*, bundle: Bundle, text: str, n_tokens: int) -> Sums:
     return Sums(
         factor=factor,
         scaled_in_model=bundle.config.scale_embeddings,
-        added_in_model=input_embedding(bundle).position is not None,
+        added_in_model=input_embedding(bundle.model).position is not None,
         token_norms=token.norm(dim=-1).numpy(),
         position_norms=position.norm(dim=-1).numpy(),
-        vocabulary_norm=float(input_embedding(bundle).token.weight.float().norm(dim=-1).mean()),
+        vocabulary_norm=float(input_embedding(bundle.model).token.weight.float().norm(dim=-1).mean()),
         cosine_token=F.cosine_similarity(total, both, dim=-1).numpy(),
         cosine_position=F.cosine_similarity(total, position.expand_as(total), dim=-1).numpy(),
         probabilities=_verdicts(bundle, text, n_tokens, factor),
@@ -143,7 +143,7 @@ def adding_is_concatenating(*, bundle: Bundle, text: str, n_tokens: int, place: 
     Args:
         bundle: any model with projections.
         text: what is read.
-        n_tokens: how many tokens of it at most.
+        n_tokens: most tokens of it to read.
         place: of the token.
 
     Raises:

@@ -1,4 +1,1 @@
-"""The residual stream: its norms, its sum, and its depth.
-
-Read next: normalizing.py.
-"""
+"""The residual stream: its norms, its sum, and its depth."""

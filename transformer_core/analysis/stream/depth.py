@@ -1,9 +1,9 @@
-"""How a gradient fares on its way down a deep stack: with and without residuals, pre- and post-norm, untrained.
+"""Depth: gradients and training of deep stacks, with and without residual connections, pre- and post-norm.
 
-Residuals: He et al. 2016, section 3.1; norm order: Xiong et al. 2020, section 3. Read next: deep_training.py.
+Residuals: He et al. 2016, sections 3.1 and 4.1 (with our own small task); norm order: Xiong et al. 2020, section 3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,10 @@ from torch import Tensor
 from transformer_core.config import ModelConfig, NormOrder
 from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.initialization import initialize
+from transformer_core.models import Gpt
 from transformer_core.probe import SILENT, Edit, Probe
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.loop import DivergedError, Run
 
 MOST_LAYERS = 48
 WIDEST = 64
@@ -39,11 +42,11 @@ class DepthProfile:
         norm: "pre", "post", or "none", where every norm is left out.
         residual: whether the stack has residual connections.
         input_gradients: Euclidean norm of the loss's gradient with respect to what each layer reads, the last entry
-            with respect to what the last layer hands on.
+            with respect to what the last layer passes on.
         parameter_gradients: the same with respect to each layer's parameters.
-        activations: root mean square of what each layer reads, the last entry of what the last layer hands on.
+        activations: root mean square of what each layer reads, the last entry of what the last layer passes on.
         apart: mean of 1 - cosine between the vectors at different positions of one sequence, in [0, 2]; at 0 the
-            positions can no longer be told apart (Dong et al. 2021, section 2).
+            positions can no longer be distinguished (Dong et al. 2021, section 2).
         loss: in nats.
         first_over_last: gradient at the first layer's input over that at the last layer's; 0 or infinite where floats
             reach no further.
@@ -67,7 +70,7 @@ class GradientsByDepth:
 
 
 def gradients_by_depth(*, n_layers: int, d_model: int, seed: int) -> GradientsByDepth:
-    """Send one gradient down six untrained stacks of the same size, start values and input.
+    """Backpropagate one gradient through six untrained stacks of the same size, start values and input.
 
     The input is 4 sequences of 12 vectors from N(0, 1); the loss is the cross entropy of guessing 4 random classes
     from each sequence's first vector through a random linear map. None of it is trained; all of it is seeded. It is
@@ -150,3 +153,141 @@ def _apart(x: Tensor) -> float:
     between = directions[:, :, None] - directions[:, None]  # (batch, pos, pos, d_model)
     pairs = x.shape[1] * (x.shape[1] - 1)
     return float(between.square().sum((1, 2, 3)).mean() / (2 * pairs))
+
+
+DEPTHS = (2, 4, 8, 12, 16, 24, 32)
+WIDTH = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """The gradient at the first layer's input over that at the last layer's, for untrained stacks.
+
+    Shapes:
+        depths: (depth,); with_residuals, without_residuals: (norm, depth)
+
+    Args:
+        norms: "pre", "post", "none" (every normalisation left out).
+    """
+
+    norms: tuple[str, ...]
+    depths: np.ndarray
+    with_residuals: np.ndarray
+    without_residuals: np.ndarray
+
+
+def reach_by_depth(*, seed: int) -> Reach:
+    """Backpropagate a gradient through stacks of 2 to 32 layers of width 16, with residual connections and without.
+
+    Args:
+        seed: of weights, input and classes; nothing is trained.
+    """
+    reached = [
+        {(p.norm, p.residual): p.first_over_last for p in found.profiles}
+        for found in (gradients_by_depth(n_layers=depth, d_model=WIDTH, seed=seed) for depth in DEPTHS)
+    ]
+    ratios = [np.array([[one[norm, residual] for one in reached] for norm in NORMS]) for residual in (True, False)]
+    return Reach(NORMS, np.array(DEPTHS), *ratios)
+
+
+LETTERS, LENGTH, LETTER_BATCH = 8, 6, 16
+MOST_TRAINED_LAYERS = 24
+LAYER_STEPS = 2_400  # layers times steps, which bounds the time
+MOST_STEPS = 200
+LEARNING_RATE = 3e-3
+
+
+@dataclass(frozen=True, eq=False)
+class DeepTraining:
+    """Loss curves of one deep stack with residuals and without.
+
+    Shapes:
+        with_residuals, without_residuals: (step); shorter where the loss stopped being a number
+
+    Args:
+        guessing: nats per letter of guessing blindly, log of the number of letters.
+        right_with, right_without: share of letters right after training, on fresh sequences, in [0, 1].
+        parameters: of one model.
+    """
+
+    with_residuals: np.ndarray
+    without_residuals: np.ndarray
+    guessing: float
+    right_with: float
+    right_without: float
+    parameters: int
+
+
+def deep_training(*, n_layers: int, norm_order: NormOrder, seed: int) -> DeepTraining:
+    """Train a stack of blocks to write 6 letters backwards, once with residuals and once without.
+
+    Args:
+        n_layers: from 2 to 24; the deeper, the fewer steps.
+        norm_order: "pre" or "post".
+        seed: of start values and batches, for both.
+
+    Raises:
+        ValueError: n_layers is outside its range.
+    """
+    if not 2 <= n_layers <= MOST_TRAINED_LAYERS:
+        raise ValueError(f"n_layers={n_layers} must be from 2 to {MOST_TRAINED_LAYERS}")
+    steps = min(MOST_STEPS, LAYER_STEPS // n_layers)
+    (losses_with, right_with, size), (losses_without, right_without, _) = (
+        _trained(n_layers, norm_order, residual, seed, steps) for residual in (True, False)
+    )
+    return DeepTraining(losses_with, losses_without, float(np.log(LETTERS)), right_with, right_without, size)
+
+
+def _model(n_layers: int, norm_order: NormOrder, residual: bool, seed: int) -> Gpt:
+    config = ModelConfig(
+        vocab_size=LETTERS,
+        d_model=32,
+        n_heads=4,
+        d_ff=64,
+        n_layers=n_layers,
+        max_len=LENGTH,
+        dropout=0.0,
+        pad_id=None,
+        positions="learned",
+        norm_order=norm_order,
+        residual=residual,
+        causal=False,
+        tied_output=False,
+    )
+    with torch.random.fork_rng([]):
+        model = Gpt(config)
+    initialize(model, torch.Generator().manual_seed(seed))
+    return model
+
+
+def _letters(seed: int, step: int) -> Tensor:
+    return torch.randint(
+        LETTERS, (LETTER_BATCH, LENGTH), generator=torch.Generator().manual_seed(1_000_003 * seed + step)
+    )
+
+
+def _backwards(model: Gpt, letters: Tensor) -> Tensor:
+    return F.cross_entropy(model(letters).flatten(0, 1), letters.flip(1).flatten())
+
+
+def _trained(
+    n_layers: int, norm_order: NormOrder, residual: bool, seed: int, steps: int
+) -> tuple[np.ndarray, float, int]:
+    """Return the loss by step, the share of letters right, and the number of parameters."""
+    model = _model(n_layers, norm_order, residual, seed)
+
+    def batches(_: int) -> Iterator[Tensor]:
+        for step in range(steps):
+            yield _letters(seed, step)
+
+    config = TrainConfig(learning_rate=LEARNING_RATE, warm_up=0.1, batch_size=LETTER_BATCH, seed=seed)
+    run = Run(model, _backwards, batches, steps_per_epoch=steps, config=config)
+    losses = []
+    try:
+        losses.extend(step.loss for step in run.steps())
+    except DivergedError:
+        losses.append(float("nan"))
+    with torch.inference_mode():
+        fresh = torch.cat([_letters(seed, steps + extra) for extra in range(8)])
+        right = (model.eval()(fresh).argmax(-1) == fresh.flip(1)).float().mean()
+    return np.array(losses), float(right), sum(parameter.numel() for parameter in model.parameters())

@@ -1,8 +1,8 @@
 """The residual stream as a sum: what every part wrote into it, for any order of the norms.
 
 Pre-norm: the stream is the plain sum of what was written. Post-norm (Vaswani et al. 2017, section 3.1): every norm
-rescales all that was written before it; with its measured mean and deviation held fast it is a linear map, so the sum
-still holds, each part scaled by the norms after it. Read next: depth.py.
+rescales all that was written before it; with its measured mean and deviation as constants it is a linear map, so the
+sum still holds, each part scaled by the norms after it.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.reading import read, scope_of
-from transformer_core.analysis.stream.normalizing import norm_at, start_site
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.outcome import read, scope_of
+from transformer_core.analysis.stream.normalization import norm_at, start_site
+from transformer_core.bundle import Bundle
 from transformer_core.probe import Trace
 
 
@@ -70,11 +70,11 @@ class StreamGrowth:
 
 
 def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> StreamSum:
-    """Take one token's final stream apart into what each part wrote.
+    """Decompose one token's final stream into what each part wrote.
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: at most so many tokens are read.
+        n_tokens: most tokens of the text to read.
         token: from 0.
 
     Raises:

@@ -1,4 +1,1 @@
-"""A sentence written in another language: where each word comes from, and what searching for a better one finds.
-
-Read next: writing.py.
-"""
+"""Translation: where each target word comes from, and what a search for a better translation finds."""

@@ -1,6 +1,6 @@
-"""What does attention cost? n^2 d for the scores and n d^2 for the maps, timed here and held against the counts.
+"""What does attention cost? n^2 d for the scores and n d^2 for the maps, timed here and compared with the counts.
 
-Vaswani et al. 2017, table 1. Read next: joined_positions.py.
+Vaswani et al. 2017, table 1.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.slopes import log_log_slope
-from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
 from transformer_core.config import ModelConfig
+from transformer_core.layers.attention import dot_product_scores, masked_softmax
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.scoring import dot_product_scores, masked_softmax
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 WIDTHS = (16, 32, 64, 128, 256, 512)
@@ -33,7 +32,7 @@ class Cost:
 
     Args:
         attention: softmax(q k^T / sqrt(d)) v of one head, written out, in seconds; medians on one thread.
-        fused: the same by torch's scaled_dot_product_attention, which never lays the n x n weights down.
+        fused: the same by torch's scaled_dot_product_attention, which never stores the n x n weights.
         layer: an encoder layer: projections, attention, feed-forward of 4 d, two normalisations.
         attention_count, layer_count: multiplications of the matrix products, from the formulas.
         attention_slope, fused_slope, layer_slope: of log time against log size, over the four largest sizes.
@@ -76,7 +75,7 @@ def time_attention(*, along: str, other: int, seed: int, measurement: int) -> Co
         along: "length" or "width": what grows.
         other: the size that stays: d_model, or n; 1 to 1,024.
         seed: of vectors and weights, which are random: times do not depend on them.
-        measurement: any number; another one measures anew.
+        measurement: any number; another one measures again.
 
     Raises:
         ValueError: along or other is outside what it may be.

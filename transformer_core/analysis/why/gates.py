@@ -1,6 +1,6 @@
 """Why GELU? ReLU, dropout and GELU as one thing: x times a gate, and who decides the gate.
 
-Hendrycks and Gimpel 2016, section 2. Read next: ../source.py.
+Hendrycks and Gimpel 2016, section 2.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import torch
 
 from transformer_core.analysis.feed_forward.activations import pre_activations, value_and_slope
 from transformer_core.analysis.why.short_training import Trial, train_on_reviews
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import gelu, relu
 
 REACH, POINTS = 4.0, 81
@@ -104,7 +104,7 @@ def own_gates(*, bundle: Bundle, text: str, n_tokens: int) -> OwnGates:
     """Measure in every layer of a model where no gradient would pass.
 
     Raises:
-        ValueError: the bundle is no classifier.
+        ValueError: the bundle is not a classifier.
     """
     shares = []
     for layer in range(bundle.config.n_layers):

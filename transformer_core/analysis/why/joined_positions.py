@@ -1,7 +1,7 @@
 """Add positions, or concatenate them? A short training of both and of neither, on a task where order is everything.
 
 Vaswani et al. 2017, section 3.5 (adding). W [e; p] = W_e e + W_p p, so that adding is concatenating with two maps
-that are one. Read next: residuals.py.
+that are one.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from transformer_core.analysis.why.short_training import Lesson, Trial, train_ea
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.embeddings import InputEmbedding
-from transformer_core.layers.linear import Linear
 from transformer_core.layers.positions import SinusoidalPositions
+from transformer_core.packed_linear import Linear
 from transformer_core.training.config import TrainConfig
 
 SYMBOLS, LENGTH = 10, 8

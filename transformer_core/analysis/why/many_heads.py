@@ -1,6 +1,6 @@
 """Why several heads? They look at different tokens, and cost what one wide head costs.
 
-Vaswani et al. 2017, section 3.2.2. Read next: projections.py.
+Vaswani et al. 2017, section 3.2.2.
 """
 
 import math
@@ -11,13 +11,12 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from transformer_core.analysis.attention.entropy import entropy
-from transformer_core.analysis.why.sentence import see
-from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
-from transformer_core.checkpoints import Bundle
-from transformer_core.layers.attention import MultiHeadAttention
+from transformer_core.analysis.attention.heads import entropy
+from transformer_core.analysis.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.why.sentence_attention import sentence_attention
+from transformer_core.bundle import Bundle
+from transformer_core.layers.attention import MultiHeadAttention, dot_product_scores, masked_softmax
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.scoring import dot_product_scores, masked_softmax
 from transformer_core.probe import Probe
 
 HEADS = (1, 2, 4, 8, 16)
@@ -57,9 +56,9 @@ def heads_of_layer(*, bundle: Bundle, text: str, n_tokens: int, layer: int) -> O
     """Compare the heads of one layer of a model on a text.
 
     Raises:
-        ValueError: there is no such layer, or as see.
+        ValueError: there is no such layer, or as sentence_attention.
     """
-    sight = see(bundle, text, n_tokens)
+    sight = sentence_attention(bundle, text, n_tokens)
     seen = sight.layer(layer)
     n_heads = len(seen.weights)
     joined_query, joined_key = (part.transpose(0, 1).flatten(1) for part in (seen.query, seen.key))
@@ -88,7 +87,7 @@ class HeadCost:
 
     Args:
         multiplications: of the matrix products, counted by torch as they ran.
-        exponentials: of the softmax, one a head and pair of tokens.
+        exponentials: of the softmax, one per head and pair of tokens.
         seconds: median time of one forward pass on one thread.
         difference: greatest difference between the reshaped computation and the same heads computed one by one.
     """
@@ -126,7 +125,7 @@ def cost_of_heads(*, d_model: int, n_tokens: int, seed: int, measurement: int) -
 
     Args:
         seed: of the weights and of the input, which are random: what is measured does not depend on them.
-        measurement: any number; another one measures the times anew.
+        measurement: any number; another one measures the times again.
     """
     x = torch.randn(1, n_tokens, d_model, generator=torch.Generator().manual_seed(seed))
     rows = []

@@ -1,6 +1,6 @@
 """Why divide by sqrt(d_k)? The spread of q . k, what a softmax makes of it, and the gradient that is left.
 
-Vaswani et al. 2017, section 3.2.1 and footnote 4. Read next: many_heads.py.
+Vaswani et al. 2017, section 3.2.1 and footnote 4.
 """
 
 import math
@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.attention.entropy import entropy
-from transformer_core.analysis.slopes import log_log_slope
-from transformer_core.analysis.why.sentence import see
-from transformer_core.checkpoints import Bundle
-from transformer_core.layers.scoring import dot_product_scores
+from transformer_core.analysis.attention.heads import entropy
+from transformer_core.analysis.timing import log_log_slope
+from transformer_core.analysis.why.sentence_attention import sentence_attention
+from transformer_core.bundle import Bundle
+from transformer_core.layers.attention import dot_product_scores
 
 WIDTHS = tuple(2**power for power in range(10))  # 1 to 512
 N_QUERIES, N_KEYS = 1024, 16
@@ -109,10 +109,10 @@ def spread_of_own_heads(*, bundle: Bundle, text: str, n_tokens: int) -> OwnSprea
     """Measure the spread of q . k in every head of a model.
 
     Raises:
-        ValueError: as see.
+        ValueError: as sentence_attention.
     """
     rows = []
-    for number, layer in enumerate(see(bundle, text, n_tokens).layers):
+    for number, layer in enumerate(sentence_attention(bundle, text, n_tokens).layers):
         products = dot_product_scores(layer.query, layer.key, scale=False)  # (head, query_pos, key_pos)
         divided = products / math.sqrt(layer.d_head)
         without = entropy(layer.weights_of(products + layer.bias).numpy()).mean(-1)

@@ -1,6 +1,6 @@
 """Why the dot product? Against additive attention, in time and in the spread of its scores, as heads grow wider.
 
-Vaswani et al. 2017, section 3.2.1; additive: Bahdanau et al. 2015, appendix A.1.2. Read next: cost.py.
+Vaswani et al. 2017, section 3.2.1; additive: Bahdanau et al. 2015, appendix A.1.2.
 """
 
 from dataclasses import dataclass
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.slopes import log_log_slope
-from transformer_core.analysis.why.timing import alone_on_one_thread, median_seconds
-from transformer_core.layers.scoring import AdditiveScores, dot_product_scores
+from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
+from transformer_core.layers.attention import AdditiveScores, dot_product_scores
 
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 N_VECTORS = 64
@@ -26,7 +25,7 @@ class ScoringTimes:
     Args:
         dot_product_slope, additive_slope: of log time against log d_k.
         ratio: additive over dot product at the widest head.
-        floats: numbers that additive attention must lay down at the widest head before it sums them.
+        floats: numbers that additive attention must store at the widest head before it sums them.
     """
 
     widths: np.ndarray
@@ -48,11 +47,11 @@ def _vectors(n_vectors: int, width: int, seed: int) -> tuple[torch.Tensor, torch
 
 @torch.inference_mode()
 def time_scorings(*, n_tokens: int, seed: int, measurement: int) -> ScoringTimes:
-    """Time both scorings of layers/scoring.py on random vectors, for heads of 4 to 512.
+    """Time both scorings of layers/attention.py on random vectors, for heads of 4 to 512.
 
     Args:
         n_tokens: queries, and keys.
-        measurement: any number; another one measures anew.
+        measurement: any number; another one measures again.
     """
     times = []
     with alone_on_one_thread():

@@ -1,7 +1,4 @@
-"""Short trainings side by side: variants of one model, the same seeds and batches, and starting weights in common.
-
-Read next: shared_values.py.
-"""
+"""Short trainings side by side: variants of one model, the same seeds and batches, and starting weights in common."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer_core.analysis.why.timing import alone_on_one_thread
-from transformer_core.checkpoints import MODELS
+from transformer_core.analysis.timing import alone_on_one_thread
+from transformer_core.bundle import MODELS
 from transformer_core.layers.initialization import initialize
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Objective, Run
@@ -50,7 +47,7 @@ class Trial:
     chance: float
 
     def of(self, variant: str, measured: np.ndarray) -> np.ndarray:
-        """Return the part of a measure, one a run, that belongs to a variant."""
+        """Return the part of a measure, one per run, that belongs to a variant."""
         return measured[np.array(self.variants) == variant]
 
     def gap(self, variant: str, reference: str) -> float:

@@ -1,4 +1,1 @@
-"""Words before attention: how they are cut, and where their vectors lie.
-
-Read next: tokenizing.py.
-"""
+"""Words before attention: how a text is cut into tokens, and where their vectors lie."""

@@ -1,7 +1,7 @@
-"""Nearest words and analogies: what lies beside a word in the space of embeddings, and what a - b + c arrives at.
+"""Nearest words and analogies: what lies beside a word in the space of embeddings, and what a - b + c is nearest to.
 
 Analogies: Mikolov et al. 2013, section 4, where the three given words may not be the answer; that they mostly would be
-is shown by Rogers et al. 2017. The common direction: Mu and Viswanath 2018. Read next: vocabulary_map.py.
+is shown by Rogers et al. 2017. The common direction: Mu and Viswanath 2018.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.words.vocabulary import embedding_matrix, listed, unit_rows
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 
 Measure = Literal["cosine", "centred", "euclidean"]

@@ -1,7 +1,7 @@
-"""One-hot times matrix equals a row: why a table is looked up and never multiplied.
+"""One-hot vectors and learned ones: one-hot times matrix equals a row, and how far apart words lie in either space.
 
-Vaswani et al. 2017, section 3.4; word vectors as the first layer's weights: Bengio et al. 2003, section 2. Read next:
-nearest_words.py.
+Vaswani et al. 2017, section 3.4; word vectors as the first layer's weights, and why words need more than an index:
+Bengio et al. 2003, sections 1.1 and 2.
 """
 
 import time
@@ -10,10 +10,13 @@ from statistics import median
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
-from transformer_core.analysis.words.vocabulary import embedding_matrix
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.words.vocabulary import embedding_matrix, find, unit_rows
+from transformer_core.bundle import Bundle
 from transformer_core.layers.embeddings import Embedding
+from transformer_core.layout.neighbours import squared_distances
 
 LEAST_SECONDS = 0.04
 
@@ -53,7 +56,7 @@ class LookupTimes:
     Args:
         tokens: in the text.
         lookup: seconds of looking the rows up.
-        product: seconds of multiplying the one-hot matrix, which stood ready, by the embedding matrix.
+        product: seconds of multiplying the one-hot matrix, prepared beforehand, by the embedding matrix.
         ratio: product / lookup.
     """
 
@@ -123,3 +126,123 @@ def _seconds(work) -> float:
         work()
         taken.append(time.perf_counter() - started)
     return median(taken)
+
+
+@dataclass(frozen=True, eq=False)
+class WordRelations:
+    """The different tokens of a sentence as one-hot and as learned vectors.
+
+    Shapes:
+        one_hot: (token, token), of the vocabulary's columns only those of the sentence; the others are 0
+        learned: (token, d_model)
+        one_hot_cosine, learned_cosine, one_hot_distance, learned_distance: (token, token)
+        bounds: (2, 4), of cosine and of distance: least and greatest one-hot, least and greatest learned, of two
+            different tokens; 0 where there are no two
+
+    Args:
+        labels, ids: one a different token, in the order of the sentence.
+        vocab_size, d_model: of the model's embedding.
+        one_hot_bytes, learned_bytes: of all the vocabulary's vectors in float32.
+    """
+
+    labels: tuple[str, ...]
+    ids: tuple[int, ...]
+    one_hot: np.ndarray
+    learned: np.ndarray
+    one_hot_cosine: np.ndarray
+    learned_cosine: np.ndarray
+    one_hot_distance: np.ndarray
+    learned_distance: np.ndarray
+    bounds: np.ndarray
+    vocab_size: int
+    d_model: int
+    one_hot_bytes: int
+    learned_bytes: int
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How alike a word's vector is to two others' (cosine), learned and one-hot; None where a word has no one token."""
+
+    near: float | None
+    far: float | None
+    one_hot_near: float | None
+    one_hot_far: float | None
+
+
+def word_relations(*, bundle: Bundle, text: str, n_tokens: int) -> WordRelations:
+    """Compare the one-hot vectors of a sentence's tokens with their rows of the model's embedding.
+
+    Args:
+        n_tokens: most tokens of the text to read.
+
+    Raises:
+        ValueError: as of the tokenizer.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    first = {id_: place for place, id_ in reversed(list(enumerate(encoding.ids)))}
+    ids = sorted(first, key=first.__getitem__)
+    matrix = embedding_matrix(bundle.model)
+    vocab_size, d_model = matrix.shape
+    one_hot = F.one_hot(torch.tensor(ids), vocab_size).double()  # (token, vocab_size)
+    learned = matrix[ids].double()  # (token, d_model)
+    cosine, distance = ([measure(vectors) for vectors in (one_hot, learned)] for measure in (cosines, distances))
+    return WordRelations(
+        labels=tuple(encoding.labels[first[id_]] for id_ in ids),
+        ids=tuple(ids),
+        one_hot=_array(one_hot[:, ids]),
+        learned=_array(learned),
+        one_hot_cosine=_array(cosine[0]),
+        learned_cosine=_array(cosine[1]),
+        one_hot_distance=_array(distance[0]),
+        learned_distance=_array(distance[1]),
+        bounds=np.array([[bound for values in pair for bound in _bounds(values)] for pair in (cosine, distance)]),
+        vocab_size=vocab_size,
+        d_model=d_model,
+        one_hot_bytes=4 * vocab_size**2,
+        learned_bytes=4 * vocab_size * d_model,
+    )
+
+
+def likeness(*, bundle: Bundle, word: str, near: str, far: str) -> Likeness:
+    """Return the cosine of a word with two others, by their learned and by their one-hot vectors.
+
+    Raises:
+        ValueError: a word is blank, or no valid Unicode.
+    """
+    found = [find(bundle.tokenizer, one) for one in (word, near, far)]
+    if not all(one.known and len(one.ids) == 1 for one in found):
+        return Likeness(None, None, None, None)
+    ids = [one.ids[0] for one in found]
+    matrix = embedding_matrix(bundle.model)
+    learned = cosines(matrix[ids].double())
+    one_hot = cosines(F.one_hot(torch.tensor(ids), len(matrix)).double())
+    return Likeness(*(float(values[0, place]) for values in (learned, one_hot) for place in (1, 2)))
+
+
+def cosines(vectors: Tensor) -> Tensor:
+    """Return the cosine of every two rows, x . y / (|x| |y|); 0 where a row is 0.
+
+    Shapes:
+        vectors: (row, d); returns: (row, row)
+    """
+    unit = unit_rows(vectors)
+    return (unit @ unit.T).clamp(-1.0, 1.0)
+
+
+def distances(vectors: Tensor) -> Tensor:
+    """Return the Euclidean distance of every two rows.
+
+    Shapes:
+        vectors: (row, d); returns: (row, row)
+    """
+    return squared_distances(vectors).sqrt()
+
+
+def _bounds(values: Tensor) -> tuple[float, float]:
+    apart = values[~torch.eye(len(values), dtype=torch.bool)]
+    return (float(apart.min()), float(apart.max())) if len(apart) else (0.0, 0.0)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.float().numpy()

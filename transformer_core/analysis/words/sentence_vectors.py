@@ -1,7 +1,6 @@
 """A sentence as vectors: what the model looks up, what positions add, and what each layer makes of it.
 
 Vaswani et al. 2017, section 3.4; the same word, another vector in every sentence: Peters et al. 2018, section 3.
-Read next: one_hot.py.
 """
 
 from dataclasses import dataclass
@@ -11,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.words.vocabulary import reading_part, unit_rows
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.parts import reading_part
+from transformer_core.analysis.words.vocabulary import unit_rows
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
@@ -78,7 +78,7 @@ def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage =
     Args:
         bundle: any model that reads text.
         text: the sentence.
-        n_tokens: at most so many tokens are read, special tokens included.
+        n_tokens: most tokens of the text to read, special tokens included.
         stage: the rows as looked up; these scaled, with positions and segments added; or after the last layer.
 
     Raises:
@@ -115,7 +115,7 @@ def same_word(*, bundle: Bundle, text: str, n_tokens: int) -> SameWord:
     Args:
         bundle: any model that reads text.
         text: where no word comes twice in it, it is read twice.
-        n_tokens: at most so many tokens of the text are read.
+        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: the model cannot read the text twice, or it has no word.

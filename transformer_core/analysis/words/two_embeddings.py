@@ -1,22 +1,99 @@
 """Two embeddings of one corpus: counted (co-occurrence and SVD) and trained (a tiny BERT guesses hidden words).
 
-"You shall know a word by the company it keeps": Firth 1957. The two ways compared: Baroni et al. 2014, Levy et al.
-2015. Read next: ../feed_forward/activations.py.
+Positive pointwise mutual information and its SVD: Levy and Goldberg 2014, sections 3 and 5; SVD of counts: Deerwester
+et al. 1990; the two ways compared: Baroni et al. 2014, Levy et al. 2015.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from transformer_core.analysis.neighbours import squared_distances, trustworthiness
-from transformer_core.analysis.words.cooccurrence import count_pairs, positive_pmi, singular_vectors, truncated
-from transformer_core.analysis.words.one_corpus import Corpus, Language, one_corpus
-from transformer_core.analysis.words.tiny_training import trained_vectors
+from transformer_core.analysis.words.tiny_bert import Corpus, Language, one_corpus, trained_vectors
 from transformer_core.analysis.words.vocabulary import find, unit_rows
 from transformer_core.analysis.words.vocabulary_map import laid_out
+from transformer_core.layout.neighbours import squared_distances, trustworthiness
 from transformer_core.text import SPECIAL_TOKENS
 from transformer_core.text.tokenizer import Tokenizer
+
+WEIGHT_OF_SIZES = 0.5  # of the singular values in the vectors: U S^p, p of Levy and Goldberg 2014, section 5.3
+
+
+def count_pairs(rows: Sequence[Sequence[int]], vocab_size: int, *, window: int) -> Tensor:
+    """Count how often two words stand at most `window` places apart in one text; every pair counts both ways.
+
+    Shapes:
+        returns: (word, word), float64, symmetric
+
+    Args:
+        rows: the ids of each text.
+        vocab_size: ids run from 0 to vocab_size - 1.
+        window: places to each side.
+
+    Raises:
+        ValueError: there are no texts, the window is less than 1, or an id is out of range.
+    """
+    if not rows:
+        raise ValueError("rows=() must hold at least one text")
+    if window < 1:
+        raise ValueError(f"window={window} must be at least 1")
+    lengths = np.fromiter(map(len, rows), int, len(rows))
+    ids = np.fromiter((id_ for row in rows for id_ in row), int, int(lengths.sum()))
+    if ids.size and not (ids.min() >= 0 and ids.max() < vocab_size):
+        raise ValueError(f"rows hold ids from {ids.min()} to {ids.max()}; they must be from 0 to {vocab_size - 1}")
+    text = np.repeat(np.arange(len(rows)), lengths)  # which text each place belongs to
+    counts = np.zeros(vocab_size * vocab_size)
+    for apart in range(1, min(window, int(lengths.max())) + 1):
+        together = text[:-apart] == text[apart:]
+        pairs = ids[:-apart][together] * vocab_size + ids[apart:][together]
+        counts += np.bincount(pairs, minlength=vocab_size * vocab_size)
+    ahead = torch.from_numpy(counts).view(vocab_size, vocab_size)
+    return ahead + ahead.T
+
+
+def positive_pmi(counts: Tensor) -> Tensor:
+    """Return max(0, log P(w, c) / (P(w) P(c))): how much more often two words meet than chance would have it, in nats.
+
+    Pairs that never meet, and words that occur nowhere, have 0 (Levy and Goldberg 2014, section 3.3).
+
+    Shapes:
+        counts, returns: (word, word)
+    """
+    total, words = counts.sum(), counts.sum(1)  # of all pairs, of each word
+    chance = torch.outer(words, words) / total.clamp(min=1.0)
+    return torch.where(counts > 0, (counts / chance.clamp(min=1e-300)).log(), 0.0).clamp(min=0.0)
+
+
+def singular_vectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Factorise a symmetric matrix, the greatest singular value first.
+
+    For a symmetric matrix the singular values are the sizes of the eigenvalues, which are found in half the time.
+
+    Shapes:
+        matrix: (word, word); returns: vectors (word, axis), values (axis,)
+    """
+    values, vectors = torch.linalg.eigh(matrix)
+    order = values.abs().argsort(descending=True)
+    vectors = vectors[:, order]
+    furthest = vectors.gather(0, vectors.abs().argmax(0, keepdim=True))  # (1, axis): the same signs on every machine
+    return vectors * torch.where(furthest < 0, -1.0, 1.0), values.abs()[order]
+
+
+def truncated(vectors: Tensor, values: Tensor, dimension: int) -> Tensor:
+    """Keep the first axes only: U S^0.5, a vector of `dimension` numbers per word.
+
+    Shapes:
+        vectors: (word, axis); values: (axis,); returns: (word, dimension)
+
+    Raises:
+        ValueError: there are not so many axes.
+    """
+    if not 1 <= dimension <= len(values):
+        raise ValueError(f"dimension={dimension} must be from 1 to {len(values)}, the number of words")
+    return vectors[:, :dimension] * values[:dimension] ** WEIGHT_OF_SIZES
+
 
 N_SPECIAL = len(SPECIAL_TOKENS)
 MOST_WINDOW = 10
@@ -32,7 +109,7 @@ class WordSpace:
 
     Args:
         labels: every word, the most frequent first.
-        kinds: of each word, what the grammar that wrote the corpus uses it for; see one_corpus.py.
+        kinds: of each word, what the grammar that wrote the corpus uses it for; see tiny_bert.py.
         xy: by PCA of unit vectors.
         trustworthiness: of that picture.
         kept: counted, the share of the squared singular values that the dimensions keep; trained, None.
@@ -117,7 +194,7 @@ def place_of(tokenizer: Tokenizer, word: str) -> int:
 
 
 def counted_space(*, language: Language, window: int, dimension: int, word: str, k: int = 10) -> WordSpace:
-    """Count company within a window, take the counts apart and return the words' vectors and a word's nearest.
+    """Count co-occurrences within a window, factorise them, and return the words' vectors and a word's nearest.
 
     Args:
         language: of the built-in reviews.
@@ -138,7 +215,7 @@ def trained_space(*, language: Language, dimension: int, word: str, k: int = 10)
 
     Args:
         language: of the built-in reviews.
-        dimension: of the embedding, one of tiny_training.DIMENSIONS.
+        dimension: of the embedding, one of tiny_bert.DIMENSIONS.
         word: whose neighbours are asked for.
         k: how many.
 

@@ -1,14 +1,13 @@
 """The vocabulary as vectors: any model's embedding matrix, which entries are words, and finding a typed one.
 
-Vaswani et al. 2017, section 3.4. Read next: sentence_vectors.py.
+Vaswani et al. 2017, section 3.4.
 """
 
 from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from transformer_core.layers.embeddings import InputEmbedding
-from transformer_core.models import Bert, Classifier, Encoder, Gpt, MaskedDecoder, SentenceEncoder, Translation
+from transformer_core.analysis.parts import input_embedding
 from transformer_core.text import Tokenizer
 from transformer_core.text.lexicon import CONTINUATION
 
@@ -26,24 +25,6 @@ class Found:
     ids: tuple[int, ...]
     labels: tuple[str, ...]
     known: bool
-
-
-def reading_part(model: nn.Module) -> Encoder | MaskedDecoder:
-    """Return the part of a model that reads the text: token ids in, one vector a position out.
-
-    Raises:
-        ValueError: the model is of no kind that reads text so.
-    """
-    if isinstance(model, Classifier | Bert | SentenceEncoder | Translation):
-        return model.encoder
-    if isinstance(model, Gpt):
-        return model.decoder
-    raise ValueError(f"model={type(model).__name__} must be a Classifier, a Bert, a Gpt or a Translation")
-
-
-def input_embedding(model: nn.Module) -> InputEmbedding:
-    """Return the embedding layer of the part that reads the text; ValueError as reading_part."""
-    return reading_part(model).embedding
 
 
 def embedding_matrix(model: nn.Module) -> Tensor:
@@ -107,7 +88,7 @@ def special_ids(tokenizer: Tokenizer) -> frozenset[int]:
 
 
 def is_fragment(tokenizer: Tokenizer, id_: int) -> bool:
-    """Tell whether an entry is less than a word as people write it: the rest of a word, one letter, or part of one."""
+    """Return whether an entry is less than a written word: the rest of a word, one letter, or part of one."""
     label, spelled = tokenizer.label_of(id_), tokenizer.decode([id_], skip_special=False)
     if tokenizer.kind in ("word", "character"):
         return not spelled.strip()

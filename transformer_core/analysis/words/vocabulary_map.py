@@ -1,10 +1,11 @@
 """The vocabulary drawn flat or in space: PCA with the variance its axes keep, t-SNE with how far it may be trusted.
 
-PCA: Pearson 1901; t-SNE: van der Maaten and Hinton 2008. Read next: lone_words.py.
+PCA: Pearson 1901; t-SNE: van der Maaten and Hinton 2008.
 """
 
 import functools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,13 +13,42 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.film.tsne import affinities, fresh
-from transformer_core.analysis.neighbours import nearest, squared_distances, trustworthiness
-from transformer_core.analysis.projection import normalised, pca, variance_shares
-from transformer_core.analysis.words.lone_words import lone_verdicts
-from transformer_core.analysis.words.vocabulary import embedding_matrix, listed
-from transformer_core.checkpoints import Bundle
+from transformer_core.analysis.words.vocabulary import embedding_matrix, listed, template_of
+from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
+from transformer_core.layout.neighbours import nearest, squared_distances, trustworthiness
+from transformer_core.layout.pca import normalised, pca, variance_shares
+from transformer_core.layout.tsne import affinities, fresh
+
+AT_ONCE = 2048
+
+
+@torch.inference_mode()
+def lone_verdicts(bundle: Bundle, token_ids: Sequence[int], *, label: int = -1) -> Tensor:
+    """Return the logit of one class above the mean of the others, for each token as a whole text, in nats.
+
+    With two classes this is the log of the odds: 0 is undecided.
+
+    Shapes:
+        returns: (token,)
+
+    Args:
+        bundle: of a classifier.
+        token_ids: the tokens.
+        label: the class.
+
+    Raises:
+        ValueError: the bundle is of another kind.
+    """
+    if bundle.kind != "classifier":
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    before, after = template_of(bundle.tokenizer)
+    device = next(bundle.model.parameters()).device
+    rows = torch.tensor([[*before, id_, *after] for id_ in token_ids], device=device)  # (token, pos)
+    logits = torch.cat([bundle.model(part) for part in rows.split(AT_ONCE)]).float().cpu()  # (token, class)
+    own = logits[:, label]
+    return own - (logits.sum(1) - own) / max(logits.shape[1] - 1, 1)
+
 
 MapMethod = Literal["tsne", "pca", "space"]
 NEIGHBOURS = 8
@@ -100,7 +130,7 @@ def vocabulary_map(
 
 @functools.lru_cache(maxsize=8)
 def _verdicts(bundle: Bundle, ids: tuple[int, ...]) -> Tensor:
-    """Remember what all methods share."""
+    """Cache the verdicts, which all methods share."""
     return lone_verdicts(bundle, ids)
 
 

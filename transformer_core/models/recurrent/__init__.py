@@ -1,6 +1,6 @@
 """Before Transformers: recurrent networks, written out, and the encoder-decoder that attention was invented for.
 
-Cho et al. 2014; Hochreiter and Schmidhuber 1997; Bahdanau et al. 2015. Read next: config.py.
+Cho et al. 2014; Hochreiter and Schmidhuber 1997; Bahdanau et al. 2015.
 """
 
 from transformer_core.models.recurrent.config import RecurrentConfig

@@ -1,25 +1,54 @@
-"""Cells: what a recurrent network does at one position, three of them, written out.
+"""Recurrent cells, three of them, and the recorder that shows the steps of a loop over positions to the probe.
 
 Elman 1990 (the plain cell); Cho et al. 2014 (GRU); Hochreiter and Schmidhuber 1997 (LSTM), with the forget gate of Gers
-et al. 2000. Read next: layers.py.
+et al. 2000.
 """
 
 import torch
 from torch import Tensor, nn
 
-from transformer_core.layers.linear import Linear
-from transformer_core.models.recurrent.recording import Steps
+from transformer_core.packed_linear import Linear
+from transformer_core.probe import SILENT, Probe
+
+
+class StepRecorder:
+    """Hand each step's tensors to a probe, and record them side by side when the loop is done.
+
+    An edit is called once per position, with a tensor that has one position, since later positions depend on it.
+
+    Args:
+        probe: in the scope of the loop.
+        axis: which axis of the recorded tensors is that of positions.
+    """
+
+    def __init__(self, probe: Probe, axis: int = 1) -> None:
+        self._probe, self._axis, self._silent = probe, axis, probe is SILENT
+        self._kept: dict[str, list[Tensor]] = {}
+
+    def tap(self, leaf: str, tensor: Tensor) -> Tensor:
+        """Return a step's tensor, which lacks the axis of positions, edited where the caller asked for an edit."""
+        if self._silent or not self._probe.wants(leaf):
+            return tensor
+        used = self._probe.edit(leaf, tensor.unsqueeze(self._axis))
+        self._kept.setdefault(leaf, []).append(used)
+        return used.squeeze(self._axis)
+
+    def close(self, *, backward: bool = False) -> None:
+        """Record what was tapped, in the order of positions; `backward` says that the loop began at the last."""
+        for leaf, steps in self._kept.items():
+            self._probe.record(leaf, torch.cat(steps[::-1] if backward else steps, self._axis))
+
 
 State = tuple[Tensor, ...]
 
 
 def widened(x: Tensor) -> Tensor:
-    """Return x in float32 at least: what runs on from step to step stays exact where matrix products are in 16 bits."""
+    """Return x in float32 at least: values carried from step to step stay exact where products are in 16 bits."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 class Cell(nn.Module):
-    """What the three have in common: one map of the input, one of the hidden state, as many rows as they have parts.
+    """The base of all cells: one map of the input and one of the hidden state, with a block of rows for each part.
 
     The input's part is computed for all positions at once; only the hidden state's has to wait for the step before.
 
@@ -37,7 +66,7 @@ class Cell(nn.Module):
         self.input_proj = Linear(d_input, parts * d_hidden)
         self.hidden_proj = Linear(d_hidden, parts * d_hidden)
 
-    def beginning(self, inputs: Tensor) -> State:
+    def initial_state(self, inputs: Tensor) -> State:
         """Return the state before the first position: zeros.
 
         Shapes:
@@ -45,7 +74,7 @@ class Cell(nn.Module):
         """
         return (widened(inputs.new_zeros(inputs.shape[0], self.d_hidden)),) * self.n_states
 
-    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+    def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position.
 
         Shapes:
@@ -61,7 +90,7 @@ class TanhCell(Cell):
     def __init__(self, d_input: int, d_hidden: int) -> None:
         super().__init__(d_input, d_hidden, 1)
 
-    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+    def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
         return (torch.tanh(inputs + self.hidden_proj(state[0])),)
 
@@ -81,7 +110,7 @@ class GruCell(Cell):
     def __init__(self, d_input: int, d_hidden: int) -> None:
         super().__init__(d_input, d_hidden, 3)
 
-    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+    def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
         (hidden,) = state
         from_hidden = self.hidden_proj(hidden)  # (batch, 3 * d_hidden)
@@ -111,7 +140,7 @@ class LstmCell(Cell):
     def __init__(self, d_input: int, d_hidden: int) -> None:
         super().__init__(d_input, d_hidden, 4)
 
-    def step(self, inputs: Tensor, state: State, steps: Steps) -> State:
+    def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
         hidden, cell = state
         into, forget, candidate, out = (inputs + self.hidden_proj(hidden)).chunk(4, -1)  # (batch, d_hidden) each

@@ -1,6 +1,6 @@
 """RecurrentConfig: every size and choice of a recurrent encoder-decoder, checked once when it is made.
 
-Names follow Bahdanau et al. 2015, appendix A. Read next: recording.py.
+Names follow Bahdanau et al. 2015, appendix A.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class RecurrentConfig:
             compares vectors of this width.
         unit: "gru", "lstm", or "tanh", the plain recurrent network.
         bidirectional: the encoder also reads from the end to the beginning.
-        attention: None hands the decoder one summary of the sentence (Cho et al. 2014), "dot_product" and "additive"
+        attention: None gives the decoder one summary of the sentence (Cho et al. 2014), "dot_product" and "additive"
             (Bahdanau et al. 2015) a mixture of the encoder's states, another one for each target word.
         max_len: most positions a sentence may have.
         dropout: probability of dropping an entry in training, in [0, 1).
@@ -63,7 +63,7 @@ class RecurrentConfig:
 
     @property
     def d_memory(self) -> int:
-        """Width of what the encoder says of a position: both directions side by side."""
+        """Width of the encoder's output at a position: both directions concatenated."""
         return self.d_hidden * (2 if self.bidirectional else 1)
 
 

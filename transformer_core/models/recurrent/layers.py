@@ -1,18 +1,26 @@
-"""Layers: a cell carried along a sentence, in one direction or in both; padding is stepped over.
+"""Recurrent layers: a cell applied along a sentence, in one direction or in both; padding is skipped.
 
-Both directions: Schuster and Paliwal 1997. Read next: alignment.py.
+Both directions: Schuster and Paliwal 1997.
 """
 
 import torch
 from torch import Tensor, nn
 
-from transformer_core.models.recurrent.cells import CELLS, Cell, GruCell, LstmCell, State, TanhCell, widened
-from transformer_core.models.recurrent.recording import Steps
+from transformer_core.models.recurrent.cells import (
+    CELLS,
+    Cell,
+    GruCell,
+    LstmCell,
+    State,
+    StepRecorder,
+    TanhCell,
+    widened,
+)
 from transformer_core.probe import SILENT, Probe
 
 
 class Recurrent(nn.Module):
-    """One cell, the same at every position, each time given the state that it left at the position before."""
+    """One cell, the same at every position, each time with the state of the position before."""
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()
@@ -39,8 +47,8 @@ class Recurrent(nn.Module):
             backward: read from the last position to the first.
         """
         inputs = widened(self.cell.input_proj(x)).unbind(1)  # pos times (batch, parts * d_hidden)
-        state = self.cell.beginning(x) if state is None else state
-        steps, hidden = Steps(probe), []
+        state = self.cell.initial_state(x) if state is None else state
+        steps, hidden = StepRecorder(probe), []
         for position in reversed(range(len(inputs))) if backward else range(len(inputs)):
             new = self.cell.step(inputs[position], state, steps)
             if real is not None:
@@ -75,7 +83,7 @@ class Lstm(Recurrent):
 
 
 class Bidirectional(nn.Module):
-    """Two layers that share nothing: one reads forward, one backward, and what they say stands side by side."""
+    """Two layers that share nothing: one reads forward, one backward, and their outputs are concatenated."""
 
     def __init__(self, unit: str, d_input: int, d_hidden: int) -> None:
         super().__init__()

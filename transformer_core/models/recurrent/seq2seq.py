@@ -1,6 +1,6 @@
 """Seq2Seq: a sentence is read by one recurrent network and written in another language by a second.
 
-Cho et al. 2014 and Sutskever et al. 2014 (without attention); Bahdanau et al. 2015 (with it). Read next: ../encoder.py.
+Cho et al. 2014 and Sutskever et al. 2014 (without attention); Bahdanau et al. 2015 (with it).
 """
 
 import math

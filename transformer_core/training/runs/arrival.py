@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import IO
 
 from transformer_core import archives
-from transformer_core.archives import MB, ArchiveError, extract, opened
-from transformer_core.checkpoints import MODELS, load, load_weights
+from transformer_core.archives import MB, ArchiveError, extract, open_zip
+from transformer_core.bundle import MODELS, load_weights
+from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
 from transformer_core.training.runs.arrived_rows import take_rows
@@ -61,7 +62,7 @@ def unpack(file: Path | IO[bytes], folder: Path) -> tuple[RunSpec, str]:
         RunError: what is wrong with the zip.
     """
     try:
-        with opened(file, most_bytes=MOST_PACKED) as archive:
+        with open_zip(file, most_bytes=MOST_PACKED) as archive:
             spec, about = _lay_out(archive, folder)
     except ArchiveError as error:
         raise RunError(str(error)) from None

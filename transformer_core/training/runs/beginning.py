@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from transformer_core.checkpoints import MODELS
+from transformer_core.bundle import MODELS
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.frame_model import take_over
 from transformer_core.training.runs.spec import RunSpec

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_core.analysis.film.layouts import LayoutSequence
+from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.layouter import Drawer
 from transformer_core.training.runs.records import Layout

@@ -3,7 +3,7 @@
 Read next: card.py.
 """
 
-from transformer_core.checkpoints import Bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.training.runs.card import write_card
 from transformer_core.training.runs.folder import BUNDLE, SCRIPT, write_whole
 from transformer_core.training.runs.preparation import Prepared

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from transformer_core.analysis.film.layouts import LayoutSequence
 from transformer_core.device import best_device
+from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.beginning import TaskMaker, begin, compute_repeatably, count_parameters
 from transformer_core.training.runs.frame_model import save_weights

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from transformer_core.checkpoints import MODELS, Bundle, load_weights
+from transformer_core.bundle import MODELS, Bundle, load_weights
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.text import Tokenizer

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import torch
 
-from transformer_core.analysis.film.layouts import LayoutSequence
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
+from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.models import Classifier
 from transformer_core.training.batching import LabelledBatch
 from transformer_core.training.config import TrainConfig

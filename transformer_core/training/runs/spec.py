@@ -110,7 +110,7 @@ class DataSpec:
 
     @property
     def kind(self) -> str:
-        """The kind of model that learns this, an entry of checkpoints.MODELS."""
+        """The kind of model that learns this, an entry of bundle.MODELS."""
         return KIND_OF_SOURCE[self.source]
 
     @property

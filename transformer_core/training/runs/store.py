@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.training.runs import control
 from transformer_core.training.runs.errors import RunError, in_words, without_paths

@@ -43,7 +43,7 @@ class Task:
     """What a run learns.
 
     Args:
-        kind: of model, an entry of checkpoints.MODELS.
+        kind: of model, an entry of bundle.MODELS.
         config: of the model, complete.
         tokenizer: between texts and ids.
         labels: names of the classes; empty for models without classes.

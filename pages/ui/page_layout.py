@@ -1,0 +1,104 @@
+"""The layout of pages: heading, header, parts to choose from, the glass and the story; reruns at a key on its own."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.glass.box import under_the_glass
+from pages.ui.glossary import begin_page, offer_glossary, tell
+from pages.ui.header import View
+from pages.ui.language import language, prose, section, t
+from pages.ui.share import language_and_share
+from pages.ui.url import choose
+
+EVERYTHING = ("*",)
+Part = Callable[[View], Any]
+
+
+def title(name: str) -> DeltaGenerator:
+    """Show a page's heading and return the place beside it."""
+    row = st.container(horizontal=True, vertical_alignment="center", key="title")
+    row.header(t(f"{name}.heading"), anchor=False, width="content")
+    return row
+
+
+def heading(title: str, *, small: bool = False) -> DeltaGenerator:
+    """Show a page's heading and the choice of language, and return the place between them.
+
+    Args:
+        title: Markdown.
+        small: for what a page shows rather than for the page.
+    """
+    title_place, place, language_place = st.columns([3.4, 3.6, 2], vertical_alignment="center")
+    with language_place:
+        language_and_share()
+    with title_place, st.container(horizontal=True, vertical_alignment="center"):
+        (st.subheader if small else st.header)(title, anchor=False, width="content")
+        offer_glossary(st.session_state.page)
+    return place
+
+
+@st.fragment
+def model_page(name: str, look: Callable[[], View], explore: Callable[[View], None]) -> None:
+    """Show a page's header, what it explores, and why the thing is there.
+
+    Args:
+        name: of the page's words and prose.
+        look: shows the header and returns what it chose.
+        explore: shows the title, and the picture in a container of the key ``picture``, which a text that cannot be
+            read turns pale.
+    """
+    begin_page()
+    view = look()
+    explore(view)
+    with st.expander(t("story.why"), icon=":material/school:"):
+        tell(section(name, "why"))
+
+
+def parts_page(
+    name: str,
+    look: Callable[[], View],
+    parts: Mapping[str, Part],
+    *,
+    choice: str | None = None,
+    sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
+    glass: Callable[..., None] = under_the_glass,
+) -> None:
+    """Show a page whose parts are chosen above the picture; only the chosen one is computed.
+
+    Where the page's prose has a section ``look_PART``, its first paragraph stands above the part and the others below
+    it, so that the picture is on the first screen.
+
+    Args:
+        name: of the page's words and prose.
+        look: as of model_page.
+        parts: what shows each part, the first one by default; one may return the view that the glass shall show.
+        choice: the name of the chosen part in the URL, by default the page's with ``_part``.
+        sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
+            own.
+        glass: shows the box under the part; called with a view and ``sites``.
+    """
+
+    @st.fragment
+    def explore(view: View) -> None:
+        begin_page()
+        names = {part: t(f"{name}.part_{part}") for part in parts}
+        with title(name):
+            part = choose(
+                t(f"{name}.part"), names, name=choice or f"{name}_part", default=next(iter(parts)), collapsed=True
+            )
+            offer_glossary(name)
+        above, _, below = prose(language(), name).get(f"look_{part}", "").partition("\n\n")
+        with st.container(key="picture"):
+            if above:
+                tell(above)
+            found = parts[part](view)
+            if below:
+                tell(below)
+            seen = sites.get(part, EVERYTHING) if isinstance(sites, Mapping) else sites
+            if seen is not None:
+                glass(found if isinstance(found, View) else view, sites=seen)
+
+    model_page(name, look, explore)

@@ -1,0 +1,34 @@
+"""Tiny bundles that share a tokenizer: recurrent ones and a Transformer."""
+
+import pytest
+
+from tests.core.tools.helpers import made
+from transformer_core.bundle import Bundle
+from transformer_core.models import Translation
+from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.text import Tokenizer
+
+SENTENCE = "a cat sat on the mat"
+
+
+@pytest.fixture(scope="package")
+def tokenizer() -> Tokenizer:
+    """Return a tokenizer of a few words that marks both ends of a text."""
+    return Tokenizer.train("word", [SENTENCE, "le chat dort"], min_frequency=1, template="bos_eos")
+
+
+@pytest.fixture(scope="package")
+def bundle_of(tokenizer: Tokenizer):
+    """Return what makes a bundle of a tiny Seq2Seq."""
+
+    def make(**changes) -> Bundle:
+        model = made(Seq2Seq, vocab_size=tokenizer.vocab_size, **changes)
+        return Bundle("old", model.requires_grad_(False), tokenizer)
+
+    return make
+
+
+@pytest.fixture(scope="package")
+def transformer(tokenizer: Tokenizer) -> Bundle:
+    """Return a bundle of a tiny Translation."""
+    return Bundle("new", made(Translation, vocab_size=tokenizer.vocab_size).requires_grad_(False), tokenizer)

@@ -1,0 +1,66 @@
+"""Gates: what they say of a sentence adds up to the state at its end."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.core.analysis.before.conftest import SENTENCE
+from tests.core.tools.helpers import exactly
+from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.reach import sentence_reach
+from transformer_core.probe import capture
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("unit", ["gru", "lstm"])
+def test_what_survives_of_each_candidate_sums_to_the_end(bundle_of, unit: str, direction: str) -> None:
+    bundle = bundle_of(unit=unit)
+    found = gates_of_sentence(bundle=bundle, text=SENTENCE, n_tokens=12, direction=direction)
+    ids = torch.tensor([bundle.tokenizer.encode(SENTENCE).ids])
+    leaf = "hidden" if unit == "gru" else "cell"
+    _, trace = capture(bundle.model, ids, ids[:, :1], sites=(f"encoder.{direction}.{leaf}",))
+    end = trace[f"encoder.{direction}.{leaf}"][0, found.last].numpy()
+    np.testing.assert_allclose((found.surviving * found.candidate).sum(0), end, atol=1e-6)
+    assert found.share.sum() == pytest.approx(1)
+    assert found.last == (0 if direction == "backward" else len(found.tokens) - 1)
+    assert found.gates.shape == (len(found.names), len(found.tokens), 10)
+    assert ((found.gates > 0) & (found.gates < 1)).all()
+
+
+def test_a_direction_alone_is_named_so(bundle_of) -> None:
+    alone = bundle_of(bidirectional=False)
+    assert gates_of_sentence(bundle=alone, text="a cat", n_tokens=12).tokens == ("[BOS]", "a", "cat", "[EOS]")
+    message = "direction='backward' must be one of forward"
+    with pytest.raises(ValueError, match=exactly(message)):
+        gates_of_sentence(bundle=alone, text="a cat", n_tokens=12, direction="backward")
+    with pytest.raises(ValueError, match=exactly(message)):
+        sentence_reach(bundle=alone, text="a cat", n_tokens=12, direction="backward")
+
+
+def test_a_text_is_cut_at_n_tokens_and_at_max_len(bundle_of) -> None:
+    assert len(gates_of_sentence(bundle=bundle_of(), text=SENTENCE, n_tokens=4).tokens) == 4
+    assert len(gates_of_sentence(bundle=bundle_of(), text="cat " * 40, n_tokens=64).tokens) == 12
+    assert gates_of_sentence(bundle=bundle_of(), text="", n_tokens=12).tokens == ("[BOS]", "[EOS]")
+
+
+def test_other_kinds_are_refused(bundle_of, transformer) -> None:
+    with pytest.raises(ValueError, match=exactly("bundle='new' is a translation; it must be a seq2seq")):
+        gates_of_sentence(bundle=transformer, text="a", n_tokens=12)
+    with pytest.raises(ValueError, match="without gates"):
+        gates_of_sentence(bundle=bundle_of(unit="tanh"), text="a", n_tokens=12)
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_the_gradient_of_the_end_is_that_of_small_changes(bundle_of, direction: str) -> None:
+    bundle = bundle_of()
+    found = sentence_reach(bundle=bundle, text=SENTENCE, n_tokens=12, direction=direction)
+    layer = bundle.model.encoder.get_submodule(f"{direction}_layer").double()
+    ids = torch.tensor([bundle.tokenizer.encode(SENTENCE).ids])
+    embedded = (bundle.model.embedding(ids) * bundle.model.scale).double()
+
+    def end(x: torch.Tensor) -> torch.Tensor:
+        return layer(x, backward=direction == "backward")[1][0][0]
+
+    jacobian = torch.autograd.functional.jacobian(end, embedded)[:, 0]  # (unit, pos, d_model)
+    np.testing.assert_allclose(found.norms, jacobian.square().sum((0, 2)).sqrt(), rtol=1e-3, atol=1e-6)
+    assert len(found.norms) == len(found.tokens)

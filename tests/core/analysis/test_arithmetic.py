@@ -1,0 +1,194 @@
+"""Every recorded tensor is what its formula makes of its inputs, cell by cell and as a whole, also as it is printed."""
+
+import math
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from tests.core.tools.helpers import exactly, inputs, made
+from tests.core.tools.latex import value_of
+from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass_through, recompute, tensor_of
+from transformer_core.analysis.attention.heads import head_off
+from transformer_core.analysis.source import ROOT, lines_of
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
+from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
+from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.sites import SITES
+
+KINDS = (Classifier, Gpt, Bert, SentenceEncoder, Translation)
+CHANGES = {
+    "plain": {},
+    "post": {"norm_order": "post", "norm": "unbiased"},
+    "bert": {"positions": "learned", "n_segments": 2, "embedding_norm": True, "tied_output": False},
+    "rotary": {"positions": "rotary", "d_head": 6, "scale_embeddings": True, "activation": "relu"},
+    "additive": {"positions": "alibi", "scoring": "additive", "activation": "gelu_tanh", "n_heads": 4},
+    "mean": {"pooling": "mean", "share_query_key": True, "share_key_value": True, "positions": "sinusoidal_doubled"},
+    "bare": {"projections": False, "positions": "none", "residual": False},
+    "pooled": {"pooler": "tanh", "norm_order": "post", "pair_head": False, "activation": "silu"},
+    "bent": {"pooler": "relu", "pooling": "mean"},
+    "marian": {"sinusoidal_halves": True, "starts_with_pad": True, "output_bias": True, "scale_embeddings": True},
+    "unbiased": {"bias": False, "pad_id": None, "scale_scores": False, "causal": False, "positions": "alibi"},
+}
+RECURRENT = {
+    "gru": {},
+    "dot": {"attention": "dot_product", "tied_output": False},
+    "lstm": {"unit": "lstm", "bidirectional": False},
+    "both_ways": {"unit": "lstm", "attention": None},
+    "tanh": {"unit": "tanh", "attention": "dot_product", "pad_id": None},
+}
+ALL = [(kind, variant) for kind in KINDS for variant in CHANGES] + [(Seq2Seq, variant) for variant in RECURRENT]
+LOOKED_UP = re.compile(r"[EPS]_{\d+,")  # printed as a place in a matrix, such as E_{30,7}
+
+
+@cache
+def run_of(kind, variant: str) -> Pass:
+    """Run a tiny model over a batch with padding."""
+    model = made(kind, **(CHANGES | RECURRENT)[variant])
+    segments = None
+    if kind is Bert and model.config.n_segments:
+        segments = torch.tensor([[0, 0, 1, 1, 1]] * 3)
+    return pass_through(model, *inputs(kind), segment_ids=segments)
+
+
+def some_cells(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the first, the last, and a few cells between."""
+    size = math.prod(shape)
+    return [tuple(map(int, np.unravel_index(place, shape))) for place in {0, size // 3, size // 2 + 1, size - 1}]
+
+
+def test_every_leaf_has_its_rule_and_is_met_here() -> None:
+    assert RULES.keys() == SITES.keys()
+    assert {name.rpartition(".")[2] for kind, variant in ALL for name in run_of(kind, variant).trace} == SITES.keys()
+
+
+@pytest.mark.parametrize(("kind", "variant"), ALL)
+def test_every_tensor_is_its_formula_recomputed_in_float64(kind, variant: str) -> None:
+    run = run_of(kind, variant)
+    for name, recorded in run.trace.items():
+        found = recompute(run, name)
+        assert found.agrees, f"{name} is {found.difference} away"
+        assert not found.edited
+        assert found.recomputed.shape == tuple(recorded.shape)
+        assert not recorded.is_floating_point() or found.recomputed.dtype == np.float64
+        np.testing.assert_allclose(found.recomputed, recorded.numpy(), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "variant"), ALL)
+def test_a_cells_numbers_make_the_recorded_value(kind, variant: str) -> None:
+    run = run_of(kind, variant)
+    for name, recorded in run.trace.items():
+        for index in some_cells(tuple(recorded.shape)):
+            found = explain_cell(run, name, index)
+            assert found.recorded == float(recorded[index])
+            assert found.cell.value == pytest.approx(found.recorded, rel=1e-5, abs=1e-5), f"{name} {index}"
+
+
+@pytest.mark.parametrize(("kind", "variant"), ALL)
+def test_the_printed_formula_comes_to_the_printed_result(kind, variant: str) -> None:
+    run = run_of(kind, variant)
+    for name, recorded in run.trace.items():
+        for index in some_cells(tuple(recorded.shape)):
+            found = explain_cell(run, name, index)
+            if LOOKED_UP.match(found.cell.numbers):
+                continue
+            printed = value_of(found.cell.numbers)
+            assert printed == pytest.approx(found.cell.value, rel=2e-2, abs=1e-2), f"{name}: {found.cell.numbers}"
+            assert value_of(found.result) == pytest.approx(found.cell.value, rel=1e-3, abs=1e-9)
+            assert found.cell.symbols.count("{") == found.cell.symbols.count("}")
+            assert "<" not in found.cell.symbols + found.cell.numbers
+
+
+@pytest.mark.parametrize(("kind", "variant"), ALL)
+def test_what_went_in_was_recorded(kind, variant: str) -> None:
+    run = run_of(kind, variant)
+    order = list(run.trace)
+    for name, recorded in run.trace.items():
+        for source in explain_cell(run, name, (0,) * recorded.dim()).sources.values():
+            of_the_step_before = source.rpartition(".")[2] in ("hidden", "cell") and kind is Seq2Seq
+            assert of_the_step_before or order.index(source) < order.index(name), f"{name} cannot come from {source}"
+
+
+def test_a_looked_up_row_is_printed_with_its_id() -> None:
+    run = run_of(Classifier, "plain")
+    ids = run.trace["encoder.embedding.token_ids"]
+    found = explain_cell(run, "encoder.embedding.token_embedding", (1, 2, 7))
+    assert found.cell.numbers == rf"E_{{{int(ids[1, 2])},\,7}}"
+    assert found.entry == "e_{2,7}"
+
+
+def test_a_hidden_pair_and_a_wholly_hidden_row_are_said_to_be_so() -> None:
+    run = run_of(Classifier, "plain")
+    scope = "encoder.layer0.self_attention"
+    hidden = explain_cell(run, f"{scope}.masked_scores", (2, 1, 0, 4))
+    assert hidden.cell.numbers == r"-\infty"
+    assert "M_{0,4}=0" in hidden.cell.symbols
+    ids = torch.zeros(1, 3, dtype=torch.int64)
+    empty = pass_through(run.model, ids)
+    found = explain_cell(empty, f"{scope}.weights", (0, 0, 1, 1))
+    assert (found.cell.numbers, found.cell.value) == ("0", 0.0)
+    assert recompute(empty, f"{scope}.weights").difference == 0.0
+
+
+def test_an_edited_tensor_says_so_and_what_follows_from_it_agrees() -> None:
+    model = made(Classifier)
+    scope = "encoder.layer0.self_attention"
+    run = pass_through(model, *inputs(Classifier), edits=head_off(scope, 1))
+    edited = recompute(run, f"{scope}.heads")
+    assert edited.edited
+    assert not edited.agrees
+    assert edited.difference == pytest.approx(float(np.abs(edited.recomputed[:, 1]).max()))
+    rest = [recompute(run, name) for name in run.trace if name != f"{scope}.heads"]
+    assert all(found.agrees and not found.edited for found in rest)
+
+
+def test_another_number_in_the_trace_is_found_out() -> None:
+    run = run_of(Gpt, "plain")
+    name = "decoder.layer1.feed_forward.activation"
+    tensors = dict(run.trace.items())
+    tensors[name] = tensors[name].clone()
+    tensors[name][0, 0, 0] += 0.01
+    spoilt = Pass(run.model, run.ids, type(run.trace)(tensors))
+    assert not recompute(spoilt, name).agrees
+    assert recompute(spoilt, name).difference == pytest.approx(0.01, rel=1e-3)
+
+
+def test_a_cell_outside_is_refused() -> None:
+    run = run_of(Classifier, "plain")
+    with pytest.raises(ValueError, match=exactly("index=(0, 9) must lie within class_logits of shape (3, 2)")):
+        explain_cell(run, "class_logits", (0, 9))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_tensor_has_its_line(kind) -> None:
+    run = run_of(kind, "bert")
+    lines = lines_of(run.model)
+    assert lines.keys() == run.trace._tensors.keys()
+    for name, line in lines.items():
+        assert f'tap("{name.rpartition(".")[2]}"' in line.code
+        text = (ROOT / line.path).read_text(encoding="utf-8").splitlines()
+        assert text[line.number - 1].strip() == line.code.splitlines()[-1].strip()
+
+
+@cache
+def sentiment() -> Bundle:
+    """Return the shipped classifier."""
+    return load(ROOT / "assets" / "checkpoints" / "sentiment", device="cpu")
+
+
+def test_a_tensor_of_a_text_comes_with_its_check() -> None:
+    found = tensor_of(bundle=sentiment(), text="a dull film", n_tokens=4, name="class_logits")
+    assert found.agrees
+    assert found.axes == ("batch", "class")
+    with pytest.raises(ValueError, match=r"name='smell' is not recorded; recorded: encoder\.embedding\.token_ids, "):
+        tensor_of(bundle=sentiment(), text="a dull film", n_tokens=4, name="smell")
+
+
+def test_a_translation_needs_two_texts() -> None:
+    bundle = Bundle("pair", made(Translation), sentiment().tokenizer)
+    message = "bundle='pair' is a translation, which reads two texts; it must read one"
+    with pytest.raises(ValueError, match=exactly(message)):
+        tensor_of(bundle=bundle, text="hello", n_tokens=4, name="logits")

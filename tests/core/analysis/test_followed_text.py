@@ -1,0 +1,94 @@
+"""A text followed through a run: each moment is what the model of that frame computes, and nothing else."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_core.analysis.followed_text import follow_text
+from transformer_core.config import ModelConfig
+from transformer_core.probe import capture
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.runs.drawing import draw_layouts
+from transformer_core.training.runs.shelf import Shelf
+from transformer_core.training.runs.sitting import Sitting
+from transformer_core.training.runs.spec import DataSpec, RunSpec
+from transformer_core.training.runs.store import RunStore
+from transformer_core.training.tasks.make import make_task
+
+SOURCES = ("reviews", "reverse", "characters", "masked_words")
+SPEC = RunSpec(
+    name="tiny",
+    model=ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=16, n_layers=2, max_len=32, dropout=0.0),
+    training=TrainConfig(batch_size=32, learning_rate=1e-2),
+    frames=3,
+    points=40,
+    threads=1,
+)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunStore]:
+    """A finished run of each kind of model."""
+    shelf, finished = Shelf(tmp_path_factory.mktemp("runs")), {}
+    for source in SOURCES:
+        data = DataSpec(source=source, examples=96, held_out=32, length=5)
+        finished[source] = shelf.create(dataclasses.replace(SPEC, data=data))
+        Sitting(finished[source], make_task, draw_layouts).work()
+        assert finished[source].status().state == "finished", finished[source].status().message
+    return finished
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_frame_attends_and_rows_sum_to_one(runs, source: str) -> None:
+    store = runs[source]
+    film = follow_text(store, store.facts()["prompt"])
+    assert [moment.number for moment in film.frames] == [frame.number for frame in store.frames()]
+    for moment in film.frames:
+        assert moment.attention.shape == (2, 2, len(film.tokens), len(film.key_tokens))
+        np.testing.assert_allclose(moment.attention.sum(-1), 1.0, atol=1e-5)
+    assert film.attention_name == ("cross" if source == "reverse" else "self")
+    assert (source == "reviews") == (film.frames[0].probabilities is not None)
+    assert all((source == "reviews") or moment.sample for moment in film.frames)
+
+
+def test_a_classifiers_moment_is_what_the_model_of_that_frame_says(runs) -> None:
+    store, text = runs["reviews"], "not a bad film"
+    for moment in follow_text(store, text).frames:
+        bundle = store.model(moment.number)
+        ids = torch.tensor([bundle.tokenizer.encode(text).ids])
+        logits, trace = capture(bundle.model, ids, sites=("cls_embedding", "encoder.layer1.self_attention.weights"))
+        np.testing.assert_allclose(moment.probabilities, logits[0].softmax(-1), atol=1e-6)
+        np.testing.assert_allclose(moment.embedding, trace["cls_embedding"][0], atol=1e-6)
+        np.testing.assert_allclose(moment.attention[1], trace["encoder.layer1.self_attention.weights"][0], atol=1e-6)
+
+
+def test_a_point_of_the_run_is_placed_where_it_lies(runs) -> None:
+    store = runs["reviews"]
+    points, last = store.points(), store.frames()[-1].number
+    layouts = {layout.method: layout.xy for layout in store.layouts() if layout.frame == last}
+    film = follow_text(store, points.texts[3])
+    embedding = store.embeddings(last)[3]
+    np.testing.assert_allclose(film.frames[-1].embedding, embedding, atol=2e-2)
+    for method, xy in layouts.items():
+        spread = float(np.sqrt((xy**2).sum(1).mean()))
+        assert np.linalg.norm(np.array(film.frames[-1].xy[method]) - xy[3]) < 0.5 * spread
+
+
+def test_the_attention_of_a_sequence_is_that_of_the_right_answer(runs) -> None:
+    film = follow_text(runs["reverse"], "abc")
+    assert film.tokens[:3] == ("c", "b", "a")
+    assert film.key_tokens[1:4] == ("a", "b", "c")
+
+
+def test_only_what_is_new_is_computed(runs) -> None:
+    film = follow_text(runs["reviews"], "a film", after=1)
+    assert [moment.number for moment in film.frames] == [2]
+    assert follow_text(runs["reviews"], "a film", after=2).frames == ()
+
+
+@pytest.mark.parametrize(("text", "words"), [("  ", "text is empty"), ("a" * 501, "501 characters")])
+def test_what_cannot_be_followed_is_refused(runs, text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        follow_text(runs["reviews"], text)

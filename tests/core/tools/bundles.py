@@ -1,0 +1,48 @@
+"""Ways to spoil a bundle, as an accident or an attacker would."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from transformer_core.bundle_files import CARD, CONFIG, TOKENIZER, WEIGHTS, BundleError
+from transformer_core.checkpoints import load
+
+FILES = (WEIGHTS, TOKENIZER, CARD, CONFIG)
+
+
+def rewrite(folder: Path, **changes) -> None:
+    """Change entries of config.json."""
+    config = json.loads((folder / CONFIG).read_text())
+    (folder / CONFIG).write_text(json.dumps(config | changes))
+
+
+def seal(folder: Path) -> None:
+    """Write the sizes and hashes of the files as they are now, as an attacker can."""
+    contents = {name: (folder / name).read_bytes() for name in (WEIGHTS, TOKENIZER)}
+    sealed = {name: {"bytes": len(b), "sha256": hashlib.sha256(b).hexdigest()} for name, b in contents.items()}
+    rewrite(folder, files=sealed)
+
+
+def change_model(folder: Path, **changes) -> None:
+    """Change the sizes and choices in config.json."""
+    rewrite(folder, model=json.loads((folder / CONFIG).read_text())["model"] | changes)
+
+
+def change_weights(folder: Path, change) -> None:
+    """Let `change` work on the tensors by name, and seal the result."""
+    tensors = load_file(folder / WEIGHTS)
+    change(tensors)
+    save_file(tensors, folder / WEIGHTS)
+    seal(folder)
+
+
+def refused(folder: Path, *parts: str, **options) -> None:
+    """Assert that loading fails with BundleError itself, saying every part and little more."""
+    with pytest.raises(BundleError) as caught:
+        load(folder, **options)
+    for part in parts:
+        assert part in str(caught.value)
+    assert len(str(caught.value)) < 600

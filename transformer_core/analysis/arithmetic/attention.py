@@ -1,0 +1,167 @@
+"""The arithmetic of attention: projections, scores, masks, softmax and mixture.
+
+Vaswani et al. 2017, section 3.2; additive scores: Bahdanau et al. 2015, appendix A.1.2.
+"""
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import Linear
+
+from transformer_core.analysis.arithmetic.computation import Computation, Sum, added_up, matrix_product
+from transformer_core.analysis.arithmetic.embeddings import same
+from transformer_core.analysis.arithmetic.forward_pass import Pass
+from transformer_core.layers.attention import MultiHeadAttention
+
+
+def _projected(run: Pass, scope: str, role: str) -> Computation:
+    attention: MultiHeadAttention = run.module(scope)
+    cross = scope.endswith("cross_attention") and role != "query"
+    source = "memory" if cross else run.into(scope)
+    letter = role[0].upper()
+    x, heads, d_head = run[source], attention.n_heads, attention.d_head  # (batch, pos, d_model)
+    proj = _projection(attention, role)
+    if proj is None:
+        split = x.unflatten(-1, (heads, d_head)).transpose(1, 2)  # (batch, head, pos, d_head)
+        symbols = rf"x_{{<i>,\,<h>\cdot{d_head}+<j>}}"
+        return Computation(symbols, "<x>", same, {"x": split}, sources={"x": source})
+    weight = proj.weight.double().unflatten(0, (heads, d_head))  # (head, d_head, d_model)
+    product = matrix_product(x[:, None], weight.mT)  # (batch, head, pos, d_head)
+    symbols, numbers, values = rf"x_{{<i>}}\cdot W^{{{letter}(<h>)}}_{{:,<j>}}", "<dot>", {}
+    if proj.bias is not None:
+        values["b"] = proj.bias.double().unflatten(0, (heads, 1, d_head))
+        symbols, numbers = rf"{symbols}+b^{{{letter}(<h>)}}_{{<j>}}", "<dot>+<b>"
+    return Computation(symbols, numbers, plus, values, {"dot": product}, sources={"x": source})
+
+
+def _projection(attention: MultiHeadAttention, role: str) -> Linear | None:
+    key_proj = attention.query_proj if attention.key_proj is None else attention.key_proj
+    value_proj = key_proj if attention.value_proj is None else attention.value_proj
+    return {"query": attention.query_proj, "key": key_proj, "value": value_proj}[role]
+
+
+def plus(dot: Tensor, b: Tensor | float = 0.0) -> Tensor:
+    """Add a bias, where there is one."""
+    return dot + b
+
+
+def linear(x: Tensor, proj: Linear, names: tuple[str, str, str], sources: Mapping[str, str]) -> Computation:
+    """x W + b with its terms.
+
+    Shapes:
+        x: (..., row, inside)
+
+    Args:
+        names: of a row of x, of the matrix and of the bias in the formula.
+    """
+    row, matrix, bias = names
+    values = {} if proj.bias is None else {"b": proj.bias.double()}
+    symbols = rf"{row}\cdot {matrix}_{{:,<j>}}" + (rf"+{bias}_{{<j>}}" if values else "")
+    dot = matrix_product(x, proj.weight.double().mT)
+    return Computation(symbols, "<dot>+<b>" if values else "<dot>", plus, values, {"dot": dot}, sources)
+
+
+def query(run: Pass, scope: str) -> Computation:
+    """x W^Q + b^Q."""
+    return _projected(run, scope, "query")
+
+
+def key(run: Pass, scope: str) -> Computation:
+    """x W^K + b^K."""
+    return _projected(run, scope, "key")
+
+
+def value(run: Pass, scope: str) -> Computation:
+    """x W^V + b^V."""
+    return _projected(run, scope, "value")
+
+
+def scores(run: Pass, scope: str) -> Computation:
+    """The dot product over sqrt(d_head), or v . tanh(q + k); with ALiBi's penalty where there is one."""
+    attention: MultiHeadAttention = run.module(scope)
+    turned = "rotated_" if f"{scope}.rotated_query" in run.trace else ""
+    sources = {"q": f"{scope}.{turned}query", "k": f"{scope}.{turned}key"}
+    q, k = (run[name] for name in sources.values())  # (batch, head, query_pos, d_head), (batch, head, key_pos, d_head)
+    values, divided = {}, attention.scale and attention.additive_scores is None
+    if attention.additive_scores is not None:
+        features = torch.tanh(q[:, :, :, None] + k[:, :, None])  # (batch, head, query_pos, key_pos, d_head)
+        v = attention.additive_scores.weight.double()[:, None, None]  # (head, 1, 1, d_head)
+        dot = Sum(v, features, (v * features).sum(-1))
+        symbols, numbers = r"v^{(<h>)}\cdot\tanh(q_{<i>}+k_{<j>})", "<dot>"
+    else:
+        dot = matrix_product(q, k.mT)
+        symbols = r"\frac{q_{<i>}\cdot k_{<j>}}{\sqrt{d_k}}" if divided else r"q_{<i>}\cdot k_{<j>}"
+        numbers = r"\frac{<dot>}{\sqrt{<d>}}" if divided else "<dot>"
+    if divided:
+        values["d"] = torch.tensor(float(attention.d_head))
+    if attention.positions == "alibi":
+        sources["b"] = f"{scope}.position_bias"
+        values["b"] = run[sources["b"]]
+        symbols, numbers = symbols + "+b_{<i>,<j>}", numbers + "+<b>"
+
+    def scored(dot: Tensor, d: Tensor | None = None, b: Tensor | float = 0.0) -> Tensor:
+        return (dot if d is None else dot / d.double().sqrt()) + b
+
+    return Computation(symbols, numbers, scored, values, {"dot": dot}, sources)
+
+
+def masked_scores(run: Pass, scope: str) -> Computation:
+    """The scores where a query may attend, minus infinity elsewhere."""
+    source = f"{scope}.scores"
+    allowed = run.may_attend(scope)
+    allowed = torch.tensor(True) if allowed is None else allowed
+
+    def hidden(x: Tensor, allowed: Tensor) -> Tensor:
+        return torch.where(allowed, x, -math.inf)
+
+    return Computation(
+        r"S_{<i>,<j>}\quad(M_{<i>,<j>}=1)",
+        "<x>",
+        hidden,
+        {"x": run[source], "allowed": allowed},
+        sources={"S": source},
+        where=allowed,
+        otherwise=(r"-\infty\quad(M_{<i>,<j>}=0)", r"-\infty"),
+    )
+
+
+def weights(run: Pass, scope: str) -> Computation:
+    """Softmax over the keys; 0 where every key is hidden."""
+    source = f"{scope}.masked_scores"
+    s = run[source]
+    top = s.amax(-1, keepdim=True)
+    top = torch.where(top.isfinite(), top, 0.0)
+    total = added_up(torch.exp(s - top))
+
+    def share(s: Tensor, top: Tensor, total: Tensor) -> Tensor:
+        return torch.where(total > 0, torch.exp(s - top) / total, 0.0)
+
+    return Computation(
+        r"\frac{e^{S'_{<i>,<j>}-m}}{\sum_k e^{S'_{<i>,k}-m}},\quad m=\max_k S'_{<i>,k}",
+        r"\frac{e^{<s>-<top>}}{<total>}",
+        share,
+        {"s": s, "top": top},
+        {"total": total},
+        {"S'": source},
+        where=total.whole > 0,
+        otherwise=(r"0\quad(\forall k:\,S'_{<i>,k}=-\infty)", "0"),
+    )
+
+
+def heads(run: Pass, scope: str) -> Computation:
+    """The values, mixed by the weights."""
+    sources = {"A": f"{scope}.weights", "v": f"{scope}.value"}
+    mixed = matrix_product(*(run[name] for name in sources.values()))
+    return Computation(r"\sum_k A_{<i>,k}\,v_{k,<j>}", "<dot>", plus, {}, {"dot": mixed}, sources)
+
+
+def joined_output(run: Pass, scope: str) -> Computation:
+    """The heads side by side, projected."""
+    source = f"{scope}.heads"
+    joined = run[source].transpose(1, 2).flatten(2)  # (batch, query_pos, head * d_head)
+    proj = run.module(scope).output_proj
+    if proj is None:
+        return Computation(r"z_{<i>,<j>}", "<x>", same, {"x": joined}, sources={"z": source})
+    return linear(joined, proj, (r"z_{<i>}", "W^O", "b^O"), {"z": source})

@@ -1,0 +1,163 @@
+"""One forward pass with everything it recorded, and which recorded tensor flows into which part.
+
+Vaswani et al. 2017, figure 1.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_core.bundle import Bundle
+from transformer_core.config import ModelConfig
+from transformer_core.models import Gpt, Translation
+from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.probe import Edit, capture
+from transformer_core.text import Encoding
+from transformer_core.trace import Trace, matches
+
+STACKS = ("encoder", "decoder")
+SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """A model, its input, and everything it recorded.
+
+    Args:
+        ids: what each stack read, (batch, pos) by its name.
+        segment_ids: (batch, pos), where any were given.
+        edited: the patterns of the names at which the pass was edited.
+    """
+
+    model: nn.Module
+    ids: Mapping[str, Tensor]
+    trace: Trace
+    segment_ids: Tensor | None = None
+    edited: tuple[str, ...] = field(default=())
+
+    @property
+    def config(self) -> ModelConfig:
+        """The model's configuration."""
+        return self.model.config  # type: ignore[return-value]
+
+    def __getitem__(self, name: str) -> Tensor:
+        """Return a recorded tensor in float64, ids as they are."""
+        tensor = self.trace[name]
+        return tensor.double() if tensor.is_floating_point() else tensor
+
+    def is_edited(self, name: str) -> bool:
+        """Return whether an edit replaced this tensor."""
+        return bool(self.edited) and matches(name, self.edited)
+
+    def module(self, scope: str) -> Any:
+        """Return the part of the model that a scope of the trace names."""
+        path = re.sub(r"(attention|feed_forward)\.norm$", r"\1_norm.norm", scope)
+        path = re.sub(r"\blayer(\d+)", r"stack.layers.\1", path).replace("final_norm", "stack.final_norm")
+        return self.model.get_submodule(path)
+
+    def token_matrix(self, scope: str) -> Tensor:
+        """Return the matrix that the embedding of this scope looks its ids up in: (vocab, d_model)."""
+        shared = isinstance(self.model, Seq2Seq)
+        return self.module("embedding" if shared else f"{scope}.token").weight
+
+    def embedded(self, stack: str) -> str:
+        """Return the name of the embedding's output."""
+        return f"{stack}.embedding.norm.normalized" if self.config.embedding_norm else f"{stack}.embedding.residual"
+
+    def leaving(self, stack: str) -> str:
+        """Return the name of a stack's output."""
+        pre = self.config.norm_order == "pre"
+        return f"{stack}.final_norm.normalized" if pre else f"{stack}.layer{self.config.n_layers - 1}.residual"
+
+    def after(self, scope: str) -> str:
+        """Return the name of the stream after a sublayer, such as ``encoder.layer0.self_attention``."""
+        return f"{scope}.residual" if self.config.norm_order == "pre" else f"{scope}.norm.normalized"
+
+    def before(self, scope: str) -> str:
+        """Return the name of the stream before a sublayer, which its residual connection adds to the output."""
+        block, _, sublayer = scope.rpartition(".")
+        stack, _, layer = block.rpartition(".layer")
+        earlier = SUBLAYERS[: SUBLAYERS.index(sublayer)]
+        present = [name for name in earlier if f"{block}.{name}.output" in self.trace]
+        if present:
+            return self.after(f"{block}.{present[-1]}")
+        return f"{stack}.layer{int(layer) - 1}.residual" if int(layer) else self.embedded(stack)
+
+    def into(self, scope: str) -> str:
+        """Return the name of a sublayer's input: the stream, normalised first where the config says so."""
+        return f"{scope}.norm.normalized" if self.config.norm_order == "pre" else self.before(scope)
+
+    def may_attend(self, scope: str) -> Tensor | None:
+        """Return which query may attend to which key: padding is hidden, and in a decoder later positions.
+
+        Shapes:
+            returns: broadcastable to (batch, head, query_pos, key_pos); None where nothing is hidden
+        """
+        stack, pad_id = scope.partition(".")[0], self.config.pad_id
+        cross = scope.endswith(("cross_attention", "alignment"))
+        ids = self.ids["encoder" if cross else stack]
+        allowed = torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
+        if not cross and stack == "decoder" and self.config.starts_with_pad:
+            allowed[:, 0] = True
+        allowed = allowed[:, None, None, :]
+        if stack == "decoder" and not cross and self.config.causal:
+            place = torch.arange(ids.shape[1], device=ids.device)
+            allowed = allowed & (place[:, None] >= place)
+        return None if bool(allowed.all()) else allowed
+
+
+def pass_through(
+    model: nn.Module,
+    *inputs: Tensor,
+    segment_ids: Tensor | None = None,
+    edits: Mapping[str, Edit] | None = None,
+) -> Pass:
+    """Run any model that reads ids and record everything.
+
+    Args:
+        inputs: ids (batch, pos); for a translation, those of the source and of the target.
+        segment_ids: (batch, pos), for a model that has segments.
+        edits: as in capture.
+
+    Raises:
+        ValueError: as capture.
+    """
+    options: dict[str, Any] = {} if segment_ids is None else {"segment_ids": segment_ids}
+    _, trace = capture(model, *inputs, edits=edits, **options)
+    ids = dict(zip([name for name in STACKS if hasattr(model, name)], inputs, strict=True))
+    return Pass(model, ids, trace, segment_ids, tuple(edits or ()))
+
+
+def read_through(
+    bundle: Bundle,
+    encoding: Encoding,
+    *,
+    target_ids: Sequence[int] | None = None,
+    edits: Mapping[str, Edit] | None = None,
+) -> Pass:
+    """Run a bundle's model over one text and record everything.
+
+    Args:
+        target_ids: what the decoder of a model that translates reads, the start first.
+        edits: as in capture.
+
+    Raises:
+        ValueError: the bundle translates and there is no target, or the other way round; or as capture.
+    """
+    model = bundle.model
+    translates = isinstance(model, Translation | Seq2Seq)
+    if translates and not target_ids:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which reads two texts; it must read one")
+    if target_ids and not translates:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which reads no target_ids")
+    device = next(model.parameters()).device
+    ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
+    if target_ids:
+        return pass_through(model, ids, torch.tensor([list(target_ids)], device=device), edits=edits)
+    segmented = bundle.config.n_segments > 0 and not isinstance(model, Gpt)
+    segment_ids = torch.tensor([encoding.segment_ids], device=device) if segmented else None
+    return pass_through(model, ids, segment_ids=segment_ids, edits=edits)

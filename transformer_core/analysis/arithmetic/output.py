@@ -1,0 +1,82 @@
+"""The arithmetic of the end: memory, sentence vectors, and scores of words and classes.
+
+Vaswani et al. 2017, section 3.4; Devlin et al. 2019 and their code; Reimers and Gurevych 2019.
+"""
+
+import torch
+
+from transformer_core.analysis.arithmetic.attention import linear
+from transformer_core.analysis.arithmetic.computation import Computation, Sum, matrix_product
+from transformer_core.analysis.arithmetic.embeddings import same
+from transformer_core.analysis.arithmetic.forward_pass import Pass
+from transformer_core.models import Bert
+from transformer_core.models.recurrent import Seq2Seq
+
+
+def memory(run: Pass, scope: str) -> Computation:
+    """What leaves the encoder."""
+    source = run.leaving("encoder")
+    return Computation(r"x_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"x": source})
+
+
+def cls_embedding(run: Pass, scope: str) -> Computation:
+    """The stream's vector at position 0."""
+    source = run.leaving("encoder")
+    return Computation(r"x_{0,<j>}", "<x>", same, {"x": run[source][:, 0]}, sources={"x": source})
+
+
+def mean_embedding(run: Pass, scope: str) -> Computation:
+    """The mean over what is not padding."""
+    source, pad_id = run.leaving("encoder"), run.config.pad_id
+    x, ids = run[source], run.ids["encoder"]
+    real = torch.ones_like(x[..., 0]) if pad_id is None else (ids != pad_id).double()  # (batch, pos)
+    parts = (x * real[..., None]).mT  # (batch, d_model, pos)
+    n = real.sum(-1, keepdim=True).clamp(min=1.0)
+    return Computation(
+        r"\frac{\sum_i m_i\,x_{i,<j>}}{\sum_i m_i}",
+        r"\frac{<sum>}{<n>}",
+        lambda sum, n: sum / n,
+        {"n": n},
+        {"sum": Sum(parts, None, parts.sum(-1))},
+        {"x": source},
+    )
+
+
+def pooled(run: Pass, scope: str) -> Computation:
+    """The hyperbolic tangent, or what is above 0, of a linear map of the sentence's vector."""
+    proj = run.module("pooler_proj")
+    source = "cls_embedding" if isinstance(run.model, Bert) else f"{run.config.pooling}_embedding"
+    bent = run.config.pooler == "relu" and not isinstance(run.model, Bert)
+    name = r"\max(0,\," if bent else r"\tanh\left("
+    end = ")" if bent else r"\right)"
+    return Computation(
+        rf"{name}s\cdot W_{{:,<j>}}+b_{{<j>}}{end}",
+        f"{name}<dot>+<b>{end}",
+        lambda dot, b: torch.relu(dot + b) if bent else torch.tanh(dot + b),
+        {"b": proj.bias.double()},
+        {"dot": matrix_product(run[source], proj.weight.double().mT)},
+        {"s": source},
+    )
+
+
+def transformed(run: Pass, scope: str) -> Computation:
+    """What the normalisation of the masked-word head made."""
+    source = f"{scope}.norm.normalized"
+    return Computation(r"y_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"y": source})
+
+
+def logits(run: Pass, scope: str) -> Computation:
+    """The stream times the matrix of words."""
+    if isinstance(run.model, Bert):
+        source, proj = "mlm_head.transformed", run.model.mlm_head.output.proj
+    else:
+        source = "decoder.readout" if isinstance(run.model, Seq2Seq) else run.leaving("decoder")
+        proj = run.module("output").proj
+    return linear(run[source], proj, (r"x_{<i>}", "E^\\top", "b"), {"x": source})
+
+
+def class_logits(run: Pass, scope: str) -> Computation:
+    """The sentence's vector times the matrix of classes."""
+    sentence = "pooled" if "pooled" in run.trace else f"{run.config.pooling}_embedding"
+    proj = run.module(scope).class_proj
+    return linear(run[sentence], proj, ("s", "W", "b"), {"s": sentence})

@@ -1,0 +1,152 @@
+"""Head ablation: every head switched off in turn, and the effect compared with its largest weight.
+
+Michel et al. 2019, section 3; that strong weights need not matter: Jain and Wallace 2019.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.attention.heads import Ablation, attention_scope, head_off, stacked_weights, without
+from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, read, require_outcome
+from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
+from transformer_core.bundle import Bundle
+from transformer_core.probe import Edit
+
+STRONG = 0.5
+SMALL = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class HeadEffects:
+    """How the prediction changes without each head.
+
+    Shapes:
+        change: (layer, head), the winner's probability without the head, minus before
+        flips: (layer, head), whether another outcome wins
+        strongest: (layer, head), the head's largest weight anywhere
+        idle: (found, 2), layer and head of each whose strongest is at least STRONG and whose change is below SMALL,
+            those with the greatest weight first
+
+    Args:
+        winner: the likeliest outcome (see outcome.py) of the whole model.
+        before: its probability.
+        most_weight, most_effect: layer and head of the greatest weight, and of the greatest size of change.
+        place: which place the head of the greatest weight takes by the size of its change, from 1.
+        agreement: of the order by strongest with the order by the size of change.
+    """
+
+    winner: int
+    before: float
+    change: np.ndarray
+    flips: np.ndarray
+    strongest: np.ndarray
+    idle: np.ndarray
+    most_weight: tuple[int, int]
+    most_effect: tuple[int, int]
+    place: int
+    agreement: RankCorrelation
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutHead:
+    """The prediction with all heads and without one.
+
+    Args:
+        before, after: the probability of each outcome.
+        winner: the likeliest before.
+        moved: the winner's probability after, minus before.
+        flips: whether another outcome wins after.
+    """
+
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    winner: int
+    moved: float
+    flips: bool
+
+
+def without_head(
+    *, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int, how: Ablation = "zero"
+) -> WithoutHead:
+    """Read a text with and without one head.
+
+    Args:
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
+        layer, head: from 0.
+        how: see heads.without.
+
+    Raises:
+        ValueError: it predicts nothing, or as read.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    require_outcome(bundle, encoding)
+    off = head_off(attention_scope(bundle, layer), head, how)
+    before = read(bundle, encoding, sites=()).probabilities
+    after = read(bundle, encoding, sites=(), edits=off).probabilities
+    winner = int(np.argmax(before))
+    return WithoutHead(before, after, winner, after[winner] - before[winner], after[winner] < max(after))
+
+
+def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "zero") -> HeadEffects:
+    """Switch every head off in turn: one pass per layer, with a copy of the text for each of its heads.
+
+    Args:
+        bundle: of a kind that predicts something from this text.
+        n_tokens: most tokens of the text to read.
+        how: see heads.without.
+
+    Raises:
+        ValueError: it predicts nothing, or as read.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    outcome = require_outcome(bundle, encoding)
+    whole = read(bundle, encoding, sites=("*.self_attention.weights",))
+    weights = stacked_weights(whole.trace)  # (layer, head, query_pos, key_pos)
+    n_layers, n_heads = weights.shape[:2]
+    winner = int(np.argmax(whole.probabilities))
+    before = whole.probabilities[winner]
+    parts = torch.arange(n_heads).split(copies_at_once(bundle, len(encoding), n_heads))
+
+    def without_each(layer: int) -> Tensor:
+        scope, ids = f"{attention_scope(bundle, layer)}.heads", one_text(bundle, encoding)
+        found = [
+            conclude(bundle, ids.expand(len(part), -1), outcome, edits={scope: _one_off_in_each(part.tolist(), how)})[0]
+            for part in parts
+        ]
+        after = torch.cat(found)  # (head, outcome)
+        return torch.stack((after[:, winner], after.argmax(-1)), dim=-1).double().cpu()
+
+    after = torch.stack([without_each(layer) for layer in range(n_layers)]).numpy()  # (layer, head, 2)
+    change, strongest = after[..., 0] - before, weights.max((-2, -1))
+    by_weight, by_effect = _in_order(strongest), _in_order(np.abs(change))
+    idle = [pair for pair in by_weight if strongest[pair] >= STRONG and abs(change[pair]) < SMALL]
+    return HeadEffects(
+        winner,
+        before,
+        change,
+        after[..., 1] != winner,
+        strongest,
+        np.array(idle, dtype=np.int64).reshape(-1, 2),
+        by_weight[0],
+        by_effect[0],
+        by_effect.index(by_weight[0]) + 1,
+        rank_correlation(strongest.ravel(), np.abs(change).ravel()),
+    )
+
+
+def _in_order(values: np.ndarray) -> list[tuple[int, int]]:
+    """Return the places (layer, head) of all values, greatest first."""
+    order = np.argsort(-values, axis=None, kind="stable")
+    return [(int(layer), int(head)) for layer, head in zip(*np.unravel_index(order, values.shape), strict=True)]
+
+
+def _one_off_in_each(off: list[int], how: Ablation) -> Edit:
+    def edit(heads: Tensor) -> Tensor:
+        """Switch another head off in each copy; heads: (copy, head, query_pos, d_head)."""
+        return torch.stack([without(copy, head, how) for head, copy in zip(off, heads, strict=True)])
+
+    return edit

@@ -1,0 +1,254 @@
+"""Sentence pairs: the verdict on whether the second follows the first, and the segment rows that distinguish them.
+
+Devlin et al. 2019, section 3.1, task 2 (class 0 = it follows), and figure 2 (segments).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.bert.masked_words import (
+    MOST_TOKENS_AT_ONCE,
+    bert_of,
+    encode_masks,
+    hide,
+    own_places,
+    tensors,
+)
+from transformer_core.bundle import Bundle
+from transformer_core.probe import Edit, Probe, capture
+from transformer_core.text import Encoding
+
+ORDERS = ("ab", "ba", "aa", "bb")
+
+
+@dataclass(frozen=True, eq=False)
+class PairVerdict:
+    """The probability that the second sentence goes with the first, in each order.
+
+    Shapes:
+        follows: (order)
+
+    Args:
+        orders: "ab" as typed, "ba" swapped, and each sentence with itself.
+        dropped: tokens left out of the typed pair, which has room for so many only.
+    """
+
+    orders: tuple[str, ...]
+    follows: np.ndarray
+    dropped: int
+
+
+@dataclass(frozen=True, eq=False)
+class WordsOfPair:
+    """What the verdict does when one token of the pair is hidden.
+
+    Shapes:
+        places, segments, follows, moves: (token)
+
+    Args:
+        labels: of the tokens; segments: 0 for the first sentence's, 1 for the second's.
+        usual: the probability that the second follows, with nothing hidden.
+        follows: the same with that token hidden.
+        moves: follows - usual in percentage points.
+        flipped: whether the verdict is another, one per token.
+    """
+
+    places: np.ndarray
+    labels: tuple[str, ...]
+    segments: np.ndarray
+    usual: float
+    follows: np.ndarray
+    moves: np.ndarray
+    flipped: np.ndarray
+
+
+def follows(
+    bundle: Bundle,
+    rows: Sequence[Sequence[int]],
+    segments: Sequence[int],
+    *,
+    edits: Mapping[str, Edit] | None = None,
+) -> Tensor:
+    """Return the probability that the second sentence follows; no word is scored against the vocabulary.
+
+    Shapes:
+        returns: (row,), on the CPU
+
+    Args:
+        rows: ids, all of one length.
+        segments: of every row.
+        edits: as in capture, by the full names of a forward pass of Bert.
+
+    Raises:
+        ValueError: the model came without the head for pairs.
+    """
+    model = bert_of(bundle)
+    if not model.config.pair_head:
+        raise ValueError(f"bundle={bundle.name!r} came without a head for pairs of sentences")
+    found, step = [], max(1, MOST_TOKENS_AT_ONCE // len(rows[0]))
+    for start in range(0, len(rows), step):
+        ids, segment_ids = tensors(bundle, rows[start : start + step], segments)
+        probe = Probe((), edits=edits)
+        cls_embedding = model.encoder(ids, segment_ids=segment_ids, probe=probe.at("encoder"))[:, 0]
+        pooled = torch.tanh(model.pooler_proj(cls_embedding))  # (batch, d_model)
+        found.append(model.nsp_head(pooled).softmax(-1)[:, 0].float().cpu())
+    return torch.cat(found)
+
+
+def encode_pair(bundle: Bundle, text: str, pair: str, n_tokens: int) -> Encoding:
+    """Cut a pair of sentences into tokens, no more than there is room for.
+
+    Raises:
+        ValueError: a sentence has no tokens, or as Tokenizer.encode.
+    """
+    for name, sentence in (("text", text), ("pair", pair)):
+        if not sentence.strip():
+            raise ValueError(f"{name}={sentence!r} must be a sentence")
+    return encode_masks(bundle, text, n_tokens, pair)
+
+
+@torch.inference_mode()
+def pair_verdict(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> PairVerdict:
+    """Judge a pair of sentences in both orders, and each sentence with itself.
+
+    Args:
+        n_tokens: most tokens of a pair, special ones among them.
+
+    Raises:
+        ValueError: as encode_pair and follows.
+    """
+    sentences = {"a": text, "b": pair}
+    encodings = [encode_pair(bundle, sentences[order[0]], sentences[order[1]], n_tokens) for order in ORDERS]
+    shares = [float(follows(bundle, [encoding.ids], encoding.segment_ids)) for encoding in encodings]
+    return PairVerdict(ORDERS, np.array(shares), encodings[0].truncated)
+
+
+@torch.inference_mode()
+def words_of_pair(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> WordsOfPair:
+    """Hide each token of a pair by itself, and return how far the verdict moves.
+
+    Raises:
+        ValueError: as encode_pair and follows, or the vocabulary has no [MASK].
+    """
+    encoding = encode_pair(bundle, text, pair, n_tokens)
+    places = own_places(encoding)
+    rows = [encoding.ids, *(hide(encoding, (place,), bundle.tokenizer).ids for place in places)]
+    shares = follows(bundle, rows, encoding.segment_ids).double().numpy()
+    usual, hidden = float(shares[0]), shares[1:]
+    return WordsOfPair(
+        places=np.array(places),
+        labels=tuple(encoding.labels[place] for place in places),
+        segments=np.array([encoding.segment_ids[place] for place in places]),
+        usual=usual,
+        follows=hidden,
+        moves=100 * (hidden - usual),
+        flipped=(hidden > 0.5) != (usual > 0.5),
+    )
+
+
+CHANGES = ("usual", "swapped", "none", "all_a", "all_b")
+SITE = "encoder.embedding.segment_embedding"
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentRows:
+    """The rows of the segment matrix, and how long each summand of the input is at each token of a pair.
+
+    Shapes:
+        rows: (segment, d_model); segment_ids, token_norms, segment_norms, position_norms: (pos)
+
+    Args:
+        cosine: of the first two rows.
+        apart: length of their difference.
+        labels: of the tokens.
+        token_norms: after the factor sqrt(d_model), where the model has it.
+        position_norms: 0 where no position vectors are added.
+    """
+
+    rows: np.ndarray
+    cosine: float
+    apart: float
+    labels: tuple[str, ...]
+    segment_ids: np.ndarray
+    token_norms: np.ndarray
+    segment_norms: np.ndarray
+    position_norms: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutSegments:
+    """The probability that the second sentence follows, with other segment vectors in place of the model's own.
+
+    Shapes:
+        follows: (change)
+
+    Args:
+        changes: "usual"; "swapped", each sentence with the other's row; "none", zeros; "all_a" and "all_b", one row for
+            all tokens.
+    """
+
+    changes: tuple[str, ...]
+    follows: np.ndarray
+
+
+def _segment_matrix(bundle: Bundle) -> Tensor:
+    segment = bert_of(bundle).encoder.embedding.segment
+    if segment is None or len(segment.weight) < 2:
+        raise ValueError(f"bundle={bundle.name!r} has {bundle.config.n_segments} segment vectors; it must have 2")
+    return segment.weight
+
+
+@torch.inference_mode()
+def segment_rows(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> SegmentRows:
+    """Return the segment matrix and the lengths of what is added up at every token of a pair.
+
+    Raises:
+        ValueError: the model has no two segment vectors, or as encode_pair.
+    """
+    matrix, encoding = _segment_matrix(bundle).float().cpu(), encode_pair(bundle, text, pair, n_tokens)
+    ids, segment_ids = tensors(bundle, [encoding.ids], encoding.segment_ids)
+    _, trace = capture(bert_of(bundle).encoder, ids, segment_ids=segment_ids, sites=("embedding.*",))
+    token = "scaled_embedding" if bundle.config.scale_embeddings else "token_embedding"
+
+    def norms(leaf: str) -> np.ndarray:
+        name = f"embedding.{leaf}"
+        if name not in trace:
+            return np.zeros(len(encoding))
+        return trace[name].reshape(len(encoding), -1).norm(dim=-1).float().cpu().numpy()
+
+    return SegmentRows(
+        rows=matrix.numpy(),
+        cosine=float(torch.cosine_similarity(matrix[0], matrix[1], dim=0)),
+        apart=float((matrix[0] - matrix[1]).norm()),
+        labels=encoding.labels,
+        segment_ids=np.array(encoding.segment_ids),
+        token_norms=norms(token),
+        segment_norms=norms("segment_embedding"),
+        position_norms=norms("position_embedding"),
+    )
+
+
+@torch.inference_mode()
+def without_segments(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> WithoutSegments:
+    """Judge a pair with its segment vectors exchanged, through the probe; the weights stay as they are.
+
+    Raises:
+        ValueError: as segment_rows, and as follows.
+    """
+    matrix, encoding = _segment_matrix(bundle), encode_pair(bundle, text, pair, n_tokens)
+    own = torch.tensor(encoding.segment_ids, device=matrix.device)
+    instead: dict[str, Callable[[Tensor], Tensor]] = {
+        "swapped": lambda x: matrix[1 - own].expand_as(x),
+        "none": torch.zeros_like,
+        "all_a": lambda x: matrix[0].expand_as(x),
+        "all_b": lambda x: matrix[1].expand_as(x),
+    }
+    shares = [
+        float(follows(bundle, [encoding.ids], encoding.segment_ids, edits={SITE: edit} if edit else None))
+        for edit in map(instead.get, CHANGES)
+    ]
+    return WithoutSegments(CHANGES, np.array(shares))

@@ -1,0 +1,126 @@
+"""Two sentences side by side: from which layer on the model distinguishes them, and how a changed word spreads."""
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.encoder.layers import (
+    POOLINGS,
+    class_logits,
+    classifier_of,
+    sentence_vectors,
+    streams,
+    winner_and_rival,
+)
+from transformer_core.analysis.outcome import one_text
+from transformer_core.bundle import Bundle
+
+SHARE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SentencePair:
+    """Two sentences through one model. Depth 0 is the embedding, depth l what layer l - 1 passes on.
+
+    Shapes:
+        margins: (sentence, depth), logit of the first sentence's class minus its rival's, by the class map at that
+            depth, which was trained on the last one alone
+        probabilities: (sentence, class), the model's own
+        distances: (depth,), between the two sentence vectors, over the mean of their lengths
+        spread: (depth, pair), the same between the streams of aligned tokens
+        pairs: (pair, 2), positions in the first and in the second sentence
+
+    Args:
+        changed: one per pair, whether its two tokens differ.
+        labels: one per pair, "word" or "word → other".
+        winner, rival: the likeliest class of the first sentence, and its likeliest other one.
+        told_apart: the first depth from which on the margins differ by at least half of their last difference, in the
+            same direction.
+        moved: the winner's probability in the second sentence minus that in the first.
+        farthest: the pair of equal tokens whose last vectors are furthest apart; -1 where there is none.
+    """
+
+    margins: np.ndarray
+    probabilities: np.ndarray
+    distances: np.ndarray
+    spread: np.ndarray
+    pairs: np.ndarray
+    changed: tuple[bool, ...]
+    labels: tuple[str, ...]
+    winner: int
+    rival: int
+    told_apart: int
+    moved: float
+    farthest: int
+
+
+def aligned(first: tuple[int, ...], second: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Pair the positions of two rows of ids: equal stretches, and replaced ones of one length place by place."""
+    found = []
+    for kind, start, end, other, other_end in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        if kind == "equal" or (kind == "replace" and end - start == other_end - other):
+            found += zip(range(start, end), range(other, other_end), strict=True)
+    return found
+
+
+def apart(one: Tensor, other: Tensor) -> Tensor:
+    """Return the distance of vectors over the mean of their lengths: (..., d) to (...)."""
+    lengths = (one.norm(dim=-1) + other.norm(dim=-1)) / 2
+    return (one - other).norm(dim=-1) / lengths.clamp(min=1e-12)
+
+
+def sentence_pair(*, bundle: Bundle, text: str, other: str, n_tokens: int) -> SentencePair:
+    """Read two sentences and compare them at every depth.
+
+    Args:
+        bundle: a classifier.
+        text, other: the two sentences.
+        n_tokens: how many tokens of each are read at most.
+
+    Raises:
+        ValueError: the bundle is not a classifier of at least two classes.
+    """
+    classifier_of(bundle)
+    place = POOLINGS.index("cls" if bundle.config.pooling == "cls" else "mean")
+    flows, vectors, finals = [], [], []
+    encodings = [bundle.tokenizer.encode(words, max_len=n_tokens) for words in (text, other)]
+    for encoding in encodings:
+        token_ids = one_text(bundle, encoding)
+        stream, logits = streams(bundle, token_ids)
+        flows.append(stream[:, 0].double())  # (depth, pos, d_model)
+        vectors.append(sentence_vectors(bundle, stream, token_ids)[place, :, 0])  # (depth, d_model)
+        finals.append(logits[0])
+    winner, rival = winner_and_rival(finals[0])
+    logits = class_logits(bundle, torch.stack(vectors))  # (sentence, depth, class)
+    margins = (logits[..., winner] - logits[..., rival]).double().cpu().numpy()
+    pairs = aligned(encodings[0].ids, encodings[1].ids)
+    rows, cols = [row for row, _ in pairs], [col for _, col in pairs]
+    spread = apart(flows[0][:, rows], flows[1][:, cols]).cpu().numpy()  # (depth, pair)
+    changed = tuple(encodings[0].ids[row] != encodings[1].ids[col] for row, col in pairs)
+    names = [(encodings[0].labels[row], encodings[1].labels[col]) for row, col in pairs]
+    probabilities = torch.stack(finals).softmax(-1).double().cpu().numpy()
+    same = np.flatnonzero(~np.array(changed, dtype=bool))
+    return SentencePair(
+        margins,
+        probabilities,
+        apart(vectors[0].double(), vectors[1].double()).cpu().numpy(),
+        spread,
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        changed,
+        tuple(one if one == two else f"{one} → {two}" for one, two in names),
+        winner,
+        rival,
+        depth_of_parting(margins[0] - margins[1]),
+        float(probabilities[1, winner] - probabilities[0, winner]),
+        int(same[spread[-1, same].argmax()]) if same.size else -1,
+    )
+
+
+def depth_of_parting(difference: np.ndarray) -> int:
+    """Return the first depth from which on a difference keeps at least half of its last value; (depth,)."""
+    enough = difference * np.sign(difference[-1]) >= SHARE * abs(difference[-1])
+    late = np.flatnonzero(~enough)
+    return int(late[-1]) + 1 if late.size else 0

@@ -1,4 +1,0 @@
-"""What a run looks like over time.
-
-Read next: moments.py.
-"""

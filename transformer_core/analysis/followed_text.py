@@ -1,0 +1,191 @@
+"""A followed text: what the model of each frame of a run makes of one typed text, from its weights."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+import torch
+
+from transformer_core.bundle import Bundle
+from transformer_core.generation import greedy, sample
+from transformer_core.layout.neighbours import place_by_neighbours
+from transformer_core.probe import capture
+from transformer_core.text import Encoding, Tokenizer
+from transformer_core.trace import Trace
+from transformer_core.training.corpora.sequences import Rule
+from transformer_core.training.corpora.sequences import answer as rule_answer
+from transformer_core.training.runs.folder import TOKENIZER
+from transformer_core.training.runs.store import RunStore
+
+MOST_CHARACTERS = 500
+MOST_TOKENS = 48
+SAMPLE_TOKENS = 80
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What the model of one frame makes of the text.
+
+    Shapes:
+        attention: (layer, head, query_pos, key_pos), each row of weights sums to 1
+        probabilities: (class,); embedding: (d_model,)
+
+    Args:
+        number: of the frame.
+        probabilities, embedding: of a classifier, else None.
+        xy: the embedding's place in each layout, by method: among its 5 nearest points.
+        sample: what the model writes: the output sequence, a continuation, or the sentence with its guesses put in.
+    """
+
+    number: int
+    attention: np.ndarray
+    probabilities: np.ndarray | None = None
+    embedding: np.ndarray | None = None
+    xy: dict[str, tuple[float, float]] = field(default_factory=dict)
+    sample: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedText:
+    """One text, followed through the frames of a run.
+
+    Args:
+        text: as it was typed.
+        tokens, key_tokens: labels of the attention's rows and columns; empty where there is no frame.
+        attention_name: "self" or "cross".
+        frames: in their order.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    key_tokens: tuple[str, ...]
+    attention_name: str
+    frames: tuple[Moment, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """One text prepared for the models of a run: labels, and a function from a model to its Moment."""
+
+    tokens: tuple[str, ...]
+    key_tokens: tuple[str, ...]
+    attention_name: str
+    answer: Callable[[Bundle, int], Moment]
+
+
+def follow_text(store: RunStore, text: str, after: int = -1) -> FollowedText:
+    """Return what the model of each published frame after number `after` makes of a text.
+
+    Raises:
+        ValueError: the text is empty or too long, or cannot be read.
+    """
+    if not text.strip():
+        raise ValueError("text is empty; at least one word is needed")
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"text has {len(text):,} characters; at most {MOST_CHARACTERS} are followed through a run")
+    numbers = [frame.number for frame in store.frames(after) if store.weights_path(frame.number) is not None]
+    if not numbers:
+        return FollowedText(text, (), (), "self", ())
+    question = ASK[store.spec.data.kind](store, Tokenizer.load(store.folder / TOKENIZER), text, after)
+    frames = tuple(question.answer(store.model(number), number) for number in numbers)
+    return FollowedText(text, question.tokens, question.key_tokens, question.attention_name, frames)
+
+
+def _room(store: RunStore) -> int:
+    return min(MOST_TOKENS, store.spec.model.max_len)
+
+
+def _ids(encoding: Encoding, bundle: Bundle) -> torch.Tensor:
+    return torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device)  # (1, pos)
+
+
+def _maps(trace: Trace, pattern: str) -> np.ndarray:
+    return trace.stack(pattern)[:, 0].float().cpu().numpy()  # (layer, head, query_pos, key_pos)
+
+
+def _ask_classifier(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Question:
+    encoding = tokenizer.encode(text, max_len=_room(store))
+    places = {(layout.frame, layout.method): layout.xy for layout in store.layouts(after)}
+
+    def answer(bundle: Bundle, number: int) -> Moment:
+        pooled = "cls_embedding" if bundle.config.pooling == "cls" else "mean_embedding"
+        logits, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights", pooled))
+        embedding = trace[pooled].float().cpu()  # (1, d_model)
+        points = torch.from_numpy(store.embeddings(number))  # (point, d_model)
+        xy = {
+            method: place_by_neighbours(embedding, points, torch.from_numpy(places[number, method]))[0]
+            for method in ("tsne", "pca")
+            if (number, method) in places
+        }
+        return Moment(
+            number,
+            _maps(trace, "*.self_attention.weights"),
+            logits[0].float().softmax(-1).cpu().numpy(),
+            embedding[0].numpy(),
+            {method: (float(place[0]), float(place[1])) for method, place in xy.items()},
+        )
+
+    return _Question(encoding.labels, encoding.labels, "self", answer)
+
+
+def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Question:
+    """The attention is that of writing the right answer, so that its axes stay the same from frame to frame."""
+    letters = " ".join("".join(text.split()))
+    source = tokenizer.encode(letters, max_len=_room(store))
+    target = tokenizer.encode(rule_answer(cast(Rule, store.spec.data.source), letters), max_len=_room(store))
+
+    def answer(bundle: Bundle, number: int) -> Moment:
+        _, trace = capture(
+            bundle.model,
+            _ids(source, bundle),
+            _ids(target, bundle)[:, :-1],
+            sites=("decoder.*.cross_attention.weights",),
+        )
+        steps = greedy(
+            bundle.model,  # type: ignore[arg-type]
+            _ids(source, bundle),
+            bos_id=target.ids[0],
+            eos_id=target.ids[-1],
+            most=len(source) + 4,
+        )
+        sample = tokenizer.decode([step.token_id for step in steps])
+        return Moment(number, _maps(trace, "decoder.*.cross_attention.weights"), sample=sample)
+
+    return _Question(target.labels[1:], source.labels, "cross", answer)
+
+
+def _ask_gpt(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Question:
+    encoding = tokenizer.encode(text, max_len=_room(store))
+
+    def answer(bundle: Bundle, number: int) -> Moment:
+        _, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights",))
+        generator = torch.Generator(next(bundle.model.parameters()).device).manual_seed(store.spec.training.seed)
+        steps = sample(bundle.model, _ids(encoding, bundle), most=SAMPLE_TOKENS, temperature=0.8, generator=generator)  # type: ignore[arg-type]
+        written = tokenizer.decode([step.token_id for step in steps])
+        return Moment(number, _maps(trace, "*.self_attention.weights"), sample=written)
+
+    return _Question(encoding.labels, encoding.labels, "self", answer)
+
+
+def _ask_bert(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Question:
+    encoding = tokenizer.encode(text, max_len=_room(store))
+
+    def answer(bundle: Bundle, number: int) -> Moment:
+        output, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights",))
+        guesses = output.mlm_logits[0].argmax(-1).tolist()
+        words = [
+            f"[{tokenizer.label_of(guess)}]" if id_ == tokenizer.mask_id else label
+            for id_, label, guess in zip(encoding.ids, encoding.labels, guesses, strict=True)
+        ]
+        return Moment(number, _maps(trace, "*.self_attention.weights"), sample=" ".join(words[1:-1]))
+
+    return _Question(encoding.labels, encoding.labels, "self", answer)
+
+
+ASK: dict[str, Callable[[RunStore, Tokenizer, str, int], _Question]] = {
+    "classifier": _ask_classifier,
+    "translation": _ask_translation,
+    "gpt": _ask_gpt,
+    "bert": _ask_bert,
+}

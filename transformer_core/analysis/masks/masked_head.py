@@ -1,0 +1,278 @@
+"""One head under a mask of the user's own, and a row that may attend to nothing.
+
+A mask in every layer goes in as the model's argument; in one layer alone, the probe replaces that layer's masked
+scores. Vaswani et al. 2017, section 3.2.3.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_core.analysis.attention.heads import HeadSteps, head_steps
+from transformer_core.analysis.masks.codes import mask_from_code
+from transformer_core.analysis.outcome import KINDS, conclude, is_causal, one_text, outcome_of, scope_of
+from transformer_core.bundle import Bundle
+from transformer_core.layers.attention import masked_softmax
+from transformer_core.layers.masks import causal_mask, padding_mask
+from transformer_core.probe import Edit, Trace, capture
+from transformer_core.text import Encoding
+
+HIDDEN = float("-inf")
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedHead:
+    """A head's steps under a mask, and what the mask does to the verdict.
+
+    Shapes:
+        mask, weights_before: (query_pos, key_pos); reach: (pos,)
+
+    Args:
+        labels: one per token.
+        mask: boolean, True = may attend.
+        steps: of the head, under the mask.
+        weights_before: the head's, under the model's own mask.
+        before, after: the probability of each outcome (see outcome.py) under the model's own mask and under this one;
+            empty where the model predicts nothing.
+        wholly_masked: queries that may attend to nothing.
+        reach: which tokens can influence the position that the prediction is read from, through all layers and
+            residual connections.
+    """
+
+    labels: tuple[str, ...]
+    mask: np.ndarray
+    steps: HeadSteps
+    weights_before: np.ndarray
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    wholly_masked: tuple[int, ...]
+    reach: np.ndarray
+
+
+def padded_encoding(bundle: Bundle, text: str, *, n_tokens: int, pads: int = 0) -> Encoding:
+    """Return a text's encoding, cut to n_tokens, with `pads` padding tokens after it.
+
+    Raises:
+        ValueError: pads is negative, or the bundle's tokenizer has no padding token to append.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    pad_id = bundle.tokenizer.pad_id
+    if pads < 0 or (pads and pad_id is None):
+        raise ValueError(f"pads={pads} must be 0 or more, and 0 where the vocabulary has no padding token")
+    if not pads or pad_id is None:
+        return encoding
+    return replace(
+        encoding,
+        ids=encoding.ids + (pad_id,) * pads,
+        tokens=encoding.tokens + (bundle.tokenizer.token_of(pad_id),) * pads,
+        labels=encoding.labels + (bundle.tokenizer.label_of(pad_id),) * pads,
+        offsets=encoding.offsets + ((0, 0),) * pads,
+        segment_ids=encoding.segment_ids + (0,) * pads,
+        special=encoding.special + (True,) * pads,
+        unknown=encoding.unknown + (False,) * pads,
+    )
+
+
+def own_mask(bundle: Bundle, encoding: Encoding) -> Tensor:
+    """Return the mask under which a model reads a text by itself: no padding, and in a GPT nothing that comes later.
+
+    Shapes:
+        returns: (query_pos, key_pos), boolean, True = may attend
+    """
+    size = len(encoding)
+    hidden = padding_mask(torch.tensor([encoding.ids]), bundle.config.pad_id)
+    allowed = torch.ones(size, size, dtype=torch.bool) if hidden is None else hidden[0, 0].expand(size, size)
+    return allowed & causal_mask(size) if is_causal(bundle) else allowed.clone()
+
+
+def replace_mask(scope: str, mask: Tensor) -> Mapping[str, Edit]:
+    """Return the edits that put a mask in the place of the model's own, in the attention at `scope`.
+
+    Shapes:
+        mask: (query_pos, key_pos), boolean
+
+    Args:
+        scope: such as ``encoder.layer0.self_attention``, or ``*.self_attention`` for every layer.
+    """
+    unmasked: list[Tensor] = []
+
+    def hold(scores: Tensor) -> Tensor:
+        unmasked[:] = [scores]
+        return scores
+
+    def hide(_: Tensor) -> Tensor:
+        return unmasked[0].masked_fill(~mask.to(unmasked[0].device), HIDDEN)
+
+    return {f"{scope}.scores": hold, f"{scope}.masked_scores": hide}
+
+
+def read_under(
+    bundle: Bundle,
+    encoding: Encoding,
+    mask: Tensor | None = None,
+    *,
+    layer: int | None = None,
+    sites: tuple[str, ...] = (),
+    edits: Mapping[str, Edit] | None = None,
+) -> tuple[tuple[float, ...], Trace]:
+    """Return what a model predicts and the trace under a mask: in all layers, in one alone, or its own (None).
+
+    Shapes:
+        mask: (query_pos, key_pos), boolean
+
+    Raises:
+        ValueError: the bundle is of a kind that does not read one text alone, or as capture.
+    """
+    if bundle.kind not in KINDS:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
+    token_ids, outcome = one_text(bundle, encoding), outcome_of(bundle, encoding)
+    given = mask.to(token_ids.device) if mask is not None and layer is None else None
+    edits = dict(edits or {})
+    if mask is not None and layer is not None:
+        edits = {**replace_mask(scope_of(bundle, f"layer{layer}.self_attention"), mask), **edits}
+    if outcome is None:
+        return (), capture(bundle.model, token_ids, mask=given, sites=sites, edits=edits)[1]
+    probabilities, trace = conclude(bundle, token_ids, outcome, mask=given, sites=sites, edits=edits)
+    return tuple(probabilities[0].tolist()), trace
+
+
+def masked_head(
+    *, bundle: Bundle, text: str, n_tokens: int, pads: int, mask: str, layer: int, head: int, everywhere: bool
+) -> MaskedHead:
+    """Read a text under a mask and under the model's own.
+
+    Args:
+        n_tokens: the text is cut to so many tokens.
+        pads: padding tokens after it.
+        mask: a code of codes.py.
+        layer, head: whose steps are returned.
+        everywhere: the mask holds in every layer; else in this layer alone.
+
+    Raises:
+        ValueError: as mask_from_code, padded_encoding, read_under and head_steps.
+    """
+    encoding = padded_encoding(bundle, text, n_tokens=n_tokens, pads=pads)
+    allowed = mask_from_code(mask, encoding.ids, bundle.config.pad_id)
+    scope = scope_of(bundle, f"layer{layer}.self_attention")
+    own, plain = read_under(bundle, encoding, sites=(f"{scope}.weights",))
+    after, trace = read_under(bundle, encoding, allowed, layer=None if everywhere else layer, sites=(f"{scope}.*",))
+    return MaskedHead(
+        labels=encoding.labels,
+        mask=allowed.numpy(),
+        steps=head_steps(trace, scope, head),
+        weights_before=plain[f"{scope}.weights"][0, head].float().cpu().numpy(),
+        before=own,
+        after=after,
+        wholly_masked=tuple((~allowed.any(1)).nonzero().flatten().tolist()),
+        reach=_reach(bundle, encoding, allowed, None if everywhere else layer).numpy(),
+    )
+
+
+def _reach(bundle: Bundle, encoding: Encoding, mask: Tensor, layer: int | None) -> Tensor:
+    """Tell of each token whether the vector behind the prediction depends on it by any path.  # (pos,)"""
+    config, size, outcome = bundle.config, len(encoding), outcome_of(bundle, encoding)
+    plain = own_mask(bundle, encoding).float()
+    stays = torch.eye(size) if config.residual else torch.zeros(size, size)
+    heard = torch.eye(size)  # (pos, token)
+    for index in range(config.n_layers):
+        step = mask.float() if layer is None or index == layer else plain
+        heard = (((step + stays) > 0).float() @ heard > 0).float()
+    place = 0 if outcome is None else outcome.place
+    read = torch.zeros(size, dtype=torch.bool)
+    read[place or 0] = True
+    if place is None and config.pooling == "mean":
+        read = torch.tensor(encoding.ids) != (-1 if config.pad_id is None else config.pad_id)
+    return heard[read].any(0)
+
+
+LARGE = -1e9
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedRow:
+    """One query's weights and the verdict under each convention.
+
+    Shapes:
+        zeros, torch_attention, softmax, large: (key_pos,)
+
+    Args:
+        zeros: ours.
+        torch_attention: of torch's scaled_dot_product_attention.
+        softmax: of torch's softmax over minus infinities.
+        large: of torch's softmax where hidden scores are -1e9.
+        verdict_zeros, verdict_softmax, verdict_large: the probability of each outcome where every wholly masked row of
+            the mask follows that convention.
+    """
+
+    zeros: np.ndarray
+    torch_attention: np.ndarray
+    softmax: np.ndarray
+    large: np.ndarray
+    verdict_zeros: tuple[float, ...]
+    verdict_softmax: tuple[float, ...]
+    verdict_large: tuple[float, ...]
+
+
+def masked_row(
+    *,
+    bundle: Bundle,
+    text: str,
+    n_tokens: int,
+    pads: int,
+    mask: str,
+    layer: int,
+    head: int,
+    row: int,
+    everywhere: bool,
+) -> MaskedRow:
+    """Compute a row's weights under each convention; arguments as in masked_head.
+
+    Raises:
+        ValueError: as masked_head, or the row may attend to something.
+    """
+    encoding = padded_encoding(bundle, text, n_tokens=n_tokens, pads=pads)
+    allowed = mask_from_code(mask, encoding.ids, bundle.config.pad_id)
+    empty = ~allowed.any(1)  # (query_pos,)
+    if not 0 <= row < len(empty) or not empty[row]:
+        raise ValueError(f"row={row} must be a row that is wholly masked, one of {empty.nonzero().flatten().tolist()}")
+    where = None if everywhere else layer
+    scope = scope_of(bundle, f"layer{layer}.self_attention")
+    zeros, trace = read_under(bundle, encoding, allowed, layer=where, sites=(f"{scope}.scores",))
+    scores = trace[f"{scope}.scores"][:1, head : head + 1, row : row + 1].float().cpu()  # (1, 1, 1, key_pos)
+    hidden = scores.masked_fill(~allowed[row], HIDDEN)
+
+    def as_softmax_has_it(weights: Tensor) -> Tensor:
+        weights[:, :, empty.to(weights.device)] = float("nan")
+        return weights
+
+    def as_large_has_it(masked_scores: Tensor) -> Tensor:
+        return masked_scores.clamp(min=LARGE)
+
+    there = "*" if everywhere else scope_of(bundle, f"layer{layer}.*")
+    verdicts = [
+        read_under(bundle, encoding, allowed, layer=where, edits={f"{there}.{leaf}": edit})[0]
+        for leaf, edit in (("weights", as_softmax_has_it), ("masked_scores", as_large_has_it))
+    ]
+    return MaskedRow(
+        masked_softmax(hidden).flatten().numpy(),
+        torch_weights(scores, allowed[row]).numpy(),
+        hidden.softmax(-1).flatten().numpy(),
+        scores.masked_fill(~allowed[row], LARGE).softmax(-1).flatten().numpy(),
+        zeros,
+        *verdicts,
+    )
+
+
+def torch_weights(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Return the weights that scaled_dot_product_attention gives to scores, read off by values that are unit vectors.
+
+    Shapes:
+        scores: (1, 1, 1, key_pos); allowed: (key_pos,), boolean; returns: (key_pos,)
+    """
+    size = scores.shape[-1]
+    unit = torch.eye(size)[None, None]  # (1, 1, key_pos, key_pos)
+    return F.scaled_dot_product_attention(scores, unit, unit, attn_mask=allowed[None, None, None], scale=1.0).flatten()

@@ -1,0 +1,204 @@
+"""One vector before and after its normalisation, by both variants, and with its input scaled.
+
+Ba et al. 2016, eq. 4.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from torch import Tensor
+
+from transformer_core.analysis.feed_forward.activations import require_index
+from transformer_core.analysis.outcome import read, require_outcome, scope_of
+from transformer_core.analysis.parts import reading_part
+from transformer_core.bundle import Bundle
+from transformer_core.config import require_choice
+from transformer_core.layers.blocks import EncoderBlock
+from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
+from transformer_core.probe import Edit
+
+SUBLAYERS = ("self_attention", "feed_forward", "final")
+
+
+@dataclass(frozen=True, eq=False)
+class NormedVector:
+    """A vector of the stream before and after the normalisation that the model applies to it.
+
+    Shapes:
+        x, standard, after, unbiased, scaled_after, gain, bias: (d_model)
+
+    Args:
+        x: before.
+        standard: (x - mean) / sqrt(variance + eps), without gain and bias.
+        after: the model's own output; `unbiased` what the other variant gives with the same gain and bias: if the
+            model's norm is "unbiased" itself, `after` is still torch's variant.
+        mean, variance: of x, the variance biased (divided by d).
+        deviation: unbiased (divided by d - 1).
+        eps: the model's.
+        difference: greatest |after - unbiased|.
+        factor: unbiased over torch's, before gain and bias, as measured; `predicted` is sqrt((d - 1) / d).
+        scale: what x was multiplied by; scaled_after is the output then.
+        moved: greatest |scaled_after - after|.
+        recomputed: greatest |output of this page's formula - what the model recorded|.
+        norm: which variant the model has.
+    """
+
+    x: np.ndarray
+    standard: np.ndarray
+    after: np.ndarray
+    unbiased: np.ndarray
+    scaled_after: np.ndarray
+    gain: np.ndarray
+    bias: np.ndarray
+    mean: float
+    variance: float
+    deviation: float
+    eps: float
+    difference: float
+    factor: float
+    predicted: float
+    scale: float
+    moved: float
+    recomputed: float
+    norm: str
+
+
+def normed_vector(
+    *, bundle: Bundle, text: str, n_tokens: int, layer: int, sublayer: str, token: int, scale: float
+) -> NormedVector:
+    """Return one token's vector before and after a normalisation of the model.
+
+    Args:
+        bundle: of a kind that reads one text.
+        n_tokens: most tokens of the text to read.
+        layer: from 0; without meaning for the final norm.
+        sublayer: whose norm: "self_attention", "feed_forward", or "final", the pre-norm stack's last one.
+        token: from 0.
+        scale: what the vector is multiplied by to see whether its output moves; not 0.
+
+    Raises:
+        ValueError: there is no such layer, sublayer or token.
+    """
+    norm, before_site, after_site = norm_at(bundle, layer, sublayer)
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    require_index("token", token, len(encoding))
+    trace = read(bundle, encoding, sites=(before_site, after_site)).trace
+    x, recorded = (trace[site][0, token].float().cpu() for site in (before_site, after_site))  # (d_model)
+    gain, bias = norm.weight.detach().float().cpu(), norm.bias.detach().float().cpu()
+    torch_norm, other = _filled(LayerNorm, gain, bias, norm.eps), _filled(UnbiasedNorm, gain, bias, norm.eps)
+    after, unbiased, scaled = torch_norm(x), other(x), torch_norm(scale * x)
+    own = after if isinstance(norm, LayerNorm) else unbiased
+    variance, deviation = float(x.var(correction=0)), float(x.std())
+    return NormedVector(
+        x=x.numpy(),
+        standard=((x - x.mean()) / math.sqrt(variance + norm.eps)).numpy(),
+        after=after.numpy(),
+        unbiased=unbiased.numpy(),
+        scaled_after=scaled.numpy(),
+        gain=gain.numpy(),
+        bias=bias.numpy(),
+        mean=float(x.mean()),
+        variance=variance,
+        deviation=deviation,
+        eps=norm.eps,
+        difference=float((after - unbiased).abs().max()),
+        factor=math.sqrt(variance + norm.eps) / (deviation + norm.eps),
+        predicted=math.sqrt((len(x) - 1) / len(x)),
+        scale=scale,
+        moved=float((scaled - after).abs().max()),
+        recomputed=float((own - recorded).abs().max()),
+        norm=bundle.config.norm,
+    )
+
+
+def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[LayerNorm | UnbiasedNorm, str, str]:
+    """Return a normalisation of the stack that reads the text and the sites of what goes in and what comes out.
+
+    Raises:
+        ValueError: there is no such layer or sublayer, or no final norm since the model is post-norm.
+    """
+    require_choice("sublayer", sublayer, SUBLAYERS)
+    config, stack = bundle.config, reading_part(bundle.model).stack
+    require_index("layer", layer, config.n_layers)
+    if sublayer == "final":
+        if stack.final_norm is None:
+            raise ValueError(
+                "sublayer='final' needs a pre-norm model; a post-norm stack ends in its last sublayer's norm"
+            )
+        last = scope_of(bundle, f"layer{config.n_layers - 1}.residual")
+        return stack.final_norm, last, scope_of(bundle, "final_norm.normalized")
+    block = cast(EncoderBlock, stack.layers[layer])
+    norm = (block.self_attention_norm if sublayer == "self_attention" else block.feed_forward_norm).norm
+    scope = scope_of(bundle, f"layer{layer}.{sublayer}")
+    if config.norm_order == "post":
+        return norm, f"{scope}.residual", f"{scope}.norm.normalized"
+    if sublayer == "feed_forward":
+        return norm, scope_of(bundle, f"layer{layer}.self_attention.residual"), f"{scope}.norm.normalized"
+    before = scope_of(bundle, f"layer{layer - 1}.residual") if layer else start_site(bundle)
+    return norm, before, f"{scope}.norm.normalized"
+
+
+def start_site(bundle: Bundle) -> str:
+    """Return the site of the stream that the first layer reads."""
+    return scope_of(bundle, "embedding.norm.normalized" if bundle.config.embedding_norm else "embedding.residual")
+
+
+@dataclass(frozen=True, eq=False)
+class OtherNorm:
+    """What a model predicts with the other variant of the normalisation in every place, the weights untouched.
+
+    Shapes:
+        before, after: (outcome), see outcome.py
+
+    Args:
+        used: the model's own variant.
+        moved: of the likeliest outcome's probability, in percentage points.
+    """
+
+    before: np.ndarray
+    after: np.ndarray
+    used: str
+    winner: int
+    moved: float
+
+
+def other_norm(*, bundle: Bundle, text: str, n_tokens: int) -> OtherNorm:
+    """Read a text once more with the other variant of the normalisation.
+
+    Raises:
+        ValueError: the model predicts nothing from the text.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    require_outcome(bundle, encoding)
+    before = np.array(read(bundle, encoding, sites=()).probabilities)
+    edits = other_deviation(bundle.config.norm, bundle.config.d_model, bundle.config.norm_eps)
+    after = np.array(read(bundle, encoding, sites=(), edits=edits).probabilities)
+    winner = int(before.argmax())
+    return OtherNorm(before, after, bundle.config.norm, winner, 100 * float(after[winner] - before[winner]))
+
+
+def other_deviation(norm: str, d_model: int, eps: float) -> Mapping[str, Edit]:
+    """Return the edit that turns what one variant multiplies by into what the other would."""
+    ratio = d_model / (d_model - 1)
+
+    def to_unbiased(inverse: Tensor) -> Tensor:
+        variance = (inverse.double() ** -2 - eps).clamp(min=0)
+        return 1 / ((variance * ratio).sqrt() + eps)
+
+    def to_torch(inverse: Tensor) -> Tensor:
+        deviation = (1 / inverse.double() - eps).clamp(min=0)
+        return (deviation.square() / ratio + eps).rsqrt()
+
+    return {"*.inverse_deviation": to_unbiased if norm == "layer_norm" else to_torch}
+
+
+def _filled(
+    kind: type[LayerNorm] | type[UnbiasedNorm], gain: Tensor, bias: Tensor, eps: float
+) -> LayerNorm | UnbiasedNorm:
+    norm = kind(len(gain), eps=eps).requires_grad_(False)
+    norm.weight.copy_(gain)
+    norm.bias.copy_(bias)
+    return norm

@@ -1,0 +1,51 @@
+"""Timing: how long a call takes on one thread of this machine, and with which power one measure grows with another."""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+_alone = threading.Lock()
+
+
+@contextmanager
+def alone_on_one_thread() -> Iterator[None]:
+    """Compute on one thread of the processor, one caller of this process at a time."""
+    with _alone:
+        threads = torch.get_num_threads()
+        if threads != 1:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if threads != 1:
+                torch.set_num_threads(threads)
+
+
+def median_seconds(call: Callable[[], object], *, repeats: int = 11, within: float = 0.06) -> float:
+    """Return the median time of a call, after one call that is not counted.
+
+    Args:
+        call: what is timed.
+        repeats: most calls that are counted; at least five are.
+        within: seconds after which no further call is begun.
+    """
+    call()
+    taken: list[float] = []
+    while len(taken) < repeats and (len(taken) < 5 or sum(taken) < within):
+        started = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+def log_log_slope(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the slope of log y over log x by least squares; nan where fewer than two y are above 0, or all equal."""
+    there = (y > 0) & np.isfinite(y)
+    if there.sum() < 2 or np.ptp(y) <= 1e-9 * np.abs(y).max():
+        return float("nan")
+    return float(np.polyfit(np.log(x[there]), np.log(y[there]), 1)[0])

@@ -1,0 +1,87 @@
+"""Teacher forcing: the probability of each word of a given target, with the right words before it.
+
+Williams and Zipser 1989 name it; it is how a decoder is trained.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from transformer_core.analysis.translation.greedy_steps import reader_of, stacked
+from transformer_core.bundle import Bundle
+from transformer_core.probe import capture
+
+
+@dataclass(frozen=True, eq=False)
+class Forced:
+    """How likely a target is, word by word.
+
+    Shapes:
+        probabilities, log_probs, ranks, favourite_probabilities: (step,)
+        cross_weights: (layer, head, step, source_pos)
+
+    Args:
+        token_ids: the start, the target's words, the end.
+        words: labels of what each step should write; read: of what it was given last.
+        unknown: how many of the words the vocabulary has no entry for.
+        ranks: 1 where the word was the likeliest of all.
+        favourites: labels of the words that the model would have written.
+        log_prob: the sum of log_probs, in nats.
+    """
+
+    token_ids: tuple[int, ...]
+    words: tuple[str, ...]
+    read: tuple[str, ...]
+    unknown: int
+    probabilities: np.ndarray
+    log_probs: np.ndarray
+    ranks: np.ndarray
+    favourites: tuple[str, ...]
+    favourite_probabilities: np.ndarray
+    cross_weights: np.ndarray
+    log_prob: float
+
+    @property
+    def per_word(self) -> float:
+        """Nats a token, the loss that training lowers."""
+        return -self.log_prob / len(self.words)
+
+
+def forced_target(*, bundle: Bundle, text: str, n_tokens: int, target: str) -> Forced:
+    """Score a target that is given, in one pass of the decoder.
+
+    Args:
+        bundle: a translation.
+        n_tokens: how many tokens of the source, and of the target, are read at most.
+
+    Raises:
+        ValueError: as reader_of, of either text.
+    """
+    reader, tokenizer = reader_of(bundle, text, n_tokens), bundle.tokenizer
+    encoding = tokenizer.encode(target, max_len=min(n_tokens, bundle.config.max_len))
+    own = [
+        id_
+        for id_, (start, end), special in zip(encoding.ids, encoding.offsets, encoding.special, strict=True)
+        if end > start or not special
+    ]  # without the template's tokens
+    words = [*own, reader.eos_id]
+    token_ids = (reader.bos_id, *words)
+    given = torch.tensor([token_ids[:-1]], device=reader.source_ids.device)  # (1, step)
+    logits, trace = capture(reader.model, reader.source_ids, given, sites=("decoder.*.cross_attention.weights",))
+    log_chances = logits[0].double().log_softmax(-1)  # (step, vocab)
+    log_probs = log_chances[torch.arange(len(words)), words]  # (step,)
+    favourite, favourites = log_chances.max(-1)
+    return Forced(
+        token_ids=token_ids,
+        words=tokenizer.labels_of(words),
+        read=tokenizer.labels_of(token_ids[:-1]),
+        unknown=sum(encoding.unknown),
+        probabilities=log_probs.exp().cpu().numpy(),
+        log_probs=log_probs.cpu().numpy(),
+        ranks=((log_chances > log_probs[:, None]).sum(-1) + 1).cpu().numpy(),
+        favourites=tuple(map(tokenizer.label_of, favourites.tolist())),
+        favourite_probabilities=favourite.exp().cpu().numpy(),
+        cross_weights=stacked(trace, "cross_attention"),
+        log_prob=float(log_probs.sum()),
+    )

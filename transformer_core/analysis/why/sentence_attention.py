@@ -1,0 +1,126 @@
+"""A sentence as the attention of each layer sees it: what is read, queries, keys, scores and weights.
+
+Vaswani et al. 2017, section 3.2.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.outcome import read
+from transformer_core.bundle import Bundle
+from transformer_core.config import ModelConfig
+from transformer_core.layers.attention import masked_softmax
+from transformer_core.layers.masks import additive_mask
+from transformer_core.probe import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class LayerAttention:
+    """What one layer's attention computed for a sentence.
+
+    Shapes:
+        x: (pos, d_model), as the attention reads it
+        query, key: (head, pos, d_head), turned where positions are rotary
+        scores, weights: (head, query_pos, key_pos)
+        bias: (head, query_pos, key_pos), what positions add to the scores, mostly 0
+        allowed: (query_pos, key_pos), True = may attend
+    """
+
+    x: Tensor
+    query: Tensor
+    key: Tensor
+    scores: Tensor
+    weights: Tensor
+    bias: Tensor
+    allowed: Tensor
+
+    @property
+    def d_head(self) -> int:
+        """Width of a head."""
+        return self.query.shape[-1]
+
+    def weights_of(self, scores: Tensor) -> Tensor:
+        """Return the weights that scores (..., query_pos, key_pos) give under this sentence's mask."""
+        hidden = additive_mask(self.allowed, scores.dtype)
+        return masked_softmax((scores + hidden).reshape(1, -1, *scores.shape[-2:])).reshape(scores.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceAttention:
+    """A sentence and its layers.
+
+    Shapes:
+        tokens, embedded: (pos, d_model), before and after positions are added
+    """
+
+    labels: tuple[str, ...]
+    tokens: Tensor
+    embedded: Tensor
+    layers: tuple[LayerAttention, ...]
+
+    def layer(self, number: int) -> LayerAttention:
+        """Return one layer.
+
+        Raises:
+            ValueError: there is no such layer.
+        """
+        if not 0 <= number < len(self.layers):
+            raise ValueError(f"layer={number} must be from 0 to {len(self.layers) - 1}")
+        return self.layers[number]
+
+
+def sentence_attention(bundle: Bundle, text: str, n_tokens: int) -> SentenceAttention:
+    """Run a classifier over a text and return what its attention computed.
+
+    Args:
+        n_tokens: most tokens that are read.
+
+    Raises:
+        ValueError: the bundle is of another kind, or scores by another rule than the dot product.
+    """
+    if bundle.kind != "classifier":
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    config = bundle.config
+    if config.scoring != "dot_product":
+        raise ValueError(f"bundle={bundle.name!r} scores by scoring={config.scoring!r}; it must be 'dot_product'")
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    sites = ("encoder.embedding.*", "*.self_attention.*", "*.normalized")
+    trace = read(bundle, encoding, sites=sites).trace
+    embedded = trace["encoder.embedding.residual"][0].float().cpu()
+    name = "scaled_embedding" if config.scale_embeddings else "token_embedding"
+    return SentenceAttention(
+        encoding.labels,
+        trace[f"encoder.embedding.{name}"][0].float().cpu(),
+        embedded,
+        tuple(_layer(trace, number, config) for number in range(config.n_layers)),
+    )
+
+
+def _layer(trace: Trace, number: int, config: ModelConfig) -> LayerAttention:
+    scope = f"encoder.layer{number}.self_attention"
+
+    def tensor(leaf: str) -> Tensor:
+        return trace[f"{scope}.{leaf}"][0].float().cpu()
+
+    turned = "rotated_" if config.positions == "rotary" else ""
+    scores = tensor("scores")
+    bias = trace[f"{scope}.position_bias"].float().cpu() if config.positions == "alibi" else torch.zeros_like(scores)
+    return LayerAttention(
+        trace[_read_by_attention(number, config)][0].float().cpu(),
+        tensor(f"{turned}query"),
+        tensor(f"{turned}key"),
+        scores,
+        tensor("weights"),
+        bias,
+        tensor("masked_scores")[0].isfinite(),
+    )
+
+
+def _read_by_attention(number: int, config: ModelConfig) -> str:
+    if config.norm_order == "pre":
+        return f"encoder.layer{number}.self_attention.norm.normalized"
+    if number:
+        return f"encoder.layer{number - 1}.feed_forward.norm.normalized"
+    return "encoder.embedding.norm.normalized" if config.embedding_norm else "encoder.embedding.residual"

@@ -1,0 +1,1 @@
+"""Layouts: flat pictures of high-dimensional points, and how far each can be trusted."""

@@ -1,0 +1,213 @@
+"""load_open: read a folder of the `transformers` library as a bundle, after checking that everything in it fits."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from transformer_core.bundle import MODELS, Bundle
+from transformer_core.bundle_files import CONFIG, BundleError
+from transformer_core.config import ModelConfig
+from transformer_core.device import best_device
+from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, ROBERTA
+from transformer_core.open_checkpoints.config_json import ConfigJson, read_json
+from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
+from transformer_core.open_checkpoints.gpt2 import GPT2
+from transformer_core.open_checkpoints.marian import MARIAN
+from transformer_core.open_checkpoints.tensors import Tensors
+from transformer_core.open_checkpoints.vocabularies import read_tokenizer
+
+FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, GPT2, MARIAN)}
+SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
+
+
+def is_open_config(values: dict[str, Any]) -> bool:
+    """Tell a config.json of theirs from a bundle's, which has a format and no model_type."""
+    return "format" not in values and isinstance(values.get("model_type"), str)
+
+
+def family_of(settings: ConfigJson) -> Family:
+    """Return the family that a config.json names.
+
+    Raises:
+        BundleError: it is not among those that are read.
+    """
+    named = settings.values.get("model_type")
+    if not isinstance(named, str) or named not in FAMILIES:
+        raise BundleError(
+            f"{settings.where}: model_type={named!r:.60} is not supported; supported: {', '.join(FAMILIES)}"
+        )
+    return FAMILIES[named]
+
+
+def architecture_of(family: Family, settings: ConfigJson) -> str:
+    """Return the architecture that a config.json names, or the family's first where it names none.
+
+    Raises:
+        BundleError: the family has it, and we do not.
+    """
+    named = settings.get("architectures", [])
+    if named == []:
+        return next(iter(family.kinds))
+    if not isinstance(named, list) or len(named) != 1 or named[0] not in tuple(family.kinds):
+        raise BundleError(
+            f"{settings.where}: architectures={named!r:.100} is not supported; supported: {', '.join(family.kinds)}"
+        )
+    return named[0]
+
+
+def kind_of_folder(folder: str | os.PathLike[str]) -> str | None:
+    """Return the kind of model that a folder holds, from its config.json alone.
+
+    Returns:
+        An entry of bundle.MODELS; for a bundle whatever its config.json says. None where the file is missing,
+        broken, or names what is not supported, which loading the folder tells in words.
+    """
+    folder = Path(folder)
+    try:
+        values = read_json(folder / CONFIG)
+        if not is_open_config(values):
+            kind = values.get("kind")
+            return kind if isinstance(kind, str) else None
+        settings = ConfigJson(folder.name, values)
+        family = family_of(settings)
+        return family.kinds[architecture_of(family, settings)]
+    except (OSError, BundleError):
+        return None
+
+
+POOLING = "1_Pooling"
+MOST_NAMED = 3
+OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
+
+
+def is_open_checkpoint(folder: Path) -> bool:
+    """Return whether a folder's config.json is one of theirs; False for a bundle and for what cannot be read."""
+    try:
+        return is_open_config(read_json(folder / CONFIG))
+    except (OSError, BundleError):
+        return False
+
+
+def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | None = None) -> Bundle:
+    """Read a checkpoint that the `transformers` library wrote.
+
+    Args:
+        name: what to call the bundle; by default the folder's name.
+        device, max_bytes: as in checkpoints.load.
+
+    Raises:
+        BundleError: what is not supported, missing or damaged, by name.
+    """
+    settings = ConfigJson.read(folder)
+    family = family_of(settings)
+    architecture = architecture_of(family, settings)
+    settings.refuse_the_unusual()
+    kind = family.kinds[architecture]
+    tensors = Tensors.look(folder, max_bytes=max_bytes, rename=lambda name: _plain_name(name, family))
+    tensors = tensors.without_doubles(family.aliases)
+    config = _configured(folder, settings, family, kind, tensors)
+    origins = family.origins(config, kind)
+    unread = _check_names(tensors, family, origins)
+    model = _filled(MODELS[kind], config, origins, tensors)
+    tokenizer = read_tokenizer(folder, family)
+    if tokenizer.vocab_size > config.vocab_size:
+        raise BundleError(
+            f"{folder.name}: the tokenizer has {tokenizer.vocab_size} tokens; the model reads {config.vocab_size}"
+        )
+    tokenizer = tokenizer.widened(config.vocab_size)
+    if config.starts_with_pad:
+        tokenizer.bos_id = config.pad_id
+    labels = settings.labels() or tuple(f"LABEL_{place}" for place in range(config.n_classes))
+    model = model.to(best_device(device)).eval().requires_grad_(False)
+    card = _card(name or folder.name, architecture, config, kind, unread)
+    return Bundle(name or folder.name, model, tokenizer, labels if kind == "classifier" else (), card, folder.resolve())
+
+
+def _plain_name(name: str, family: Family) -> str:
+    name = name.removeprefix(family.prefix)
+    for old, new in OLD_NORMS.items():
+        if name.endswith(f"LayerNorm{old}"):
+            name = name.removesuffix(old) + new
+    return name
+
+
+def _configured(folder: Path, settings: ConfigJson, family: Family, kind: str, tensors: Tensors) -> ModelConfig:
+    values = family.configure(settings, kind, tensors.shapes)
+    if kind == "encoder":
+        values["pooling"] = _pooling(folder)
+    head = family.head_matrix
+    if head in tensors.places and kind in ("bert", "gpt", "translation"):
+        embedding = family.word_matrix
+        values["tied_output"] &= embedding in tensors.places and tensors.same(head, embedding)
+    elif not settings.flag("tie_word_embeddings", True):
+        values["tied_output"] &= kind in ("encoder", "classifier")
+    try:
+        return ModelConfig(**values)
+    except (TypeError, ValueError) as error:
+        raise BundleError(f"{settings.where}: {error!s:.300}") from error
+
+
+def _pooling(folder: Path) -> str:
+    path = folder / POOLING / CONFIG
+    if not os.path.lexists(path):
+        return "mean"
+    values = read_json(path)
+    named = values.get("pooling_mode")
+    modes = [named] if isinstance(named, str) else [name for name, on in values.items() if on is True]
+    modes = [mode.removeprefix("pooling_mode_") for mode in modes if mode != "include_prompt"]
+    known = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
+    if len(modes) != 1 or modes[0] not in known:
+        found = ", ".join(modes) or "nothing"
+        raise BundleError(f"{folder.name}/{POOLING}/{CONFIG} asks for {found:.100}; supported: mean_tokens, cls_token")
+    return known[modes[0]]
+
+
+def _check_names(tensors: Tensors, family: Family, origins: Origins) -> list[str]:
+    """Return the names of what is left unread, which no part of our model needs."""
+    needed, there = names_of(origins.values()), tensors.places.keys()
+    if missing := sorted(needed - there):
+        raise BundleError(f"{tensors.where} lacks {_some(missing)}")
+    extra = {name for name in there - needed - {family.head_matrix} if not family.buffers.fullmatch(name)}
+    if strange := sorted(name for name in extra if name.startswith(family.backbone)):
+        raise BundleError(f"{tensors.where} has {_some(strange)}, which our {family.model_type} does not compute with")
+    return sorted(extra)
+
+
+def _some(names: list[str]) -> str:
+    return f"{', '.join(names[:MOST_NAMED])} ({len(names)} tensors in all)"
+
+
+def _filled(kind: type[nn.Module], config: ModelConfig, origins: Origins, tensors: Tensors) -> nn.Module:
+    with torch.device("meta"):
+        needed = {name: tuple(parameter.shape) for name, parameter in kind(config).named_parameters()}
+    for name, origin in origins.items():
+        _check_shape(tensors, origin.name, origin.whole(needed[name]))
+        if origin.added:
+            _check_shape(tensors, origin.added, (1, *needed[name][1:]))
+    model = kind(config)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            origin: Origin = origins[name]
+            added = tensors.read(origin.added) if origin.added else None
+            parameter.copy_(origin.take(tensors.read(origin.name), added))
+    return model
+
+
+def _check_shape(tensors: Tensors, name: str, expected: tuple[int, ...]) -> None:
+    if (shape := tensors.places[name].shape) != expected:
+        raise BundleError(f"{tensors.where}: {name} has shape {shape}; {CONFIG} calls for {expected}")
+
+
+def _card(name: str, architecture: str, config: ModelConfig, kind: str, unread: list[str]) -> str:
+    notes: Mapping[str, Any] = {
+        f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": True,
+        "The sentence's vector is the mean over real tokens.": kind == "encoder" and config.pooling == "mean",
+        "The sentence's vector is that of the first token.": kind == "encoder" and config.pooling == "cls",
+        f"Left unread: {', '.join(unread[:10])} ({len(unread)} tensors in all).": bool(unread),
+        "Data, licence and quality: see where the checkpoint comes from.": True,
+    }
+    return f"# {name}\n\n" + "\n".join(note for note, said in notes.items() if said) + "\n"

@@ -1,0 +1,243 @@
+"""The models that a user opened: each a folder by the name the user gave it, with a note of where it comes from.
+
+The files of a zip lie in that folder, and only those that a checkpoint has; of a local folder or a name on the hub
+there is only the note, which says where the files are. Nothing in a zip is executed.
+"""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import threading
+import unicodedata
+import zipfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from transformer_core.archives import MB, ArchiveError, entries, extract, open_zip
+from transformer_core.bundle_files import LARGEST_TEXT_FILE, BundleError
+from transformer_core.checkpoints import load
+from transformer_core.training.runs.folder import LEAVING, MAKING, new_id
+from transformer_core.training.runs.removal import sweep
+
+MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100
+CONFIG, README = "config.json", "README.md"
+SIZES = {
+    r"(tokenizer_)?config\.json|tokenizer\.json|vocab\.(txt|json)|merges\.txt|source\.spm": LARGEST_TEXT_FILE,
+    r"1_Pooling/config\.json|model\.safetensors\.index\.json": LARGEST_TEXT_FILE,
+    r"card\.md|README\.md": MB,
+    r"model(-[0-9]{5}-of-[0-9]{5})?\.safetensors": MOST_UNPACKED,
+}
+ASIDE = ("__MACOSX/", "1_Pooling/")
+
+
+def unpack(file: Path | IO[bytes], folder: Path) -> tuple[str, ...]:
+    """Unpack the files of a checkpoint, which lie in one folder of the zip, into an empty folder.
+
+    Returns:
+        The names of what was left in the zip.
+
+    Raises:
+        BundleError: what is wrong with the zip.
+    """
+    try:
+        with open_zip(file, most_bytes=MOST_PACKED) as archive:
+            found = entries(archive, most=MOST_ENTRIES, most_bytes=MOST_UNPACKED, most_ratio=MOST_RATIO)
+            for name in found:
+                _check_name(name)
+            return _lay_out(archive, found, folder)
+    except ArchiveError as error:
+        raise BundleError(str(error)) from None
+
+
+def _check_name(name: str) -> None:
+    parts = re.split(r"[/\\]", name)
+    if "\\" in name or ":" in parts[0] or not parts[0] or ".." in parts or not name.isprintable():
+        raise BundleError(f"the zip has {name!r:.100}, which leads out of it; nothing of it is taken in")
+
+
+def _lay_out(archive: zipfile.ZipFile, found: dict[str, zipfile.ZipInfo], folder: Path) -> tuple[str, ...]:
+    top, left = _top(found), []
+    for name, entry in found.items():
+        own = name.removeprefix(top) if name.startswith(top) else ""
+        limit = next((limit for pattern, limit in SIZES.items() if re.fullmatch(pattern, own)), None)
+        if limit is None:
+            left.append(name)
+            continue
+        if entry.file_size > limit:
+            raise BundleError(f"{name:.100} has {entry.file_size:,} bytes; at most {limit:,} are taken in")
+        extract(archive, entry, folder / own)
+    return tuple(left)
+
+
+def _top(found: dict[str, zipfile.ZipInfo]) -> str:
+    """Return the prefix of a checkpoint's files in the zip: a folder, or nothing."""
+    tops = [name.removesuffix(CONFIG) for name in found if name == CONFIG or name.endswith(f"/{CONFIG}")]
+    tops = [top for top in tops if not any(aside in top for aside in ASIDE)]
+    if not tops:
+        raise BundleError(f"the zip has no {CONFIG}: it is no checkpoint, which has one beside its weights")
+    least = min(top.count("/") for top in tops)
+    tops = [top for top in tops if top.count("/") == least]
+    if len(tops) > 1:
+        raise BundleError(f"the zip holds several models: {', '.join(sorted(tops))[:200]}; one at a time is opened")
+    return tops[0]
+
+
+MOST_MODELS, MOST_BYTES = 12, 4 << 30
+LONGEST_NAME, LARGEST_NOTE = 64, 1 << 16
+NAME = re.compile(r"\w[\w.-]*")
+NOTE, MOST_NAMED = "opened.json", 20
+ORIGINS = ("zip", "folder", "hub")
+_making = threading.Lock()
+
+
+def default_root() -> Path:
+    """Return where opened models lie: the variable VITRINE_OPENED, else .runs/models under the project's root."""
+    return Path(os.environ.get("VITRINE_OPENED") or Path(__file__).parents[2] / ".runs" / "models")
+
+
+def name_from(text: str) -> str:
+    """Derive a model's name from that of a file, a folder or a checkpoint."""
+    last = re.split(r"[/\\]", unicodedata.normalize("NFC", text).strip().rstrip("/\\"))[-1]
+    kept = re.sub(r"[^\w.-]+", "-", last.removesuffix(".zip"))
+    return kept[:LONGEST_NAME].strip(".-_") or "model"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model that a user opened.
+
+    Args:
+        origin: an entry of ORIGINS.
+        asked: the zip's name, the folder's path, or the name on the hub.
+        folder: where its files lie.
+        left_out: names of the zip's files that were left out, the first of them.
+        fetched: its files were downloaded from the hub for this entry, and are deleted with it.
+    """
+
+    name: str
+    origin: str
+    asked: str
+    folder: Path
+    left_out: tuple[str, ...] = ()
+    fetched: bool = False
+
+    @property
+    def size(self) -> int:
+        """Its files' bytes on the disk."""
+        total = 0
+        for path in self.folder.glob("*"):
+            with suppress(OSError):
+                total += path.stat().st_size
+        return total
+
+
+class OpenedModels:
+    """All opened models in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def all(self) -> dict[str, Opened]:
+        """Return the models by name, without those whose note cannot be read."""
+        found = (self._read(path) for path in sorted(self.root.glob(f"*/{NOTE}")))
+        return {model.name: model for model in found if model is not None}
+
+    def take_zip(self, file: Path | IO[bytes], name: str, *, asked: str, taken: Collection[str] = ()) -> Opened:
+        """Add the model of a zip, after checking that it can be read.
+
+        Args:
+            name: to call it.
+            asked: what the zip is called.
+            taken: names that other models have.
+
+        Raises:
+            BundleError: what is wrong with the name or the zip, or there is no room.
+        """
+        with self._making(name, taken) as draft:
+            left = unpack(file, draft)
+            load(draft, device="cpu")
+            self._place(Opened(name, "zip", asked, draft, left), draft)
+        return self.all()[name]
+
+    def take_note(self, model: Opened, *, taken: Collection[str] = ()) -> Opened:
+        """Add a note of where a model lies; the caller has checked that it can be read.
+
+        Raises:
+            BundleError: what is wrong with the name, or there is no room.
+        """
+        with self._making(model.name, taken) as draft:
+            self._place(model, draft)
+        return self.all()[model.name]
+
+    def remove(self, name: str) -> None:
+        """Remove a model; a folder elsewhere stays as it is.
+
+        Raises:
+            BundleError: there is no such model, or it cannot be deleted.
+        """
+        if name not in self.all():
+            raise BundleError(f"there is no opened model named {name!r:.100}")
+        with _in_words(f"{name} cannot be deleted"):
+            shutil.rmtree((self.root / name).rename(self.root / f"{LEAVING}{new_id()}"))
+
+    def check_room(self, name: str, taken: Collection[str] = ()) -> None:
+        """Raise BundleError unless another model of this name may be added."""
+        there = self.all()
+        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise BundleError(
+                f"name={name!r:.100} must be at most {LONGEST_NAME} letters, digits and . _ - and not begin with . or -"
+            )
+        if name.casefold() in {other.casefold() for other in (*there, *taken)}:
+            raise BundleError(f"name={name!r} is taken; choose another")
+        if len(there) >= MOST_MODELS:
+            raise BundleError(f"there are {len(there)} opened models, and at most {MOST_MODELS} are kept; remove one")
+
+    def _read(self, path: Path) -> Opened | None:
+        try:
+            if path.stat().st_size > LARGEST_NOTE or path.parent.name.startswith("."):
+                return None
+            values = json.loads(path.read_text(encoding="utf-8"))
+            folder = Path(values["folder"]) if values["folder"] else path.parent
+            origin, asked, left = values["origin"], values["asked"], tuple(values["left_out"])
+            return Opened(path.parent.name, origin, asked, folder, left, values["fetched"] is True)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    @contextmanager
+    def _making(self, name: str, taken: Collection[str]) -> Iterator[Path]:
+        """Yield a temporary folder of that name, one at a time; it is deleted afterwards unless it was moved."""
+        with _making, _in_words(f"{name!r:.100} cannot be opened"):
+            self.check_room(name, taken)
+            self.root.mkdir(parents=True, exist_ok=True)
+            sweep(self.root)
+            scratch = Path(tempfile.mkdtemp(prefix=MAKING, dir=self.root))
+            try:
+                (scratch / name).mkdir()
+                yield scratch / name
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    def _place(self, model: Opened, draft: Path) -> None:
+        total = model.size + sum(other.size for other in self.all().values())
+        if total > MOST_BYTES:
+            raise BundleError(
+                f"the opened models would have {total:,} bytes; at most {MOST_BYTES:,} are kept: remove one"
+            )
+        elsewhere = "" if model.folder == draft else str(model.folder)
+        note = {"origin": model.origin, "asked": model.asked, "folder": elsewhere, "fetched": model.fetched}
+        note |= {"left_out": [name[:LONGEST_NAME] for name in model.left_out[:MOST_NAMED]]}
+        (draft / NOTE).write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+        draft.rename(self.root / model.name)
+
+
+@contextmanager
+def _in_words(doing: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(f"{doing}: {error.strerror or type(error).__name__}") from error
