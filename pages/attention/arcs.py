@@ -1,42 +1,41 @@
-"""Mount the text with arcs, hear which word was chosen, and offer its files.
-
-The text with arcs from a chosen token: where it looks, or who looks at it.
-"""
+"""The part with arcs over the text: from a chosen token to where it looks, or from who looks at it."""
 
 from collections.abc import Callable
 from typing import Any, cast
 
 import streamlit as st
 
+from pages.attention.chosen_head import choose_layer_and_head
 from pages.attention.figures import ArcsFigure, Direction, to_html
-from pages.attention.shared import choose_layer_and_head
 from pages.figures.exports import to_csv, to_npz
 from pages.ui.asking import Answer, ask
-from pages.ui.caption import caption_of
 from pages.ui.component import registered
-from pages.ui.exports import Files, code_files, offer_files
+from pages.ui.exports import Files, caption_of, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import language, strings, t
 from pages.ui.url import choose, current, keep
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
 
+OVERS = ("head", "mean", "max")
+
 
 def show_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, on_token: Callable[[int], None]) -> None:
-    """Show the figure; a chosen word's arcs are drawn in the browser before the server hears of it.
+    """Show the figure; the browser draws the arcs of a clicked token at once, without waiting for the server.
 
     Args:
-        answer: what it was drawn from; its files say so.
+        answer: what the figure was drawn from, for the caption of its files.
         key: unique on the page.
         on_token: called with the newly chosen token, before the page runs.
     """
 
-    def heard() -> None:
+    def on_token_change() -> None:
         token = (st.session_state.get(key) or {}).get("token")
         if isinstance(token, int) and 0 <= token < len(figure.labels):
             on_token(token)
 
-    registered("arcs")(key=key, data=figure.to_bytes(caption=caption_of(answer.arguments)), on_token_change=heard)
+    data = figure.to_bytes(caption=caption_of(answer.arguments))
+    registered("arcs")(key=key, data=data, on_token_change=on_token_change)
 
 
 def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str) -> None:
@@ -44,7 +43,7 @@ def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str
 
     PNG and SVG are made by the figure itself, in the browser.
     """
-    caption, chosen = caption_of(answer.arguments), language()  # files are made where no page is
+    caption, chosen = caption_of(answer.arguments), language()  # read here: the files are made outside a page run
     files: Files = {
         "csv": lambda: to_csv(figure.weights, figure.labels, figure.labels).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
@@ -53,11 +52,27 @@ def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str
     offer_files(lambda: files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))
 
 
-OVERS = ("head", "mean", "max")
+def chosen_token(size: int, otherwise: int) -> int:
+    """Return the token that the URL names, or `otherwise` if it names none from 0 to `size` - 1."""
+    asked = str(current("attention_token") or "")
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 5 and int(asked) < size else otherwise
+
+
+def on_token(token: int) -> None:
+    """Keep the chosen token in the URL."""
+    keep("attention_token", str(token), "")
+
+
+def glued(encoding: Encoding) -> tuple[bool, ...]:
+    """Return for each token whether it follows the one before without a space."""
+    ends = (0, *(end for _, end in encoding.offsets))
+    return tuple(
+        bool(end) and start == before for (start, end), before in zip(encoding.offsets, ends[:-1], strict=True)
+    )
 
 
 def show_arcs_part(view: View) -> None:
-    """Show the controls, the text with its arcs, and what to make of them."""
+    """Show the controls, the text with its arcs, and what the weights of a row or column sum to."""
     layer, head = choose_layer_and_head(view)
     direction_place, over_place = st.columns([1, 2])
     with over_place:
@@ -66,13 +81,7 @@ def show_arcs_part(view: View) -> None:
     with direction_place:
         ways = {name: t(f"attention.direction_{name}") for name in ("from", "to")}
         direction = choose(t("attention.direction"), ways, name="attention_direction", default="from")
-    answer = ask(
-        layer_looks,
-        **view.asked,
-        layer=layer,
-        head=head,
-        over=over,
-    )
+    answer = ask(layer_looks, **view.asked, layer=layer, head=head, over=over)
     figure = ArcsFigure(
         view.encoding.labels,
         glued(view.encoding),
@@ -85,22 +94,3 @@ def show_arcs_part(view: View) -> None:
     show_arcs(figure, answer, key="arcs", on_token=on_token)
     st.caption(t(f"attention.sum_{over}_{direction}"))
     export_arcs(figure, answer, key="arcs", title=t("attention.title_head", layer=layer, head=head))
-
-
-def chosen_token(size: int, otherwise: int) -> int:
-    """Return the token that the URL names, or the other where it names none of `size`."""
-    asked = str(current("attention_token") or "")
-    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 5 and int(asked) < size else otherwise
-
-
-def on_token(token: int) -> None:
-    """Keep the chosen token in the URL."""
-    keep("attention_token", str(token), "")
-
-
-def glued(encoding: Encoding) -> tuple[bool, ...]:
-    """Return for each token whether it follows the one before without a blank."""
-    ends = (0, *(end for _, end in encoding.offsets))
-    return tuple(
-        bool(end) and start == before for (start, end), before in zip(encoding.offsets, ends[:-1], strict=True)
-    )

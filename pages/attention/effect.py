@@ -4,9 +4,9 @@ import math
 
 import streamlit as st
 
+from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.attention.figures import effect_board
 from pages.attention.flow import chance_of
-from pages.attention.shared import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.exports import export_matrix
@@ -37,11 +37,12 @@ def show_effect(view: View) -> None:
         layer, head = choose_layer_and_head(view)
     with board_place:
         ways = {name: t(f"attention.ablation_{name}") for name in ("zero", "mean")}
-        how = choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")
-        cover = show_boards(view, layer, head, "zero" if how == "zero" else "mean")
+        chosen = choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")
+        how = "zero" if chosen == "zero" else "mean"
+        cover = show_boards(view, layer, head, how)
     with head_place:
         with cover.picture("_without"):
-            show_without(view, layer, head, "zero" if how == "zero" else "mean")
+            show_without(view, layer, head, how)
         answer = read_heads(view, layer, head)
         figure = large_head(view, answer.value, layer, head, "weights")
         show_matrix(figure, answer, key="head_effect", on_cell=on_cell)
@@ -50,8 +51,7 @@ def show_effect(view: View) -> None:
 
 def show_boards(view: View, layer: int, head: int, how: Ablation) -> Cover:
     """Ask for a prediction, then show the greatest weights with the effects beside them."""
-    text = view.encoding.text
-    answer = ask_once(head_effects, bundle=view.bundle, text=text, n_tokens=len(view.encoding), how=how)
+    answer = ask_once(head_effects, **view.asked, how=how)
     found, words = answer.value, strings("attention_effect")
     top_layer, top_head = found.most_weight
     weight = f"{found.strongest[found.most_weight]:.3f}"
@@ -72,7 +72,7 @@ def show_boards(view: View, layer: int, head: int, how: Ablation) -> Cover:
             words | {"change": t("attention.change", label=label)},
             board_words(),
             chosen=(layer, head),
-            version=f"{how}|{layer}.{head}|{text}",
+            version=f"{how}|{layer}.{head}|{view.encoding.text}",
         )
         show_matrix(board, answer, key="effects", on_cell=on_board)
         export_matrix(board, answer, key="effects")
@@ -81,7 +81,7 @@ def show_boards(view: View, layer: int, head: int, how: Ablation) -> Cover:
 
 
 def tell_causes(found: HeadEffects) -> None:
-    """Say how far strong weights and large effects go together, and name heads that look strongly for little."""
+    """Show the rank correlation of greatest weight and effect, and name heads of large weight and small effect."""
     layer, head = found.most_effect
     say(
         t(
@@ -113,13 +113,7 @@ def tell_causes(found: HeadEffects) -> None:
 
 def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
     """Show the verdict with and without the chosen head, above its heatmap."""
-    found = ask(
-        without_head,
-        **view.asked,
-        layer=layer,
-        head=head,
-        how=how,
-    ).value
+    found = ask(without_head, **view.asked, layer=layer, head=head, how=how).value
     before, after = st.columns(2)
     with before:
         say(t("attention.with_head"), small=True)

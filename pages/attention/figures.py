@@ -1,10 +1,7 @@
-"""Boards of layers and heads: how broadly each looks, what it tends to look at, what its loss changes.
+"""Figures of the attention page: boards of layers and heads, bars over the tokens, and a text with arcs.
 
-Arrays come from transformer_core.analysis.
-
-Attention as bars over the words of the text: entropy, where rollout leads, and what hiding each word does.
-
-A text with arcs from one word to every other, as strong as the weight; assets/components/arcs draws it.
+A board has a cell for each head. Bars show entropy, rollout and what hiding a word does. Arcs lead from one token to
+the others, as thick as the weights. The arrays come from transformer_core.analysis.attention.
 """
 
 from __future__ import annotations
@@ -18,10 +15,11 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_bytes import Buffers, packed
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, Buffers, MatrixFigure, Panel, Scale, packed
 from pages.figures.standalone import component_assets, self_contained
+
+HEIGHT = 360
+MOST_NAMED = 48
 
 
 def _sides(shape: tuple[int, ...], words: Mapping[str, str]) -> tuple[Axis, Axis]:
@@ -179,10 +177,6 @@ def effect_board(
     )
 
 
-HEIGHT = 360
-MOST_NAMED = 48
-
-
 def _named(labels: tuple[str, ...]) -> list[str]:
     return [f"{label} {index}" for index, label in enumerate(labels)]
 
@@ -258,10 +252,10 @@ def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], wor
 
 
 def hidden_bars(change: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
-    """Draw by how many points the winner's probability moves when each token is hidden; special tokens have no bar.
+    """Draw how many points the winner's probability changes by when each token is hidden; special tokens have no bar.
 
     Shapes:
-        change: (pos,), as shares; not a number where a token was left in place
+        change: (pos,), as shares; NaN where a token is not hidden
 
     Args:
         words: token, points, supports, opposes.
@@ -294,16 +288,16 @@ Direction = Literal["from", "to"]
 
 @dataclass(frozen=True, eq=False)
 class ArcsFigure:
-    """Describe the figure.
+    """Hold what a text with arcs is drawn from.
 
     Args:
         labels: one a token.
-        glued: whether a token follows the one before without a blank.
+        glued: whether a token follows the one before without a space.
         weights: (query_pos, key_pos), each from 0 to 1.
         source: the chosen token.
         direction: "from" draws the source's row, where it looks; "to" its column, who looks at it.
         strings: attention_arcs.* of the locale, without that prefix; the browser fills in the {…}.
-        version: names this state; `data-painted` has it and the source once they are on the screen.
+        version: of this state; the browser writes it and the source into `data-painted` once they are drawn.
         filename: of exports, without ending.
     """
 
@@ -328,7 +322,7 @@ class ArcsFigure:
         """Return the header (JSON after its length) and the weights as float32, row after row.
 
         Args:
-            caption: lines above the picture in its files, which say what it is of.
+            caption: lines above the picture in its files: model, text, layer and head.
         """
         buffers = Buffers()
         buffers.add(np.asarray(self.weights).astype("<f4"))
@@ -338,7 +332,7 @@ class ArcsFigure:
 
 
 def to_html(figure: ArcsFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
-    """Return one self-contained page with the interactive figure in it, which needs no network.
+    """Return one self-contained interactive page with the figure; it loads nothing from the network.
 
     Args:
         title: of the page.

@@ -4,8 +4,8 @@ import math
 
 import streamlit as st
 
+from pages.attention.chosen_head import board_words, choose_layer_and_head
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
-from pages.attention.shared import board_words, choose_layer_and_head
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
@@ -88,7 +88,7 @@ def show_rollout(view: View) -> None:
 
 
 def rests_on(view: View) -> str:
-    """Say in Markdown which position's row the bars show: the one that the model's conclusion is read from."""
+    """Return the title of the bars: which position the model's conclusion is read from."""
     outcome = outcome_of(view.bundle, view.encoding)
     if outcome is not None and outcome.place is not None:
         return t("attention.pooled_place", token=plain(view.encoding.labels[outcome.place]), place=outcome.place)
@@ -142,5 +142,5 @@ def show_agreement(found: Evidence, cover: Cover) -> None:
 
 
 def chance_of(agreed: RankCorrelation) -> str:
-    """Say how often a random order would do as well."""
+    """Return a sentence on how many random orders agree or disagree at least as much."""
     return t("attention.chance", chance=f"{agreed.chance:.1%}", count=agreed.count)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.attention.shared import choose_layer_and_head, large_head, on_cell, on_panel, read_heads
+from pages.attention.chosen_head import choose_layer_and_head, large_head, on_cell, on_panel, read_heads
 from pages.attention.tendencies import short_names, threshold
 from pages.figures.heads import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
@@ -52,18 +52,18 @@ def show_heads(view: View) -> None:
         )
         show_matrix(grid, answer, key="heads", on_select=on_panel)
         export_matrix(grid, answer, key="heads")
-        words_place = st.container()  # below, since the words take more lines as a sentence grows
+        words_place = st.container()  # below the grid: it grows with the sentence
         head_off_experiment(view, layer, head)
     with head_place:
         figure = large_head(view, answer.value, layer, head, step)
         show_matrix(figure, answer, key="head_large", on_cell=None if step == "mixture" else on_cell)
         export_matrix(figure, answer, key="head_large")
-    with words_place:  # last: each word is hidden in turn for it
+    with words_place:  # last, because it is slow: each word is hidden in turn
         show_because(view)
 
 
 def names_of_heads(view: View, heads: Heads) -> list[list[str]]:
-    """Return a short name of what each head tends to do on this sentence, "" where none can be claimed."""
+    """Return the short name of each head's tendency on this sentence, "" where it has none."""
     pad_id, causal = view.bundle.config.pad_id, is_causal(view.bundle)
     found = tendencies_of([heads.weights], [view.encoding], pad_id, causal=causal)
     names = short_names()
@@ -82,17 +82,11 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
         options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
         about = f"{view.bundle.name} {view.encoding.text} {layer}.{head}"
         cover = ask_first(t("try.guess"), options, name="attention_head_off", about=about)
-        found = ask(
-            without_head,
-            **view.asked,
-            layer=layer,
-            head=head,
-        ).value
-        winner = found.winner
+        found = ask(without_head, **view.asked, layer=layer, head=head).value
         outcome = "flips" if found.flips else "much" if abs(found.moved) >= MUCH else "little"
         moved = t(
             "try.measured",
-            label=outcome_word(view, winner),
+            label=outcome_word(view, found.winner),
             moved=f"{100 * found.moved:+.2f}",
             layer=layer,
             head=head,

@@ -1,10 +1,10 @@
-"""What each head tends to look at, on this sentence and on a sample of others, with the scores it is claimed on."""
+"""What each head tends to look at, on this sentence and on a sample of others, with the score behind each label."""
 
 import numpy as np
 import streamlit as st
 
+from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.attention.figures import tendency_board
-from pages.attention.shared import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.ui.asking import ask_once
 from pages.ui.exports import export_matrix
 from pages.ui.header import FIRST_CJK, View
@@ -31,12 +31,12 @@ LOWEST, HIGHEST, STEP = 0.05, 0.6, 0.05
 
 
 def short_names() -> dict[int, str]:
-    """Return the short name of each label, "" for none."""
+    """Return the short name of each tendency by its number, "" for none."""
     return {NONE: "", **{place: t(f"tendency_short.{name}") for place, name in enumerate(TENDENCIES)}}
 
 
 def threshold() -> float:
-    """Return the score from which a tendency is claimed, chosen or not."""
+    """Return the least score of a tendency: the URL's, or the default if that is missing or out of range."""
     try:
         value = float(current("attention_threshold"))
     except (TypeError, ValueError):
@@ -57,8 +57,7 @@ def show_tendencies(view: View) -> None:
         least = slide(
             t("attention.threshold"), LOWEST, HIGHEST, name="attention_threshold", default=THRESHOLD, step=STEP
         )
-    text, n_tokens = view.encoding.text, len(view.encoding)
-    here = ask_once(tendencies_of_text, bundle=view.bundle, text=text, n_tokens=n_tokens)
+    here = ask_once(tendencies_of_text, **view.asked)
     sample = ask_once(tendencies_of_reviews, bundle=view.bundle, language=language, sentences=SENTENCES)
     words = {
         **strings("attention_tendencies"),
@@ -72,7 +71,7 @@ def show_tendencies(view: View) -> None:
         words,
         board_words(),
         chosen=(layer, head),
-        version=f"{layer}.{head}|{text}",
+        version=f"{layer}.{head}|{view.encoding.text}",
     )
     n_heads = view.bundle.config.n_heads
     board_place, claim_place = st.columns([1.1, 1], gap="large")
@@ -126,7 +125,7 @@ def show_claims(here: Tendencies, sample: Tendencies, least: float) -> None:
 
 
 def _said(scores: np.ndarray, label: int, least: float) -> str:
-    """Return a head's label with its score, and whatever else it may be said to look at, in Markdown."""
+    """Return a head's label with its score, and its other places from the threshold up, in Markdown."""
     if label == NONE:
         return ":gray[" + t("tendency_short.none") + "]"
     names = short_names()

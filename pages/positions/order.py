@@ -12,8 +12,7 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.model_choice import offer_model
-from pages.ui.models import model_names, open_bundle
+from pages.ui.models import model_names, offer_model, open_bundle
 from pages.ui.number_format import significant
 from pages.ui.url import switch
 from pages.ui.verdict import class_word

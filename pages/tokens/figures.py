@@ -18,8 +18,7 @@ import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 from pages.figures.standalone import component_assets, self_contained
 
 POINTS_OF_CURVE = 60

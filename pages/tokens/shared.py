@@ -8,9 +8,8 @@ from pages.figures.exports import rows_csv, to_npz
 from pages.tokens.figures import COLUMNS, Chips, Line, rows_of_chips, to_html
 from pages.ui.asking import Answer
 from pages.ui.boxes import lazy_box
-from pages.ui.caption import caption_of
 from pages.ui.component import registered
-from pages.ui.exports import Files, code_files, offer_files
+from pages.ui.exports import Files, caption_of, code_files, offer_files
 from pages.ui.language import language, strings, t
 
 

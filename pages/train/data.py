@@ -10,10 +10,10 @@ import streamlit as st
 from pages.train.base import DATA, Base, gave_data
 from pages.train.controls import ask
 from pages.train.settings import LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, read_settings
-from pages.ui.access import may_read
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import learned_words
+from pages.ui.server import may_read
 from pages.ui.url import forget, held, keep, text_area
 from transformer_core.training.intake import (
     ENCODINGS,

@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.runs import launcher
-from transformer_core.training.runs.launcher import Estimate
+from transformer_core.training.runs.estimate import Estimate
 from transformer_core.training.runs.spec import RunSpec
 
 MOST_KEPT = 64

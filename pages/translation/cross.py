@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from pages.attention.shared import on_panel, step_words
+from pages.attention.chosen_head import on_panel, step_words
 from pages.figures.heads import STEP_NAMES, heads_grid, one_head
 from pages.translation.figures.attention import hiding_chart, mean_matrix
 from pages.translation.shared import choose_weights, over_word, show_sentences, translated, weights_over

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Kind, Panel, Role, Scale
+from pages.figures.matrix import Axis, Kind, MatrixFigure, Panel, Role, Scale
 
 MOST_EXACT = 3
 

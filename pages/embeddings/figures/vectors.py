@@ -14,8 +14,7 @@ import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 TOKEN = "embedding token"  # the axes with this key move together
 DIMENSION = "embedding dimension"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pages.figures.matrix_bytes import Buffers, packed
+from pages.figures.matrix import Buffers, packed
 
 MOST_STEPS = 2_000
 MOST_CLASSES = 20

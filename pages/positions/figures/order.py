@@ -11,8 +11,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Panel, Scale
+from pages.figures.matrix import MatrixFigure, Panel, Scale
 from pages.positions.figures.waves import Words, lines_legend, numbered
 
 ALIKE = ("kept", "positions_removed")  # the same whatever the seed

@@ -15,8 +15,7 @@ import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.forms import kept
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
 

@@ -11,8 +11,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 from pages.translation.figures.steps import clipped, shown_chance
 
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
 from pages.figures.forms import Filled, form, in_order, named
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 LINE = 26
 LEAST_DRAWN = 0.05

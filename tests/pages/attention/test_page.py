@@ -1,21 +1,58 @@
-"""The attention page: every control in both languages, in the link, and with honest numbers."""
+"""The attention page: parts in both languages, odd links and texts, the model's own numbers, scripts that repeat."""
 
+import io
+from collections.abc import Callable
+from itertools import cycle, product
+
+import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from pages.ui.header import whole_words, word_start
-from pages.ui.language import words
+from pages.figures.heads import STEP_NAMES
+from pages.ui.language import LANGUAGES, words
 from pages.ui.models import open_bundle
-from tests.pages.running import asks, run, told
-from transformer_core.analysis.attention.heads import head_off
+from tests.pages.running import asks, run, show_all, told
+from tests.pages.scripts import repeats
+from transformer_core.analysis.attention.head_ablation import head_effects, without_head
+from transformer_core.analysis.attention.heads import Ablation
+from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence
+from transformer_core.analysis.attention.tendencies import labelled, tendencies_of_reviews, tendencies_of_text
 from transformer_core.analysis.outcome import read
 
-TEXT = "The film was not good, but I loved the ending."
+TEXT = "The film was not good, but I loved the ending and the music."
+PARTS = ("heads", "arcs", "flow", "tendencies", "effect")
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("step", ["products", "scores", "masked_scores", "weights", "mixture"])
-def test_every_step_is_shown(language: str, step: str) -> None:
-    app = run("attention", lang=language, text=TEXT, step=step, layer="1", head="2")
+def asked(text: str = TEXT) -> dict:
+    """Return what the page asks of the library for a text."""
+    bundle = open_bundle("sentiment")
+    return {"bundle": bundle, "text": text, "n_tokens": len(bundle.tokenizer.encode(text))}
+
+
+def part(name: str, **query: str) -> AppTest:
+    """Open a part of the page."""
+    return run("attention", **({"text": TEXT, "attention_part": name} | query))
+
+
+def metrics(app: AppTest) -> list[str]:
+    """Return the numbers that stand large on the page."""
+    return [metric.value for metric in app.metric]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_opens_from_the_link_and_no_other_is_computed(language: str, name: str) -> None:
+    app = part(name, lang=language)
+    assert not app.exception
+    assert not app.error
+    assert app.session_state["attention_part@attention"] == name
+    assert ("attention_threshold@attention" in app.session_state) == (name == "tendencies")
+    assert ("attention_over@attention" in app.session_state) == (name == "arcs")
+
+
+@pytest.mark.parametrize(("step", "language"), [*zip(STEP_NAMES, cycle(LANGUAGES), strict=False)])
+def test_every_step_of_the_head_in_the_link_is_shown(language: str, step: str) -> None:
+    app = part("heads", lang=language, step=step, layer="1", head="2")
     assert not app.exception
     assert not app.error
     assert app.session_state["step@attention"] == step
@@ -23,89 +60,68 @@ def test_every_step_is_shown(language: str, step: str) -> None:
     assert app.session_state["head@attention"] == "2"
 
 
-def test_an_unknown_layer_in_the_link_is_named() -> None:
-    app = run("attention", layer="9", head="x")
+LONG, PADDING = "good film " * 100, "[PAD]"
+OTHERS = ("a", "😀😀", "هذا فيلم جيد", "这部电影很好看。", "[MASK] " * 130, "[CLS] [SEP] " * 80, "unwatchability " * 60)
+
+
+@pytest.mark.parametrize(("name", "text"), [*product(PARTS, (LONG, PADDING)), *zip(cycle(PARTS), OTHERS, strict=False)])
+def test_any_text_is_read(name: str, text: str) -> None:
+    assert not show_all(part(name, text=text)).exception
+
+
+@pytest.mark.parametrize(
+    ("name", "control", "value", "shown"),
+    [
+        ("heads", "attention_part", "nonsense", "heads"),
+        ("heads", "layer", "9", "0"),
+        ("heads", "head", "[Log in again](https://example.org)", "0"),
+        ("arcs", "attention_over", "sum", "head"),
+        ("arcs", "attention_direction", "up", "from"),
+        ("effect", "attention_ablation", "half", "zero"),
+        ("tendencies", "attention_sample", "fr", "en"),
+        ("flow", "attention_substitute", "[Log in](https://example.org)", "mask"),
+    ],
+)
+def test_a_choice_that_is_not_there_is_named_without_its_links(name: str, control: str, value: str, shown: str) -> None:
+    app = part(**({"name": name} | {control: value}))
     assert not app.exception
-    assert "layer = 9" in told(app)
-    assert "head = x" in told(app)
-    assert app.session_state["layer@attention"] == "0"
+    assert app.session_state[f"{control}@attention"] == shown
+    plain = told(app).replace("\\", "")
+    assert f"{control} = {value.partition('(')[0]}" in plain
+    assert "](" not in "".join(toast.value for toast in app.toast)
 
 
 @pytest.mark.parametrize("cell", ["3.4", "99.0", "x.y", "", "1", "-1.2", "٣.1", "1.1.1", f"{'9' * 5000}.1"])
-def test_any_cell_in_the_link_is_survived(cell: str) -> None:
-    assert not run("attention", text=TEXT, cell=cell).exception
+def test_any_cell_in_the_link_is_read_or_ignored(cell: str) -> None:
+    assert not part("heads", cell=cell).exception
 
 
-def test_long_text_is_windowed_in_words() -> None:
-    app = run("attention", text="good film " * 100)
+@pytest.mark.parametrize("token", ["0", "3", "999", "-1", "x", "٣", "9" * 5000, "1.5", ""])
+def test_any_token_in_the_link_is_read_or_ignored(token: str) -> None:
+    assert not part("arcs", attention_token=token).exception
+
+
+@pytest.mark.parametrize("threshold", ["0.4", "9", "-1", "nan", "x", ""])
+def test_a_threshold_in_the_link_holds_in_its_range_alone(threshold: str) -> None:
+    app = part("tendencies", attention_threshold=threshold)
     assert not app.exception
-    assert words("en")["text.part_read"].format(count=202, most=128) in app.get("popover")[0].proto.popover.label
-    app.slider(key="start@attention").set_value(40).run()
-    assert not app.exception
+    assert app.session_state["attention_threshold@attention"] == (0.4 if threshold == "0.4" else 0.2)
+    assert not part("heads", attention_threshold=threshold).exception
 
 
-def test_a_window_beyond_a_shortened_text_moves_back() -> None:
-    app = run("attention", text="good film " * 100)
-    app.slider(key="start@attention").set_value(70).run()
-    app.text_input(key="text@attention").set_value("good film " * 70).run()
+def test_names_of_heads_can_be_left_out() -> None:
+    app = part("heads")
+    app.toggle(key="attention_names@attention").set_value(False).run()
     assert not app.exception
-    assert app.slider(key="start@attention").value == app.slider(key="start@attention").max
+    assert "off" in app.query_params["attention_names"]
 
 
 def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None:
-    app = run("attention", text=TEXT, layer="2", head="3", try_open="true")
+    app = part("heads", layer="2", head="3", try_open="true")
     asks(app)[0].set_value("little").run()
-    bundle = open_bundle("sentiment")
-    encoding = bundle.tokenizer.encode(TEXT)
-    before = read(bundle, encoding, sites=("class_logits",)).probabilities
-    off = head_off("encoder.layer2.self_attention", 3)
-    after = read(bundle, encoding, sites=("class_logits",), edits=off).probabilities
-    winner = before.index(max(before))
-    assert f"{100 * (after[winner] - before[winner]):+.2f}" in told(app)
-    assert any(f"{after[winner]:.1%}" in bar.proto.body for bar in app.get("html"))
-
-
-@pytest.mark.parametrize("text", ["[MASK] " * 130, "[PAD]", "[CLS] [SEP] " * 80, "unwatchability " * 60])
-def test_text_that_spells_special_tokens_is_read(text: str) -> None:
-    assert not run("attention", text=text).exception
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "start"),
-    [("an unwatchability", 8, 3), ("an unwatchability", 3, 3), ("这部电影", 2, 2), ("a.b", 2, 2)],
-)
-def test_a_window_starts_where_a_word_does(text: str, place: int, start: int) -> None:
-    assert word_start(text, place) == start
-
-
-@pytest.mark.parametrize(
-    ("text", "most", "read"),
-    [
-        ("good films and unwatchability here", 6, "good films and"),
-        ("unwatchability", 3, "unwatch"),
-        ("good films ", 9, "good films "),
-        ("这部电影很好看", 6, "这部电影"),
-    ],
-)
-def test_a_window_ends_where_a_word_does(text: str, most: int, read: str) -> None:
-    assert whole_words(open_bundle("sentiment").tokenizer.encode(text, max_len=most)) == read
-
-
-@pytest.mark.parametrize(
-    ("name", "start"), [("gpt", "0"), ("gpt", "50"), ("bert", "7"), ("translation", "3"), ("encoder", "11")]
-)
-def test_no_page_shows_more_of_a_long_text_than_is_read(name: str, start: str) -> None:
-    text = " ".join(f"the old dog sees {number} trees." for number in range(60))
-    app = run(name, text=text, start=start, gpt_part="write", encoder_part="edit", translation_part="cross")
-    assert not app.exception
-    blocks = [block.value for block in app.code] + [block.proto.body for block in app.get("html")]
-    assert "59 trees" not in "".join([told(app), *blocks])
-
-
-def test_a_link_cannot_put_a_link_into_a_message() -> None:
-    app = run("attention", layer="[Log in again](https://example.org)")
-    assert not app.exception
-    assert "](" not in "".join(toast.value for toast in app.toast)
+    found = without_head(**asked(), layer=2, head=3)
+    assert f"{100 * (found.after[found.winner] - found.before[found.winner]):+.2f}" in told(app)
+    assert any(f"{found.after[found.winner]:.1%}" in bar.proto.body for bar in app.get("html"))
 
 
 def test_typed_padding_is_hidden_from_every_query() -> None:
@@ -113,3 +129,91 @@ def test_typed_padding_is_hidden_from_every_query() -> None:
     encoding = bundle.tokenizer.encode("good [PAD] film")
     weights = read(bundle, encoding, sites=("*.weights",)).trace.stack("*.weights")
     assert weights[..., encoding.ids.index(bundle.tokenizer.pad_id)].abs().max() == 0
+
+
+@pytest.mark.parametrize("over", ["head", "mean", "max"])
+@pytest.mark.parametrize(("direction", "language"), [("from", "en"), ("to", "zh")])
+def test_arcs_say_what_their_weights_sum_to(language: str, over: str, direction: str) -> None:
+    app = part("arcs", lang=language, attention_over=over, attention_direction=direction)
+    assert not app.exception
+    assert words(language)[f"attention.sum_{over}_{direction}"] in told(app)
+
+
+@pytest.mark.parametrize(("substitute", "language"), [("mask", "en"), ("unk", "zh")])
+def test_flow_measures_whether_rollout_agrees_with_the_effect(language: str, substitute: Substitute) -> None:
+    app = part("flow", lang=language, attention_substitute=substitute)
+    assert set(metrics(app)) == {"–"}
+    asks(app)[0].set_value("close").run()
+    found = verdict_evidence(**asked(), substitute=substitute)
+    assert metrics(app) == [f"{found.rollout_agrees.rho:+.2f}", f"{found.last_agrees.rho:+.2f}"]
+    assert f"{found.rollout_agrees.chance:.1%}" in told(app)
+    assert (words(language)["try.right"] in told(app)) == (found.rollout_agrees.rho >= 0.7)
+
+
+def test_two_words_have_no_rank_correlation_and_that_is_said() -> None:
+    app = part("flow", text="good film")
+    asks(app)[0].set_value("none").run()
+    assert not app.exception
+    assert words("en")["attention.no_rho"].format(count=2) in told(app)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_tendencies_are_claimed_on_their_scores(language: str) -> None:
+    app = part("tendencies", lang=language)
+    app.slider(key="attention_threshold@attention").set_value(0.3).run()
+    ours = labelled(tendencies_of_text(**asked()).scores, 0.3)
+    theirs = labelled(tendencies_of_reviews(bundle=open_bundle("sentiment"), language="en", sentences=48).scores, 0.3)
+    same, count = int((ours == theirs).sum()), ours.size
+    said = words(language)["attention.labels_agree"].format(same=same, count=count, sentences=48)
+    assert said in told(app)
+    assert len(app.table[0].value) == int(((ours >= 0) | (theirs >= 0)).sum())
+
+
+def test_the_sample_follows_the_language_of_the_text_until_another_is_chosen() -> None:
+    app = part("tendencies", text="这部电影不好看。")
+    assert app.session_state["attention_sample@attention"] == "zh"
+    app.button_group(key="attention_sample@attention").set_value("en").run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize(("how", "language"), [("zero", "en"), ("mean", "zh")])
+def test_effects_are_shown_after_the_prediction_and_are_the_models(language: str, how: Ablation) -> None:
+    found = head_effects(**asked(), how=how)
+    layer, head = found.most_effect
+    app = part("effect", lang=language, attention_ablation=how, layer=str(layer), head=str(head))
+    assert set(metrics(app)) == {"–"}
+    asks(app)[0].set_value("first").run()
+    assert not app.exception
+    assert metrics(app) == [f"{found.agreement.rho:+.2f}"]
+    moved = f"{100 * found.change[layer, head]:+.2f}"
+    assert told(app).count(moved) >= 2
+    assert (words(language)["try.right"] in told(app)) == (found.place == 1)
+    for layer, head in found.idle[:3].tolist():
+        assert f"{100 * found.change[layer, head]:+.3f}" in told(app)
+
+
+EXPORTS = {
+    "heads": {"heads", "head_large"},
+    "arcs": {"arcs"},
+    "flow": {"entropy", "entropy_tokens", "rollout", "led", "hidden"},
+    "tendencies": {"tendencies_here", "tendencies_sample", "head_tendency"},
+    "effect": {"effects", "head_effect"},
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_figure_is_exported_and_its_script_repeats_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    files: dict[str, dict] = {}
+
+    def take(offered: Callable[[], dict], *, key: str, **_: object) -> None:
+        files[key] = offered()
+
+    monkeypatch.setattr("pages.ui.exports.offer_files", take)
+    monkeypatch.setattr("pages.attention.arcs.offer_files", take)
+    show_all(part(name, layer="1", head="2", text='It\'s "fine", 好 \\n — not good at all, not at all.'))
+    assert set(files) == EXPORTS[name]
+    for offered in files.values():
+        for ending in ("zip" if "zip" in offered else "csv", "html"):
+            assert offered[ending]()
+        with np.load(io.BytesIO(offered["npz"]())) as shown:
+            repeats(offered["py"](), dict(shown))

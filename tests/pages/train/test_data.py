@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.access import may_read
 from pages.ui.language import plain, prose, words
+from pages.ui.server import may_read
 from tests.pages.running import run, told
 from tests.pages.train.test_page import button
 from transformer_core.training.runs.presets import PRESETS

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_core.text.special import PAD_ID
 from transformer_core.training.batching import bucketed
-from transformer_core.training.objectives import PAD_ID
 from transformer_core.training.tasks.task import Measures
 
 T = TypeVar("T")

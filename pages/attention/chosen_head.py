@@ -1,4 +1,4 @@
-"""What the parts of the attention page share: the chosen head, the words of its figures, its large matrix."""
+"""The chosen head: its controls, the clicks that choose it, its weights, and its steps as a large matrix."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
 
 def choose_layer_and_head(view: View) -> tuple[int, int]:
-    """Show the controls of layer and head; a click on a board sets them as well."""
+    """Show the controls of layer and head and return both; a click on a figure sets them too."""
     layers, heads = st.columns([1, 2])
     with layers:
         layer = choose_layer(t("attention.layer"), view)
@@ -23,33 +23,32 @@ def choose_layer_and_head(view: View) -> tuple[int, int]:
 
 
 def on_panel(panel: str) -> None:
-    """Take over a click on the grid of heads."""
+    """Choose the head whose panel was clicked in the grid of heads."""
     on_head(*layer_and_head(panel))
 
 
 def on_cell(cell: tuple[int, int] | None) -> None:
-    """Keep the pinned cell of the large matrix in the URL."""
+    """Keep the pinned cell of the large matrix in the URL, or none."""
     remember("cell", None if cell is None else f"{cell[0]}.{cell[1]}")
 
 
 def read_heads(view: View, layer: int, head: int) -> Answer[Heads]:
-    """Read the text once: every head's weights, and one head's steps."""
-    text, n_tokens = view.encoding.text, len(view.encoding)
-    return ask(heads_of_text, bundle=view.bundle, text=text, n_tokens=n_tokens, layer=layer, head=head)
+    """Return the weights of every head, and every step of the chosen one, from one forward pass."""
+    return ask(heads_of_text, **view.asked, layer=layer, head=head)
 
 
 def board_words() -> dict[str, str]:
-    """Return what a matrix whose sides are no tokens says in the language chosen."""
+    """Return the words of a matrix whose axes are layers and heads, in the chosen language."""
     return strings("matrix") | strings("attention_board")
 
 
 def step_words(step: str) -> dict[str, str]:
-    """Return the words of one head's figure, as one_head takes them, in the language chosen."""
+    """Return the words of one head's figure, as one_head takes them, in the chosen language."""
     return strings("axis") | {"step": t(f"step.{step}"), "quantity": t(f"quantity.{step}")}
 
 
 def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> MatrixFigure:
-    """Return one step of the chosen head as a large matrix, with the arithmetic of every cell."""
+    """Draw one step of the chosen head as a large matrix, with the arithmetic of every cell."""
     labels, text = view.encoding.labels, view.encoding.text
     return one_head(
         vars(heads.steps),
