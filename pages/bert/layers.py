@@ -13,7 +13,7 @@ from pages.bert.shared import (
     masked_view,
     show_sentence,
 )
-from pages.gpt.figures import stage_names
+from pages.figures.lens import stage_names
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import Cover, ask_first, lazy_box, say
 from pages.ui.charts import clickable, show_chart

@@ -10,8 +10,8 @@ import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled
+from pages.figures.lens import lens_board, stage_names
 from pages.figures.likeliest import CHANCE, distinct, expected_bars
-from pages.gpt.figures import lens_board, stage_names
 
 Words = Mapping[str, str]
 ROW, AROUND = 36, 90
