@@ -20,7 +20,7 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
 from tests.pages.figures.matrices import ENGLISH_WORDS
-from tests.pages.running import asks, run, told
+from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, written_on
@@ -50,11 +50,6 @@ def opened(part: str, **query: str) -> AppTest:
     app = run("gpt", **{"text": TEXT, "model": MODEL, "gpt_part": part} | query)
     assert not app.exception
     return app
-
-
-def metrics(app: AppTest) -> dict[str, str]:
-    """Return what the page's numbers say, by label."""
-    return {metric.label: metric.value for metric in app.metric}
 
 
 @pytest.mark.parametrize(
