@@ -1,13 +1,12 @@
 """The feed-forward page: every part and control in both languages, with numbers that the library computes."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import asks, run, told
+from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
@@ -15,11 +14,6 @@ from transformer_core.analysis.feed_forward.neurons import corpus_neurons, witho
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 
 TEXT = "The film was not good, but I loved the ending."
-
-
-def metrics(app: AppTest) -> dict[str, str]:
-    """Return what the page's numbers say, by label."""
-    return {metric.label: metric.value for metric in app.metric}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -44,7 +38,7 @@ def test_the_curves_say_what_the_model_computes_for_the_chosen_token() -> None:
     assert shown[words("en")["feed_forward.own_difference"]] == significant(found.own_difference, 3)
 
 
-def test_where_the_two_gelus_part_is_told_after_a_prediction() -> None:
+def test_where_the_two_gelus_differ_most_is_shown_after_a_prediction() -> None:
     app = run("feed_forward", text=TEXT, feed_forward_try_open="true")
     asks(app)[0].set_value("near").run()
     assert not app.exception
@@ -64,7 +58,7 @@ def test_the_coin_is_tossed_again_with_the_next_seed() -> None:
     assert f"{coin_tosses(x=-0.5, draws=1_000, seed=1).slope:.3f}" in told(app)
 
 
-def test_a_coin_that_cannot_err_says_so() -> None:
+def test_a_coin_without_error_is_explained() -> None:
     app = run("feed_forward", feed_forward_part="bernoulli", feed_forward_x="0")
     asks(app)[0].set_value("ten").run()
     assert not app.exception
@@ -87,9 +81,8 @@ def test_the_whole_layer_opens() -> None:
     assert not app.exception
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_dead_units_are_counted_after_a_prediction(language: str) -> None:
-    app = run("feed_forward", lang=language, feed_forward_part="dead", text=TEXT)
+def test_dead_units_are_counted_after_a_prediction() -> None:
+    app = run("feed_forward", lang="zh", feed_forward_part="dead", text=TEXT)
     asks(app)[0].set_value("many").run()
     assert not app.exception
     found = ask_once(corpus_neurons, bundle=open_bundle("sentiment"), sentences=300).value
@@ -98,9 +91,8 @@ def test_dead_units_are_counted_after_a_prediction(language: str) -> None:
     assert f"{found.tokens:,}" in told(app)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_another_activation_is_measured_after_a_prediction(language: str) -> None:
-    app = run("feed_forward", lang=language, feed_forward_part="swap", text=TEXT)
+def test_another_activation_is_measured_after_a_prediction() -> None:
+    app = run("feed_forward", lang="zh", feed_forward_part="swap", text=TEXT)
     asks(app)[0].set_value("flips").run()
     assert not app.exception
     bundle = open_bundle("sentiment")
@@ -122,12 +114,21 @@ def test_another_activation_is_measured_after_a_prediction(language: str) -> Non
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
     assert not run("feed_forward", text=TEXT, **query).exception
 
 
-@pytest.mark.parametrize("text", ["🙂", "电影很好看", "مرحبا بالعالم", "a", "good film " * 90])
-@pytest.mark.parametrize("part", ["curves", "neurons"])
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("🙂", "curves"),
+        ("电影很好看", "neurons"),
+        ("مرحبا بالعالم", "curves"),
+        ("a", "curves"),
+        ("a", "neurons"),
+        ("good film " * 90, "neurons"),
+    ],
+)
 def test_any_text_is_read(text: str, part: str) -> None:
     assert not run("feed_forward", text=text, feed_forward_part=part).exception
 
