@@ -1,10 +1,6 @@
-"""The encoder page's curves over stages: verdicts, probes and margins by depth, and maps as the weights are shuffled.
+"""Figures of the encoder page: curves over depths, bars of sums and tokens, the reliability diagram, and matrices.
 
 Arrays come from transformer_core.analysis.encoder.
-
-The encoder page's bars: products of the last sum, what each token is worth, and the reliability diagram.
-
-The encoder page's matrices: how far tokens move, what each measure says of them, and whether measures agree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +14,18 @@ from pages.figures.matrix import Axis, MatrixFigure, Panel, Role, Scale
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 HEIGHT = 330
+MOST_NAMED = 48
+COUNTS_SHARE = 5  # the longest bar of counts takes one part in five of the height
+SIGNED = Scale("signed", -1.0, 1.0)
+TOKENS = "encoder_tokens"  # matrices with this link mark the same cell
+
+Words = Mapping[str, str]
 
 
 def stage_lines(
     stages: Sequence[str],
     series: Mapping[str, np.ndarray],
-    words: Mapping[str, str],
+    words: Words,
     *,
     domain: tuple[float, float] | None = None,
     level: float | None = None,
@@ -31,15 +33,15 @@ def stage_lines(
     format: str = ".2f",
     height: int = HEIGHT,
 ) -> Filled:
-    """Draw one line a series over named stages.
+    """Draw a line for each series over named stages.
 
     Shapes:
         every series, and its spread: (stage,)
 
     Args:
         words: stage and value, the titles of the axes.
-        domain: the ends of the values' axis, else those of the data.
-        level: where a horizontal rule stands.
+        domain: the range of the value axis; the data's by default.
+        level: the value at which a horizontal rule is drawn.
         spread: half the height of the band around a series.
         format: of the numbers, in d3's notation.
     """
@@ -102,12 +104,8 @@ def _lines(
     return alt.layer(*layers)
 
 
-MOST_NAMED = 48
-BARS_IN_HEIGHT = 5  # the longest bar of counts takes this part of the height
-
-
-def product_bars(products: np.ndarray, bias: float, words: Mapping[str, str]) -> Chart:
-    """Draw every product of the sum, the greatest first, and the bias in its place among them.
+def product_bars(products: np.ndarray, bias: float, words: Words) -> Chart:
+    """Draw every product of the sum and the bias as bars, the greatest first.
 
     Shapes:
         products: (d_model,)
@@ -142,14 +140,14 @@ def product_bars(products: np.ndarray, bias: float, words: Mapping[str, str]) ->
     )
 
 
-def running_line(running: np.ndarray, needed: int, words: Mapping[str, str]) -> Chart:
-    """Draw the sum as it grows from the bias, product after product, and where its sign is settled.
+def running_line(running: np.ndarray, needed: int, words: Words) -> Chart:
+    """Draw the sum as products are added to the bias, and from where on its sign stays the same.
 
     Shapes:
         running: (d_model + 1,)
 
     Args:
-        needed: after how many products the sign is the last one's for good.
+        needed: number of products after which the sign no longer changes.
         words: added, sum, settled_at.
     """
     data = records(added=np.arange(len(running)), value=running)
@@ -166,14 +164,14 @@ def running_line(running: np.ndarray, needed: int, words: Mapping[str, str]) -> 
     return alt.layer(zero, line, point, name).properties(width="container", height=HEIGHT)
 
 
-def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
-    """Draw one measure at each token; what it says nothing of has no bar.
+def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Words) -> Chart:
+    """Draw one measure at each token; a token without a value has no bar.
 
     Shapes:
         values: (pos,)
 
     Args:
-        words: token, value, above, below; both hues mean one and the same where no value is below 0.
+        words: token, value, above, below (the last two are in the legend only where a value is below 0).
     """
     names = [f"{label} {index}" for index, label in enumerate(labels)]
     does = [words["below"] if value < 0 else words["above"] for value in np.nan_to_num(values).tolist()]
@@ -197,8 +195,29 @@ def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Mapping[str, 
     return alt.layer(bars, zero).properties(width="container", height=HEIGHT)
 
 
-def reliability(found: Mapping[str, np.ndarray], here: float, words: Mapping[str, str]) -> Chart:
-    """Draw how often verdicts of each confidence are right, over low bars of how many there are of them.
+def _bin_tooltips(words: Words) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("sure:Q", format=".1%", title=words["confidence"]),
+        alt.Tooltip("right:Q", format=".1%", title=words["accuracy"]),
+        alt.Tooltip("low:Q", format=".1%"),
+        alt.Tooltip("high:Q", format=".1%"),
+        alt.Tooltip("count:Q", title=words["count"]),
+    ]
+
+
+def _counts(base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Words) -> alt.LayerChart | alt.FacetChart:
+    """Draw the counts as low bars with their own axis at the right."""
+    axis = alt.Axis(orient="right", values=[0, most], grid=False)
+    up = alt.Y("count:Q", title=words["count"], scale=alt.Scale(domain=[0, COUNTS_SHARE * most], nice=False), axis=axis)
+    bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
+        x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
+    )
+    numbers = base.mark_text(dy=-7).encode(x=middle, y=up, text="count:Q")
+    return alt.layer(bars, numbers)
+
+
+def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> Chart:
+    """Draw the share of right verdicts in each bin of confidence, over bars of the number of verdicts in it.
 
     Args:
         found: edges (bin + 1,), counts, confidence, accuracy, low and high, (bin,).
@@ -244,36 +263,6 @@ def reliability(found: Mapping[str, np.ndarray], here: float, words: Mapping[str
     return chart.resolve_scale(y="independent").properties(width="container", height=HEIGHT + 40)
 
 
-def _bin_tooltips(words: Mapping[str, str]) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("sure:Q", format=".1%", title=words["confidence"]),
-        alt.Tooltip("right:Q", format=".1%", title=words["accuracy"]),
-        alt.Tooltip("low:Q", format=".1%"),
-        alt.Tooltip("high:Q", format=".1%"),
-        alt.Tooltip("count:Q", title=words["count"]),
-    ]
-
-
-def _counts(
-    base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Mapping[str, str]
-) -> alt.LayerChart | alt.FacetChart:
-    """Draw the counts as bars that take a part of the height, on an axis of their own at the right."""
-    axis = alt.Axis(orient="right", values=[0, most], grid=False)
-    up = alt.Y(
-        "count:Q", title=words["count"], scale=alt.Scale(domain=[0, BARS_IN_HEIGHT * most], nice=False), axis=axis
-    )
-    bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
-        x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
-    )
-    numbers = base.mark_text(dy=-7).encode(x=middle, y=up, text="count:Q")
-    return alt.layer(bars, numbers)
-
-
-Words = Mapping[str, str]
-SIGNED = Scale("signed", -1.0, 1.0)
-TOKENS = "encoder_tokens"  # matrices over tokens show each other's cell
-
-
 def _exact_figure(
     name: str,
     panels: Sequence[Panel],
@@ -304,7 +293,7 @@ def _exact_figure(
 def moves_figure(
     moves: np.ndarray, angles: np.ndarray, labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw by how much each layer lengthens or bends each token's vector.
+    """Draw by how much each layer turns and lengthens each token's vector.
 
     Shapes:
         moves, angles: (layer, pos)
@@ -318,10 +307,16 @@ def moves_figure(
     return _exact_figure("moves", panels, rows, cols, ui, version=version, role="residual", link=TOKENS)
 
 
+def _rows_over_greatest(values: np.ndarray) -> np.ndarray:
+    """Return each row divided by its greatest size; a row of zeros stays as it is."""
+    greatest = np.nan_to_num(np.abs(values)).max(-1, keepdims=True)
+    return values / np.where(greatest > 0, greatest, 1.0)
+
+
 def measures_figure(
     values: np.ndarray, names: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw what each measure says of each token, every row over its own greatest size.
+    """Draw the value of each measure at each token, every row divided by its greatest size.
 
     Shapes:
         values: (measure, pos)
@@ -330,21 +325,15 @@ def measures_figure(
         names: one a measure; labels: one a token.
         words: measure, token, measures, share_of_row.
     """
-    panel = Panel("measures", words["measures"], rows_over_greatest(values), SIGNED)
+    panel = Panel("measures", words["measures"], _rows_over_greatest(values), SIGNED)
     rows, cols, quantity = Axis(words["measure"], tuple(names)), Axis(words["token"], labels), words["share_of_row"]
     return _exact_figure("measures", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
-
-
-def rows_over_greatest(values: np.ndarray) -> np.ndarray:
-    """Return each row divided by its greatest size; a row of nothing but 0 stays."""
-    greatest = np.nan_to_num(np.abs(values)).max(-1, keepdims=True)
-    return values / np.where(greatest > 0, greatest, 1.0)
 
 
 def agreement_figure(
     panels: Mapping[str, np.ndarray], names: Sequence[str], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw rank correlations, or shares, between any two measures.
+    """Draw rank correlations or shares of every pair of measures.
 
     Shapes:
         every panel: (measure, measure)
@@ -365,7 +354,7 @@ def agreement_figure(
 def maps_figure(
     maps: np.ndarray, stages: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw one measure's map at each stage of shuffling, every row over its own greatest size.
+    """Draw one measure at each stage of shuffling, every row divided by its greatest size.
 
     Shapes:
         maps: (stage, pos)
@@ -373,7 +362,7 @@ def maps_figure(
     Args:
         words: stage, token, share_of_row.
     """
-    panel = Panel("maps", "", rows_over_greatest(maps), SIGNED)
+    panel = Panel("maps", "", _rows_over_greatest(maps), SIGNED)
     rows, cols, quantity = Axis(words["stage"], tuple(stages)), Axis(words["token"], labels), words["share_of_row"]
     return _exact_figure("maps", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
 
@@ -381,7 +370,7 @@ def maps_figure(
 def spread_figure(
     spread: np.ndarray, depths: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw how far the vectors of two sentences are apart at each depth and token.
+    """Draw the distance between the vectors of two sentences at each depth and pair of tokens.
 
     Shapes:
         spread: (depth, pair)

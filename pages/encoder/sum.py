@@ -1,9 +1,9 @@
-"""The page's part on the last sum: the class map's dot product with numbers that add up to the logit."""
+"""The page's part on the last sum: the products of the class map that add up to the logit."""
 
 import streamlit as st
 
 from pages.encoder.figures import product_bars, running_line
-from pages.encoder.shared import class_name
+from pages.encoder.names import class_name
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
@@ -75,7 +75,7 @@ def _name_of(view: View, found: LogitSum) -> str:
 
 
 def _sides(view: View, found: LogitSum) -> dict[str, str]:
-    """Return what a product above 0 and one below it do, in the words of the legend."""
+    """Return the legend's texts for products above 0 and below."""
     if found.target is not None:
         label = class_name(view, found.target)
         return {"above": t("encoder.above_raises", label=label), "below": t("encoder.below_lowers")}

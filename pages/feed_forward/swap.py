@@ -1,8 +1,9 @@
-"""The page's part on exchanging the activation of the trained model at inference."""
+"""The page's part that replaces the activation of the trained model at inference."""
 
 import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
+from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import ask_first, covered, say
 from pages.ui.charts import show_chart
@@ -16,9 +17,6 @@ from transformer_core.analysis.feed_forward.other_activation import (
     swapped_on_corpus,
 )
 
-SENTENCES = 300
-MUCH = 5.0
-
 
 @st.fragment
 def swap_part(view: View) -> None:
@@ -27,14 +25,16 @@ def swap_part(view: View) -> None:
         return
     used = view.bundle.config.activation
     other = "gelu" if used == "relu" else "relu"
-    options = {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
+    options = {name: t(f"feed_forward.moves_{name}") for name in MOVES}
     question = section("feed_forward", "try_swap").format(
         used=t(f"feed_forward.name_{used}"), other=t(f"feed_forward.name_{other}")
     )
     cover = ask_first(question, options, name="feed_forward_swap", about=f"{view.bundle.name} {view.encoding.text}")
     answer = ask(swapped_activation, **view.asked)
     found = answer.value
-    cover.judge(_outcome(found, other), _told(view, found, other))
+    place = found.names.index(other)
+    flipped = found.probabilities[place].argmax() != found.winner
+    cover.judge(size_of_move(found.moves[place], flipped=flipped), _measured(view, found, other))
     with cover.picture():
         chart, corpus = st.columns([3, 2], gap="large")
         with chart:
@@ -52,15 +52,7 @@ def swap_part(view: View) -> None:
         say(section("feed_forward", "swap_after"))
 
 
-def _outcome(found: Swapped, other: str) -> str:
-    place = found.names.index(other)
-    if found.probabilities[place].argmax() != found.winner:
-        return "flips"
-    moved = abs(found.moves[place])
-    return "much" if moved >= MUCH else "little" if moved >= 0.1 else "nothing"
-
-
-def _told(view: View, found: Swapped, other: str) -> str:
+def _measured(view: View, found: Swapped, other: str) -> str:
     return t(
         "feed_forward.swap_measured",
         label=outcome_word(view, found.winner),

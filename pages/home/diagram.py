@@ -1,16 +1,52 @@
-"""Mount the architecture diagram and hear which part was chosen."""
+"""The architecture diagram on the page: every part that has a name opens its page."""
 
 from pages.home.figures import Architecture, architecture_svg
 from pages.ui.component import registered
 from pages.ui.header import View
-from pages.ui.language import strings
+from pages.ui.language import strings, t
+from pages.ui.navigation import open_page
+from pages.ui.url import keep
+
+READING = {
+    "tokens": ("tokens", ""),
+    "embedding": ("embeddings", ""),
+    "positions": ("positions", ""),
+    "attention": ("attention", ""),
+    "feed_forward": ("feed_forward", ""),
+    "norm": ("norm", ""),
+    "stream": ("norm", "residual"),
+}
+PLACES = {  # for each kind of model: the page of each part of the diagram, and which part of that page
+    "classifier": READING | {"pooled": ("encoder", "layers"), "classifier": ("encoder", "sum")},
+    "bert": READING | {"word_scores": ("bert", "fill"), "pair": ("bert", "pair")},
+    "gpt": READING | {"word_scores": ("gpt", "lens"), "next_token": ("gpt", "next")},
+    "encoder": READING | {"pooled": ("embeddings", "sentence")},
+    "translation": READING
+    | {
+        "target": ("translation", "steps"),
+        "memory": ("translation", "cross"),
+        "cross": ("translation", "cross"),
+        "word_scores": ("translation", "forced"),
+    },
+}
+
+
+def show_diagram(view: View) -> None:
+    """Show the loaded model as a diagram, and open the page of the part that is chosen in it."""
+    places = PLACES[view.bundle.kind]
+    chosen = show_architecture(view, {part: t(f"nav.{page}") for part, (page, _) in places.items()})
+    if chosen in places:
+        page, part = places[chosen]
+        if part:
+            keep(f"{page}_part", part, "")
+        open_page(page)
 
 
 def show_architecture(view: View, pages: dict[str, str]) -> str | None:
     """Draw the loaded model with the shapes of the typed sentence; return the part that was just chosen.
 
     Args:
-        pages: titles of the pages that exist, by part.
+        pages: title of the page that each part opens, by part.
     """
     config = view.bundle.config
     model = Architecture(

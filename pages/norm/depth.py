@@ -1,4 +1,4 @@
-"""The page's part on depth: gradients in untrained stacks measured live, and a deep stack trained with and without."""
+"""The page's part on depth: gradients in untrained stacks, and a deep stack trained with and without residuals."""
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ TRAINED = "norm_trained"
 
 @st.fragment
 def depth_part() -> None:
-    """Ask what happens to the gradient, then measure it; then train on request."""
+    """Ask what happens to the gradient, measure it, and train on request."""
     depth_place, width_place, seed_place = st.columns([2, 1, 1], gap="large")
     with depth_place:
         n_layers = int(slide(t("norm.depth"), 2, MOST_LAYERS, name="norm_depth", default=24))

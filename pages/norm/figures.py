@@ -1,10 +1,6 @@
-"""A vector before and after its normalisation, with gain and bias: dimension by dimension.
+"""Figures of norm and residual: a vector before and after its norm, the stream as a sum, and stacks by depth.
 
-Arrays come from transformer_core.analysis.stream.normalizing.
-
-The residual stream as a sum on the canvas, its length by depth, and each sublayer's share.
-
-Gradients by depth of six untrained stacks, with residuals and without, and the loss of two trained ones.
+Arrays come from transformer_core.analysis.stream: normalization, residual_sum and depth.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +16,7 @@ from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 Words = Mapping[str, str]
 BEFORE, AFTER, OTHER = HUES["residual"], HUES["query"], HUES["positions"]
 HALF_BAR = 0.4
-TITLE_OF_ROWS = "data('levels').length ? data('levels')[0].title : ''"  # it has numbers of the vector in it
+TITLE_OF_ROWS = "data('levels').length ? data('levels')[0].title : ''"  # it holds the vector's numbers
 
 
 def _across(count: int, *, title: str | None) -> alt.X:
@@ -119,7 +115,7 @@ def _variants(count: int, y: str, title: str) -> Chart:
 
 
 def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
-    """Draw the output as it was, in bars, and with its input multiplied, as diamonds."""
+    """Draw the output as bars, and the output for the multiplied input as diamonds."""
     rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
     return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
 
@@ -134,7 +130,7 @@ HUES_OF_KINDS = {"embedding": HUES["residual"], "self_attention": HUES["weights"
 
 
 def name_of(part: str, words: Words) -> str:
-    """Return what a part such as "0.self_attention" or "token_embedding" is called on the page."""
+    """Return the name on the page of a part such as "0.self_attention" or "token_embedding"."""
     layer, _, sublayer = part.rpartition(".")
     return words[f"part_name_{sublayer}"].format(layer=layer) if layer else words[f"part_name_{part}"]
 
@@ -154,7 +150,7 @@ def sum_figure(
     *,
     version: str,
 ) -> MatrixFigure:
-    """Draw what each part wrote, their sum, and the stream that the model recorded, a row each.
+    """Draw a row for what each part wrote, one for their sum, and one for the recorded stream.
 
     Args:
         parts: names of the rows.
@@ -202,7 +198,7 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
 def growth_chart(
     stages: Sequence[str], lengths: np.ndarray, labels: Sequence[str], words: Words, *, token: int
 ) -> Chart:
-    """Draw the length of every token's stream by depth, the chosen token's strong, and the mean over tokens.
+    """Draw the length of the stream by depth: every token thin, the chosen one and the mean of all bold.
 
     Args:
         lengths: (stage, pos).
@@ -248,12 +244,12 @@ def growth_chart(
 def written_chart(
     sublayers: Sequence[str], values: np.ndarray, labels: Sequence[str], words: Words, *, measure: str
 ) -> Chart:
-    """Draw one measure of what each sublayer adds, a dot a token and a bar for the mean.
+    """Draw one measure of what each sublayer adds: a dot for each token and a bar for the mean.
 
     Args:
         values: (sublayer, pos).
         labels: one a token.
-        measure: "written", the share of the stream's length, or "cosine", with the stream.
+        measure: "written" (length relative to the stream's) or "cosine" (with the stream).
     """
     names = [name_of(sublayer, words) for sublayer in sublayers]
     n_tokens = values.shape[1]
@@ -288,11 +284,11 @@ LEAST = 1e-40
 
 
 def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure: str) -> Chart:
-    """Draw one measure by depth, the stacks with residuals and without side by side on one axis.
+    """Draw one measure by depth in two panels, stacks with residuals and stacks without, on shared axes.
 
     Args:
         profiles: each with norm, residual and the measure, (layer).
-        measure: one of MEASURES; what is 0 or not finite has no place on the logarithmic axis.
+        measure: one of MEASURES; values of 0 and values that are not finite are left out (the axis is logarithmic).
     """
     columns: dict[str, list[Any]] = {name: [] for name in ("layer", "value", "norm", "kind")}
     for profile in profiles:
@@ -328,7 +324,7 @@ def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure:
 
 
 def training_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
-    """Draw the loss by step of the stack with residuals and of the one without, and what blind guessing costs.
+    """Draw the loss by step of the stack with residuals and of the one without, and the loss of blind guessing.
 
     Args:
         found: with_residuals, without_residuals and guessing.

@@ -1,4 +1,4 @@
-"""The page's part on the residual stream: numbers that add up, how the stream grows, who writes how much."""
+"""The page's part on the residual stream: the sum, how the stream grows, and how much each part writes."""
 
 import streamlit as st
 
@@ -21,9 +21,9 @@ KINDS = ("embedding", "self_attention", "feed_forward")
 @st.fragment
 def residual_part(view: View) -> None:
     """Show the sum for one token, then growth and shares over all tokens."""
-    words, text, n_tokens = strings("norm"), view.encoding.text, len(view.encoding)
+    words, text = strings("norm"), view.encoding.text
     token, called = choose_token(t("norm.token"), view, name="norm_token")
-    answer = ask(stream_sum, bundle=view.bundle, text=text, n_tokens=n_tokens, token=token)
+    answer = ask(stream_sum, **view.asked, token=token)
     found = answer.value
     figure = sum_figure(
         found.parts,
@@ -94,8 +94,7 @@ def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:
     sublayer = found.parts[longest].rpartition(".")[2]
     outcome = sublayer if sublayer in KINDS else "embedding"
     part = name_of(found.parts[longest], strings("norm"))
-    longest_words = t("norm.writes_measured", part=part, length=f"{found.norms[longest]:.3f}")
-    cover.judge(outcome, longest_words)
+    cover.judge(outcome, t("norm.writes_measured", part=part, length=f"{found.norms[longest]:.3f}"))
     with cover.picture():
         show_chart(
             shares_chart(found.parts, found.norms, strings("norm")),

@@ -12,7 +12,7 @@ from pages.ui.models import READERS, name_of_moment, prefer_model
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live, learned_words
 from pages.ui.url import current, keep, set_choice
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 METHODS: Sequence[Method] = ("tsne", "pca")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.language import ASSETS, plain, t
-from pages.ui.runs import find_run, shelf
+from pages.ui.runs import find_run, run_list
 from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
@@ -76,7 +76,7 @@ def kind_of(name: str) -> str | None:
 
 @lru_cache(maxsize=8)
 def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    stores = (store for store in shelf().all() if store.spec.data.kind in kinds)
+    stores = (store for store in run_list().all() if store.spec.data.kind in kinds)
     done = ((store.id, store.spec.name) for store in stores if store.status().state == "finished")
     return tuple(pair for _, pair in zip(range(MOST_RUNS), done, strict=False))
 
@@ -143,8 +143,8 @@ def code_that_opens(name: str) -> tuple[str, str]:
     found = OF_RUN.fullmatch(name)
     if found is not None:
         imports = (
-            "from transformer_core.training.runs.folder import default_root\n"
-            "from transformer_core.training.runs.store import RunStore"
+            "from transformer_core.training.runs.store.folder import default_root\n"
+            "from transformer_core.training.runs.store.run_store import RunStore"
         )
         return imports, f'RunStore(default_root() / "{found[1]}").model({found[2] or ""})'
     opening = "from transformer_core import load"

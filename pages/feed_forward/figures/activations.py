@@ -1,8 +1,6 @@
-"""Activations as curves, with a sentence's own pre-activations as a histogram under them on the same axis.
+"""Figures of activations: their curves over a sentence's own pre-activations, and GELU as the mean of coin tosses.
 
-Arrays come from transformer_core.analysis.feed_forward.activations.
-
-GELU as a coin: the tosses as dots with their running mean, and the error of the mean on two logarithmic axes.
+Arrays come from transformer_core.analysis.feed_forward: activations and bernoulli.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,18 +20,26 @@ HUES_OF_ACTIVATIONS = {
     "silu": HUES["positions"],
 }
 ALL, TOKEN = HUES["residual"], HUES["weights"]
-EVERY = 8
+KEPT, LOST, MEAN = HUES["query"], HUES["positions"], HUES["key"]
+EVERY = 8  # of the points of a curve one in so many is drawn
 FRAME = (-0.6, 3.0)
+MOST_DOTS = 1_500
 
 
 def hues_of(names: Sequence[str], words: Words) -> tuple[alt.Scale, alt.Scale]:
-    """Return the scales of hue and dash that tell activations apart."""
+    """Return the scales of colour and dash that distinguish the activations."""
     shown = [words[f"name_{name}"] for name in names]
     hues = [HUES_OF_ACTIVATIONS[name] for name in names]
     return (
         alt.Scale(domain=shown, range=hues),
         alt.Scale(domain=shown, range=[list(dash) for dash in DASHES[: len(shown)]]),
     )
+
+
+def _axis(reach: float, *, title: str | None = None) -> alt.X:
+    """Return the axis of pre-activations, symmetric about 0, that all parts of the figure share."""
+    scale = alt.Scale(domain=[-reach, reach], nice=False)
+    return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(tickCount=9, labels=title is not None))
 
 
 def _curves(name: str, names: Sequence[str], words: Words, reach: float, *, y: alt.Y, legend: bool) -> alt.Chart:
@@ -43,19 +49,13 @@ def _curves(name: str, names: Sequence[str], words: Words, reach: float, *, y: a
         named(name)
         .mark_line(strokeWidth=2.5, clip=True)
         .encode(
-            x=axis_of(reach),
+            x=_axis(reach),
             y=y,
             color=alt.Color("activation:N", scale=hue, title=None, legend=shown),
             strokeDash=alt.StrokeDash("activation:N", scale=dash, title=None, legend=shown),
             tooltip=["activation:N", "x:Q", "y:Q"],
         )
     )
-
-
-def axis_of(reach: float, *, title: str | None = None) -> alt.X:
-    """Return the axis of pre-activations that all parts of the figure share, as far to the left as to the right."""
-    scale = alt.Scale(domain=[-reach, reach], nice=False)
-    return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(tickCount=9, labels=title is not None))
 
 
 def _dots(words: Words, reach: float) -> alt.Chart:
@@ -68,7 +68,7 @@ def _dots(words: Words, reach: float) -> alt.Chart:
     return (
         named("neurons")
         .mark_point(size=26, filled=True, color=TOKEN, opacity=0.4, clip=True)
-        .encode(x=axis_of(reach), y="y:Q", tooltip=tooltip)
+        .encode(x=_axis(reach), y="y:Q", tooltip=tooltip)
     )
 
 
@@ -84,13 +84,13 @@ def _histogram(words: Words, reach: float) -> Chart:
     steps = (
         chart.transform_filter("datum.one_token")
         .mark_line(interpolate="step", strokeWidth=2)
-        .encode(x=axis_of(reach, title=words["axis_pre"]))
+        .encode(x=_axis(reach, title=words["axis_pre"]))
     )
     return alt.layer(bars, steps)
 
 
 def _zero(reach: float, *, title: str | None = None) -> alt.Chart:
-    return alt.Chart(records(x=[0.0])).mark_rule(color=ALL, strokeDash=[3, 3]).encode(x=axis_of(reach, title=title))
+    return alt.Chart(records(x=[0.0])).mark_rule(color=ALL, strokeDash=[3, 3]).encode(x=_axis(reach, title=title))
 
 
 def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
@@ -99,8 +99,8 @@ def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, to
     Args:
         found: names, x, values, slopes, edges, counts, token_counts and token_values.
         words: of the page.
-        used: the activation that the model has; the token's neurons lie on its curve.
-        token: the chosen one.
+        used: the model's own activation; the token's neurons lie on its curve.
+        token: the chosen one, as the legend writes it.
     """
     names = tuple(str(name) for name in found["names"])
     x, values, own = found["x"], found["values"], found["token_values"]
@@ -171,7 +171,7 @@ def _difference(reach: float, across: str, up: str) -> Chart:
         named("apart")
         .mark_area(line={"color": HUES["value"]}, color=HUES["value"], opacity=0.35)
         .encode(
-            x=axis_of(reach, title=across),
+            x=_axis(reach, title=across),
             y=alt.Y("y:Q", title=up, axis=alt.Axis(format=".1e", tickCount=4)),
             tooltip=["x:Q", alt.Tooltip("y:Q", format=".3e")],
         )
@@ -179,16 +179,12 @@ def _difference(reach: float, across: str, up: str) -> Chart:
     )
 
 
-KEPT, LOST, MEAN = HUES["query"], HUES["positions"], HUES["key"]
-MOST_DOTS = 1_500
-
-
 def _log(field: str, title: str) -> alt.X:
     return alt.X(field, title=title, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=6))
 
 
 def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
-    """Draw each toss at the number it gave, x or 0, the running mean, and GELU(x) as a rule.
+    """Draw the outcome of each toss (x or 0), the running mean, and GELU(x) as a rule.
 
     Args:
         found: kept, drawn, running_mean, x and expected.
@@ -224,7 +220,7 @@ def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
 
 
 def error_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
-    """Draw the error of the mean over the number of draws: over many series as dots with their line, and of this one.
+    """Draw the error of the mean over the number of draws: of many series (dots and a fitted line) and of this one.
 
     Args:
         found: sizes, root_mean_square, slope, drawn, running_mean and expected.

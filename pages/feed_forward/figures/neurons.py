@@ -1,8 +1,7 @@
-"""Neurons as figures: a sentence's strongest ones, all of them, those that never wake, and what each is worth.
+"""Figures of neurons: the strongest, all of a layer, how far the verdict moves without one, and which stay near 0.
 
-Arrays come from transformer_core.analysis.feed_forward.neurons and .neuron_corpus.
-
-Another activation at inference: how far the verdict moves, exchanged in all layers and in each alone.
+Also how far the verdict moves with another activation. Arrays come from transformer_core.analysis.feed_forward:
+neurons and other_activation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ def strongest_figure(
     cell: tuple[int, int] | None,
     version: str,
 ) -> MatrixFigure:
-    """Draw the activations of the neurons that the sentence excites most.
+    """Draw the activations of the neurons that are strongest in the sentence.
 
     Args:
         activation: (pos, neuron).
@@ -92,12 +91,13 @@ def moves_chart(peaks: np.ndarray, moves: np.ndarray, words: Words, *, neuron: i
 
 
 def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Words, *, band: float) -> Chart:
-    """Draw the share of a layer's neurons whose activation never leaves a band around 0, over the band's width.
+    """Draw the share of each layer's neurons whose activation stays within a distance from 0, over that distance.
 
     Args:
-        bands: (band,); within: (layer, band), counts.
-        neurons: of a layer.
-        band: the one that counts as dead, drawn as a rule.
+        bands: (band,), distances from 0.
+        within: (layer, band), numbers of neurons.
+        neurons: number of neurons of a layer.
+        band: the distance that the page counts with, drawn as a rule.
     """
     names = [words["layer_name"].format(layer=layer) for layer in range(len(within))]
     places = np.arange(len(names))
@@ -125,7 +125,7 @@ def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Word
 
 
 def swap_chart(names: Sequence[str], moves: np.ndarray, by_layer: np.ndarray, words: Words, *, used: str) -> Chart:
-    """Draw the move of the verdict for every activation but the model's own.
+    """Draw how far the verdict moves with each activation but the model's own.
 
     Args:
         names: of the activations.

@@ -44,7 +44,7 @@ def test_the_curves_say_what_the_model_computes_for_the_chosen_token() -> None:
     assert shown[words("en")["feed_forward.own_difference"]] == significant(found.own_difference, 3)
 
 
-def test_where_the_two_gelus_part_is_told_after_a_prediction() -> None:
+def test_where_the_two_gelus_differ_most_is_shown_after_a_prediction() -> None:
     app = run("feed_forward", text=TEXT, feed_forward_try_open="true")
     asks(app)[0].set_value("near").run()
     assert not app.exception
@@ -64,7 +64,7 @@ def test_the_coin_is_tossed_again_with_the_next_seed() -> None:
     assert f"{coin_tosses(x=-0.5, draws=1_000, seed=1).slope:.3f}" in told(app)
 
 
-def test_a_coin_that_cannot_err_says_so() -> None:
+def test_a_coin_without_error_is_explained() -> None:
     app = run("feed_forward", feed_forward_part="bernoulli", feed_forward_x="0")
     asks(app)[0].set_value("ten").run()
     assert not app.exception
@@ -87,9 +87,8 @@ def test_the_whole_layer_opens() -> None:
     assert not app.exception
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_dead_units_are_counted_after_a_prediction(language: str) -> None:
-    app = run("feed_forward", lang=language, feed_forward_part="dead", text=TEXT)
+def test_dead_units_are_counted_after_a_prediction() -> None:
+    app = run("feed_forward", lang="zh", feed_forward_part="dead", text=TEXT)
     asks(app)[0].set_value("many").run()
     assert not app.exception
     found = ask_once(corpus_neurons, bundle=open_bundle("sentiment"), sentences=300).value
@@ -98,9 +97,8 @@ def test_dead_units_are_counted_after_a_prediction(language: str) -> None:
     assert f"{found.tokens:,}" in told(app)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_another_activation_is_measured_after_a_prediction(language: str) -> None:
-    app = run("feed_forward", lang=language, feed_forward_part="swap", text=TEXT)
+def test_another_activation_is_measured_after_a_prediction() -> None:
+    app = run("feed_forward", lang="zh", feed_forward_part="swap", text=TEXT)
     asks(app)[0].set_value("flips").run()
     assert not app.exception
     bundle = open_bundle("sentiment")
@@ -122,12 +120,21 @@ def test_another_activation_is_measured_after_a_prediction(language: str) -> Non
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
     assert not run("feed_forward", text=TEXT, **query).exception
 
 
-@pytest.mark.parametrize("text", ["🙂", "电影很好看", "مرحبا بالعالم", "a", "good film " * 90])
-@pytest.mark.parametrize("part", ["curves", "neurons"])
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("🙂", "curves"),
+        ("电影很好看", "neurons"),
+        ("مرحبا بالعالم", "curves"),
+        ("a", "curves"),
+        ("a", "neurons"),
+        ("good film " * 90, "neurons"),
+    ],
+)
 def test_any_text_is_read(text: str, part: str) -> None:
     assert not run("feed_forward", text=text, feed_forward_part=part).exception
 

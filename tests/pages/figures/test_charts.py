@@ -33,7 +33,7 @@ from pages.figures.charts import (
 )
 from pages.figures.forms import Filled
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
-from pages.positions.figures.waves import similarity_chart
+from pages.positions.figures.sinusoids import similarity_chart
 from pages.tokens.figures import cost_chart
 from pages.ui.language import words
 

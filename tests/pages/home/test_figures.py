@@ -1,21 +1,23 @@
-"""The diagram carries the sizes of the model and the sentence, and nothing unescaped."""
+"""The diagram shows the sizes of the model and the sentence, escapes every text, and opens pages."""
 
 from xml.etree import ElementTree
 
 import pytest
 
+from pages.home.diagram import PLACES
 from pages.home.figures import Architecture, architecture_svg
 from pages.ui.language import words
+from pages.ui.navigation import page_path
 
 SIZES = {"vocab_size": 8000, "d_model": 128, "n_heads": 8, "d_head": 16, "d_ff": 512, "n_layers": 4, "n_classes": 2}
 
 
-def drawn(language: str = "en", **changes: object) -> ElementTree.Element:
+def drawn(language: str = "en", pages: tuple[str, ...] = ("attention",), **changes: object) -> ElementTree.Element:
     """Draw a diagram and parse it."""
     choices = {"n_tokens": 12, "positions": "learned", "norm_order": "pre", "pooling": "cls"} | SIZES | changes
     start = "diagram."
     strings = {key.removeprefix(start): word for key, word in words(language).items() if key.startswith(start)}
-    return ElementTree.fromstring(architecture_svg(Architecture(**choices), strings, {"attention": "<b>&"}))
+    return ElementTree.fromstring(architecture_svg(Architecture(**choices), strings, dict.fromkeys(pages, "<b>&")))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -42,3 +44,15 @@ def test_only_parts_with_a_page_are_buttons() -> None:
     assert [node.get("data-part") for node in buttons] == ["attention"]
     assert buttons[0].get("tabindex") == "0"
     assert "<b>&" in buttons[0].get("aria-label")
+
+
+@pytest.mark.parametrize("kind", list(PLACES))
+def test_every_name_in_the_diagram_opens_a_page(kind: str) -> None:
+    places, changes = PLACES[kind], {"bert": {"n_segments": 2}, "encoder": {"pooling": "mean"}}.get(kind, {})
+    svg = drawn(pages=tuple(places), kind=kind, target_vocab_size=90, **changes)
+    named = [node for node in svg.iter() if node.get("class", "").partition(" ")[0] in ("box", "pill", "caption")]
+    assert len(named) >= 9
+    for node in named:
+        page, part = places[node.get("data-part", "nothing")]
+        assert page_path(page).exists()
+        assert not part or f"{page}.part_{part}" in words("en")

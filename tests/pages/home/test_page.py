@@ -1,30 +1,29 @@
 """Home is useful with no click, in both languages, whatever is typed."""
 
 from html import escape
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.home.experiment import PLACES
-from pages.home.figures import Architecture, architecture_svg
 from pages.ui.asking import forget_answers
 from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from pages.ui.navigation import page_path
 from tests.pages.running import note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.strangeness import strangeness
 
-NAMED = (["box"], ["pill"], ["caption"])
-
 
 def because(app: AppTest) -> str:
     """Return the HTML of the words under the verdict."""
     return "\n".join(element.proto.body for element in app.get("html") if "tinted" in element.proto.body)
+
+
+def line(app: AppTest) -> str:
+    """Return the line of notes under the text."""
+    return "\n".join(element.proto.body for element in app.get("html") if "text-line" in element.proto.body)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -43,15 +42,20 @@ def test_the_first_screen_needs_no_click(language: str) -> None:
         "日本語と中文 😀👩‍👩‍👧‍👦",
         "שלום עולם مرحبا",
         "a\x00b\x07\x1b[31m\u202e",
+        "\u202e",
         "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)> good",
+        "don't",
         "=cmd|' /C calc'!A0",
         "𝕬" * 300,
+        "a" * 1_500,
     ],
 )
-def test_strange_text_is_read(text: str) -> None:
+def test_strange_text_is_read_and_shown_as_text(text: str) -> None:
     app = run(text=text)
     assert not app.exception
     assert not app.error
+    assert "<img" not in because(app)
     assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
 
 
@@ -104,11 +108,11 @@ def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) ->
     assert words(language)["because.points"].format(count=round(-100 * found.worth[least])) in said
     for name, worth in zip(names, found.worth, strict=True):
         label = words(language)[f"class.{open_bundle('sentiment').labels[found.winner]}"]
-        told_of = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
-        assert escape(told_of) in said
+        said_of = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
+        assert escape(said_of) in said
 
 
-def test_a_word_that_the_text_has_twice_is_told_by_its_number() -> None:
+def test_a_word_that_the_text_has_twice_is_named_by_its_number() -> None:
     said = because(run(text="dull story, dull ending"))
     assert words("en")["because.nth"].format(word="dull", nth=1, count=2) in said
 
@@ -143,40 +147,8 @@ def test_where_no_word_can_be_hidden_it_is_said() -> None:
     assert words("en")["because.nothing_to_hide"] in told(app)
 
 
-@pytest.mark.parametrize("text", ["<img src=x onerror=alert(1)> good", "\u202e", "好 😀", "a" * 1_500, "don't"])
-def test_hostile_words_are_shown_as_text(text: str) -> None:
-    app = run(text=text)
-    assert not app.exception
-    assert "<img" not in because(app)
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes"),
-    [
-        ("classifier", {}),
-        ("encoder", {"pooling": "mean"}),
-        ("bert", {"n_segments": 2}),
-        ("gpt", {}),
-        ("translation", {}),
-    ],
-)
-def test_every_name_in_the_diagram_opens_a_page(kind: str, changes: dict) -> None:
-    sizes = {"n_tokens": 5, "vocab_size": 90, "d_model": 8, "n_heads": 2, "d_head": 4, "d_ff": 16, "n_layers": 2}
-    sizes |= {"n_classes": 2, "positions": "learned", "norm_order": "pre", "pooling": "cls", "target_vocab_size": 90}
-    start = "diagram."
-    said = {key.removeprefix(start): word for key, word in words("en").items() if key.startswith(start)}
-    places = PLACES[kind]
-    svg = architecture_svg(Architecture(kind=kind, **sizes | changes), said, {part: part for part in places})
-    named = [node for node in ElementTree.fromstring(svg).iter() if node.get("class", "").split()[:1] in NAMED]
-    assert len(named) >= 9
-    for node in named:
-        page, part = places[node.get("data-part", "nothing")]
-        assert page_path(page).exists()
-        assert not part or f"{page}.part_{part}" in words("en")
-
-
 def test_a_part_that_is_chosen_opens_its_page_at_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.home.experiment.show_architecture", lambda *_: "classifier")
+    monkeypatch.setattr("pages.home.diagram.show_architecture", lambda *_: "classifier")
     app = run()
     assert not app.exception
     assert words("en")["encoder.heading"] in told(app)
@@ -184,7 +156,7 @@ def test_a_part_that_is_chosen_opens_its_page_at_its_part(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_words_that_the_model_never_saw_are_told(language: str) -> None:
+def test_words_that_the_model_never_saw_are_counted(language: str) -> None:
     text = "这部电影的故事很无聊。"
     unknown = open_bundle("sentiment").tokenizer.encode(text).unknown
     warned = run(lang=language, text=text)
@@ -193,7 +165,7 @@ def test_words_that_the_model_never_saw_are_told(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_would_turn_it_is_one_click_away(language: str) -> None:
+def test_what_would_change_the_verdict_is_one_click_away(language: str) -> None:
     found = counter_examples(bundle=open_bundle("sentiment"), text=DEFAULT_TEXT, n_tokens=19)
     app = run(lang=language)
     said = words(language)["because.turned"].format(turns=found.turns, tried=found.tried)
@@ -238,8 +210,3 @@ def test_text_outside_what_a_model_learned_gets_a_measured_note(language: str, m
     assert said in line(run(lang=language, model=model, text=text))
     known = "A man in a red shirt is riding a horse."
     assert words(language)[f"outside.{found.measure}"][:6] not in line(run(lang=language, model=model, text=known))
-
-
-def line(app: AppTest) -> str:
-    """Return the line of notes under the text."""
-    return "\n".join(element.proto.body for element in app.get("html") if "text-line" in element.proto.body)

@@ -1,0 +1,277 @@
+"""The page's part that paints a mask: presets and strokes, the scores and weights under it, and the verdict with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+from pages.glass.box import under_the_glass
+from pages.masks.figures import painter
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, strings, t
+from pages.ui.matrix import Painted, show_matrix
+from pages.ui.pickers import choose_head, choose_layer
+from pages.ui.url import choose, current, forget, keep, set_choice, slide
+from pages.ui.verdict import concludes, outcome_word, show_outcome
+from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
+from transformer_core.analysis.masks.masked_head import (
+    MaskedHead,
+    masked_head,
+    masked_row,
+    padded_encoding,
+    replace_mask,
+)
+from transformer_core.analysis.outcome import is_causal
+from transformer_core.config import ModelConfig
+from transformer_core.probe import Edit
+
+PRESETS = ("everything", "causal", "padding", "window", "prefix", "painted")
+DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # the mask that the model does not have by itself
+MOST_PADS = 12
+A_LITTLE = 1.0  # percentage points
+MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Choices:
+    """State of the painter's controls.
+
+    Args:
+        view: the model, and the encoding with its padding.
+        n_tokens: of the text itself, without the padding.
+        pads: number of [PAD] tokens appended to it.
+        mask: a code as of transformer_core.analysis.masks.codes.
+        layer, head: whose scores and weights are shown.
+        everywhere: whether the mask holds in every layer or in this one alone.
+    """
+
+    view: View
+    n_tokens: int
+    pads: int
+    mask: str
+    layer: int
+    head: int
+    everywhere: bool
+
+    @property
+    def arguments(self) -> dict:
+        """Return the arguments of masked_head."""
+        names = ("n_tokens", "pads", "mask", "layer", "head", "everywhere")
+        return {"bundle": self.view.bundle, "text": self.view.encoding.text} | {n: getattr(self, n) for n in names}
+
+    @property
+    def version(self) -> str:
+        """Return a name of this state of the figure."""
+        place = f"{self.layer}.{self.head}.{'all' if self.everywhere else 'one'}"
+        return f"{self.mask}|{place}|{self.pads}|{self.view.encoding.text}"
+
+
+def controls(view: View) -> Choices:
+    """Show the painter's controls and return what they chose."""
+    config = view.bundle.config
+    presets_place, where_place, layer_place, head_place, pads_place = st.columns([4.4, 2.1, 0.9, 0.9, 1.6], gap="small")
+    with presets_place:
+        presets = {name: t(f"masks.preset_{name}") for name in PRESETS}
+        default = CAUSAL_DEFAULT if is_causal(view.bundle) else DEFAULT
+        preset = choose(t("masks.preset"), presets, name="masks_preset", default=default)
+    with where_place:
+        options = {"all": t("masks.all_layers"), "one": t("masks.one_layer")}
+        everywhere = choose(t("masks.where"), options, name="masks_where", default="all") == "all"
+    with layer_place:
+        layer = choose_layer(t("masks.layer"), view, in_list=True)
+    with head_place:
+        head = choose_head(t("masks.head"), config.n_heads, in_list=True)
+    with pads_place:
+        most = MOST_PADS if view.bundle.tokenizer.pad_id is not None else 0
+        pads = int(slide(t("masks.pads"), 0, most, name="masks_pads", default=0)) if most else 0
+    n_tokens = min(len(view.encoding), MOST_PAINTED - pads)
+    encoding = padded_encoding(view.bundle, view.encoding.text, n_tokens=n_tokens, pads=pads)
+    with presets_place:
+        mask = _code(preset, len(encoding))
+    if n_tokens < len(view.encoding):
+        st.caption(t("masks.cut", count=len(view.encoding), most=n_tokens))
+    return Choices(replace(view, encoding=encoding), n_tokens, pads, mask, layer, head, everywhere)
+
+
+def _code(preset: str, size: int) -> str:
+    """Show the slider of the preset, if it has one, and return the mask's code."""
+    if preset == "window":
+        width = slide(t("masks.window"), 0, MOST_PAINTED, name="masks_window", default=2)
+        return f"window.{width}"
+    if preset == "prefix":
+        length = slide(t("masks.prefix"), 0, MOST_PAINTED, name="masks_prefix", default=4)
+        return f"prefix.{length}"
+    if preset != "painted":
+        return preset
+    rows = current("masks_rows")
+    if not rows:
+        return "everything"
+    try:
+        painted = painted_mask(str(rows))
+    except ValueError as error:
+        st.warning(t("masks.broken", error=plain(str(error))), icon=":material/link_off:")
+        return "everything"
+    if len(painted) != size:
+        st.info(t("masks.other_size", painted=len(painted), size=size), icon=":material/info:")
+        return "everything"
+    if "masks_rows" not in st.query_params:
+        keep("masks_rows", str(rows), "")
+    return str(rows)
+
+
+def on_paint(painted: Painted) -> None:
+    """Keep the painted mask; the URL changes once the stroke has ended."""
+    set_choice("masks_preset", "painted")
+    set_choice("masks_rows", painted.mask)
+    if painted.done:
+        keep("masks_rows", painted.mask, "")
+
+
+def invert_and_reset(mask: np.ndarray) -> None:
+    """Show two buttons: one inverts every cell, the other goes back to the default mask."""
+    turned = painted_code(~mask)
+    with st.container(horizontal=True, gap="small"):
+        invert = t("masks.invert")
+        st.button(invert, icon=":material/invert_colors:", on_click=on_paint, args=(Painted(turned, done=True),))
+        st.button(t("masks.reset"), icon=":material/restart_alt:", on_click=_reset)
+
+
+def _reset() -> None:
+    forget("masks_preset", "masks_rows", "masks_window", "masks_prefix", "masks_pads", "masks_where")
+
+
+def mask_edits(choices: Choices) -> Mapping[str, Edit]:
+    """Return the edits that put the chosen mask into the layers where it holds."""
+    mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
+    return replace_mask("*.self_attention" if choices.everywhere else f"*.layer{choices.layer}.self_attention", mask)
+
+
+def _explains(config: ModelConfig) -> bool:
+    """Return whether a head's scores are plain scaled dot products, which the browser can compute again."""
+    return config.scoring == "dot_product" and config.scale_scores and config.positions != "alibi"
+
+
+def _winner(probabilities: tuple[float, ...]) -> int:
+    return max(range(len(probabilities)), key=probabilities.__getitem__)
+
+
+def show_change(choices: Choices, found: MaskedHead) -> None:
+    """Show the verdict before and after, the change, and how much of the text still reaches it."""
+    if not concludes(choices.view):
+        return
+    before_place, after_place, change_place, reach_place = st.columns([2, 2, 1.1, 1.1], gap="medium")
+    with before_place:
+        st.caption(t("masks.before"))
+        show_outcome(choices.view, found.before, beside=found.before)
+    with after_place:
+        st.caption(t("masks.after"))
+        show_outcome(choices.view, found.after, beside=found.before)
+    first = _winner(found.before)
+    moved = 100 * (found.after[first] - found.before[first])
+    with change_place:
+        st.metric(t("masks.change", label=outcome_word(choices.view, first)), t("masks.points", moved=f"{moved:+.1f}"))
+    with reach_place:
+        reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
+        st.metric(t("masks.reach"), reached, help=t("masks.reach_help"))
+
+
+def show_unreached(choices: Choices, found: MaskedHead) -> None:
+    """Say so where no token but its own reaches the verdict."""
+    if found.before and int(found.reach.sum()) == 1:
+        token = found.labels[int(found.reach.argmax())]
+        st.info(t("masks.deaf", token=plain(token)), icon=":material/hearing_disabled:")
+
+
+def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
+    """Say why a row without any key has weights of 0, and what three other conventions give for that row."""
+    if not found.wholly_masked:
+        return
+    rows = found.wholly_masked
+    row = rows[0]
+    named = ", ".join(f"**{plain(found.labels[index])}** ({index})" for index in rows[:MOST_NAMED])
+    more = t("masks.more_rows", count=len(rows) - MOST_NAMED) if len(rows) > MOST_NAMED else ""
+    with st.container(border=True, key="masks_wholly_masked"):
+        st.markdown(t("masks.wholly_masked", count=len(rows), rows=named + more))
+        tell(section("masks", "wholly_masked"))
+        one = ask(masked_row, **choices.arguments, row=row).value
+        lines = [
+            ("zeros", one.zeros, one.verdict_zeros),
+            ("torch", one.torch_attention, one.verdict_zeros),
+            ("softmax", one.softmax, one.verdict_softmax),
+            ("large", one.large, one.verdict_large),
+        ]
+        head = [t("masks.convention"), t("masks.least"), t("masks.greatest"), t("masks.sum")]
+        first = _winner(found.before) if found.before else None
+        if first is not None:
+            head.append(t("masks.verdict_then", label=outcome_word(choices.view, first)))
+        table = [head, ["---", *["---:"] * (len(head) - 1)]]
+        for name, weights, verdicts in lines:
+            numbers = [f"{float(number):.4f}" for number in (weights.min(), weights.max(), weights.sum())]
+            if first is not None:
+                numbers.append(f"{verdicts[first]:.2%}" if np.isfinite(verdicts[first]) else "nan")
+            table.append([t(f"masks.convention_{name}"), *numbers])
+        st.markdown("\n".join(f"| {' | '.join(line)} |" for line in table))
+        st.caption(
+            t("masks.computed_on", row=plain(found.labels[row]), index=row, layer=choices.layer, head=choices.head)
+        )
+
+
+def compare_layers(choices: Choices) -> None:
+    """Ask which moves the verdict more, this mask in every layer or in the chosen one alone, and measure."""
+    box = lazy_box(t("try.heading"), icon=":material/science:", key="masks_try")
+    if box is None:
+        return
+    with box:
+        if not concludes(choices.view, key="concludes_try"):
+            return
+        options = {name: t(f"masks.guess_{name}") for name in ("all", "one", "neither")}
+        cover = ask_first(
+            section("masks", "try_layers").format(layer=choices.layer),
+            options,
+            name="masks_layers",
+            about=choices.version,
+        )
+        moved = {}
+        for name in ("all", "one"):
+            found = ask(masked_head, **replace(choices, everywhere=name == "all").arguments).value
+            first = _winner(found.before)
+            moved[name] = 100 * (found.after[first] - found.before[first])
+        apart = abs(moved["all"]) - abs(moved["one"])
+        outcome = "neither" if abs(apart) < A_LITTLE else "all" if apart > 0 else "one"
+        measured = t(
+            "masks.measured_layers", layer=choices.layer, all=f"{moved['all']:+.2f}", one=f"{moved['one']:+.2f}"
+        )
+        cover.judge(outcome, measured)
+
+
+@st.fragment
+def paint_part(view: View) -> None:
+    """Show the painter with its verdict; a stroke reruns nothing else on the page."""
+    choices = controls(view)
+    answer = ask(masked_head, **choices.arguments)
+    found = answer.value
+    show_change(choices, found)
+    figure = painter(
+        found.mask,
+        vars(found.steps),
+        found.steps.divisor if _explains(view.bundle.config) else None,
+        found.labels,
+        strings("axis") | strings("masks_figure"),
+        strings("matrix"),
+        version=choices.version,
+        note=section("masks", "paint_note"),
+    )
+    show_matrix(figure, answer, key="masks_painter", on_paint=on_paint)
+    with st.container(horizontal=True, gap="small"):
+        invert_and_reset(found.mask)
+        export_matrix(figure, answer, key="masks_paint")
+    show_unreached(choices, found)
+    show_wholly_masked(choices, found)
+    compare_layers(choices)
+    sites = (f"*.layer{choices.layer}.self_attention.masked_scores",)
+    under_the_glass(choices.view, sites=sites, edits=mask_edits(choices))
