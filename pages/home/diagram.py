@@ -1,16 +1,42 @@
-"""Mount the architecture diagram and hear which part was chosen."""
+"""The loaded model as a diagram, of which every named part opens its page."""
 
 from pages.home.figures import Architecture, architecture_svg
 from pages.ui.component import registered
 from pages.ui.header import View
-from pages.ui.language import strings
+from pages.ui.language import strings, t
+from pages.ui.navigation import open_page
+from pages.ui.url import keep
+
+# The page, and its part or "", that each part of the diagram opens.
+READING = {
+    "tokens": ("tokens", ""),
+    "embedding": ("embeddings", ""),
+    "positions": ("positions", ""),
+    "attention": ("attention", ""),
+    "feed_forward": ("feed_forward", ""),
+    "norm": ("norm", ""),
+    "stream": ("norm", "residual"),
+}
+PLACES = {
+    "classifier": READING | {"pooled": ("encoder", "layers"), "classifier": ("encoder", "sum")},
+    "bert": READING | {"word_scores": ("bert", "fill"), "pair": ("bert", "pair")},
+    "gpt": READING | {"word_scores": ("gpt", "lens"), "next_token": ("gpt", "next")},
+    "encoder": READING | {"pooled": ("embeddings", "sentence")},
+    "translation": READING
+    | {
+        "target": ("translation", "steps"),
+        "memory": ("translation", "cross"),
+        "cross": ("translation", "cross"),
+        "word_scores": ("translation", "forced"),
+    },
+}
 
 
 def show_architecture(view: View, pages: dict[str, str]) -> str | None:
-    """Draw the loaded model with the shapes of the typed sentence; return the part that was just chosen.
+    """Draw the loaded model with the shapes of the typed sentence; return the part that was just clicked, if any.
 
     Args:
-        pages: titles of the pages that exist, by part.
+        pages: titles of the pages that open, by part of the diagram.
     """
     config = view.bundle.config
     model = Architecture(
@@ -34,3 +60,14 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
     )
     svg = architecture_svg(model, strings("diagram"), pages)
     return registered("architecture")(key="architecture", data={"svg": svg}, on_open_change=lambda: None).open
+
+
+def show_diagram(view: View) -> None:
+    """Show the loaded model as a diagram, and open the page of a part that is clicked."""
+    places = PLACES[view.bundle.kind]
+    chosen = show_architecture(view, {part: t(f"nav.{page}") for part, (page, _) in places.items()})
+    if chosen in places:
+        page, part = places[chosen]
+        if part:
+            keep(f"{page}_part", part, "")
+        open_page(page)

@@ -1,24 +1,43 @@
 """Home: what the model makes of the sentence, which words did it, and the loaded model as a diagram."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.glass.box import under_the_glass
-from pages.home.experiment import show_diagram, show_verdict_of
-from pages.ui.because import show_counter_examples
+from pages.home.diagram import show_diagram
+from pages.ui.because import show_because, show_counter_examples, show_weak_sides
 from pages.ui.glossary import offer_glossary, tell
 from pages.ui.header import View, header
 from pages.ui.language import section, t
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
 from pages.ui.page_layout import model_page, title
+from pages.ui.verdict import concludes, show_outcome
+from transformer_core.analysis.outcome import read
+
+
+def show_verdict_of(view: View) -> DeltaGenerator | None:
+    """Show what the model makes of the sentence and which words did it; return the place for what would change it."""
+    if view.bundle.kind == "translation":
+        if st.button(t("home.translate"), icon=":material/translate:"):
+            open_page("translation")
+        return None
+    if not concludes(view):
+        return None
+    words_place, others_place = st.columns([3, 2], gap="large")
+    with words_place:
+        show_outcome(view, read(view.bundle, view.encoding, sites=()).probabilities)
+        show_because(view)
+        show_weak_sides(view)
+    return others_place.container(key="counter_examples", gap=None)
 
 
 def explore(view: View) -> None:
-    """Show the verdict with its words, the diagram, and the ways on."""
+    """Show the verdict with its words, the diagram, and links to other pages."""
     with title("home"):
         offer_glossary("home")
     with st.container(key="picture"):
-        turning_place = show_verdict_of(view)
+        others_place = show_verdict_of(view)
         tell(section("home", "look"))
         show_diagram(view)
         st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
@@ -28,8 +47,8 @@ def explore(view: View) -> None:
             under_the_glass(view)
         with st.expander(t("home.card"), icon=":material/description:"):
             st.markdown(view.bundle.card)
-        if turning_place is not None:
-            with turning_place:  # last, since it takes longest: a key waits for nothing else
+        if others_place is not None:
+            with others_place:  # last, because it is the slowest
                 show_counter_examples(view)
 
 

@@ -1,4 +1,4 @@
-"""The attention page: its parts in both languages, odd links and texts, the model's own numbers, scripts that repeat."""
+"""The attention page: parts in both languages, odd links and texts, the model's own numbers, scripts that repeat."""
 
 import io
 from collections.abc import Callable

@@ -1,25 +1,19 @@
 """Home is useful with no click, in both languages, whatever is typed."""
 
 from html import escape
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.home.experiment import PLACES
-from pages.home.figures import Architecture, architecture_svg
 from pages.ui.asking import forget_answers
 from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
-from pages.ui.language import words
+from pages.ui.language import LANGUAGES, words
 from pages.ui.models import open_bundle
-from pages.ui.navigation import page_path
 from tests.pages.running import note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.strangeness import strangeness
-
-NAMED = (["box"], ["pill"], ["caption"])
 
 
 def because(app: AppTest) -> str:
@@ -27,13 +21,19 @@ def because(app: AppTest) -> str:
     return "\n".join(element.proto.body for element in app.get("html") if "tinted" in element.proto.body)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+def size_of_model(language: str = "en") -> str:
+    """Return the line under the diagram, which stands there only if everything above it was drawn."""
+    count = f"{open_bundle('sentiment').n_parameters:,}"
+    return words(language)["diagram.parameters"].format(count=count)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_first_screen_needs_no_click(language: str) -> None:
     app = run(lang=language)
     assert not app.exception
     assert app.text_input(key="text@").value == DEFAULT_TEXT
     assert words(language)["home.heading"] in told(app)
-    assert f"{open_bundle('sentiment').n_parameters:,}" in told(app)
+    assert size_of_model(language) in told(app)
     assert because(app)
 
 
@@ -44,24 +44,28 @@ def test_the_first_screen_needs_no_click(language: str) -> None:
         "שלום עולם مرحبا",
         "a\x00b\x07\x1b[31m\u202e",
         "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)> good",
         "=cmd|' /C calc'!A0",
         "𝕬" * 300,
+        "a" * 1_500,
+        "don't",
     ],
 )
-def test_strange_text_is_read(text: str) -> None:
+def test_any_text_is_read_and_shown_as_text(text: str) -> None:
     app = run(text=text)
     assert not app.exception
     assert not app.error
-    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
+    assert size_of_model() in told(app)
+    assert "<img" not in because(app)
 
 
-def test_empty_text_is_answered_in_words_and_the_page_lives_on() -> None:
+def test_empty_text_is_answered_in_words_and_the_next_text_is_read() -> None:
     app = run()
     app.text_input(key="text@").set_value("   ").run()
     assert not app.exception
     assert words("en")["text.empty"] in told(app)
     app.text_input(key="text@").set_value("back again").run()
-    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
+    assert size_of_model() in told(app)
 
 
 def test_ten_megabytes_are_refused_in_words() -> None:
@@ -75,7 +79,7 @@ def test_an_unknown_model_in_the_link_is_named() -> None:
     app = run(model="gpt-9")
     assert not app.exception
     assert "gpt-9" in told(app)
-    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
+    assert size_of_model() in told(app)
 
 
 def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,10 +95,12 @@ def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest
     assert "model.safetensors is truncated" in told(app)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_sentence_under_the_verdict_has_the_effect_of_hiding_each_word(language: str) -> None:
     text = "I expected a masterpiece, but the story was dull."
-    found = word_worth(bundle=open_bundle("sentiment"), text=text, n_tokens=128)
+    bundle = open_bundle("sentiment")
+    found = word_worth(bundle=bundle, text=text, n_tokens=128)
+    label = words(language)[f"class.{bundle.labels[found.winner]}"]
     names = [text[start:end] for start, end in found.spans]
     most, least = int(np.nanargmax(found.worth)), int(np.nanargmin(found.worth))
     said = because(run(lang=language, text=text))
@@ -103,12 +109,11 @@ def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) ->
     assert words(language)["because.points"].format(count=round(100 * found.worth[most])) in said
     assert words(language)["because.points"].format(count=round(-100 * found.worth[least])) in said
     for name, worth in zip(names, found.worth, strict=True):
-        label = words(language)[f"class.{open_bundle('sentiment').labels[found.winner]}"]
         told_of = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
         assert escape(told_of) in said
 
 
-def test_a_word_that_the_text_has_twice_is_told_by_its_number() -> None:
+def test_a_word_that_the_text_has_twice_is_named_with_its_number() -> None:
     said = because(run(text="dull story, dull ending"))
     assert words("en")["because.nth"].format(word="dull", nth=1, count=2) in said
 
@@ -125,7 +130,7 @@ def test_a_word_that_the_text_has_twice_is_told_by_its_number() -> None:
         ([np.nan, np.nan, np.nan], words("en")["because.nothing_to_hide"]),
     ],
 )
-def test_the_sentence_says_who_pushed_which_way(monkeypatch: pytest.MonkeyPatch, worth: list, said: str) -> None:
+def test_the_sentence_says_which_word_pushed_which_way(monkeypatch: pytest.MonkeyPatch, worth: list, said: str) -> None:
     spans, unknown = np.array([[0, 4], [5, 8], [9, 13]]), np.zeros(3, dtype=bool)
 
     def word_worth(**_: object) -> WordWorth:
@@ -143,48 +148,16 @@ def test_where_no_word_can_be_hidden_it_is_said() -> None:
     assert words("en")["because.nothing_to_hide"] in told(app)
 
 
-@pytest.mark.parametrize("text", ["<img src=x onerror=alert(1)> good", "\u202e", "好 😀", "a" * 1_500, "don't"])
-def test_hostile_words_are_shown_as_text(text: str) -> None:
-    app = run(text=text)
-    assert not app.exception
-    assert "<img" not in because(app)
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes"),
-    [
-        ("classifier", {}),
-        ("encoder", {"pooling": "mean"}),
-        ("bert", {"n_segments": 2}),
-        ("gpt", {}),
-        ("translation", {}),
-    ],
-)
-def test_every_name_in_the_diagram_opens_a_page(kind: str, changes: dict) -> None:
-    sizes = {"n_tokens": 5, "vocab_size": 90, "d_model": 8, "n_heads": 2, "d_head": 4, "d_ff": 16, "n_layers": 2}
-    sizes |= {"n_classes": 2, "positions": "learned", "norm_order": "pre", "pooling": "cls", "target_vocab_size": 90}
-    start = "diagram."
-    said = {key.removeprefix(start): word for key, word in words("en").items() if key.startswith(start)}
-    places = PLACES[kind]
-    svg = architecture_svg(Architecture(kind=kind, **sizes | changes), said, {part: part for part in places})
-    named = [node for node in ElementTree.fromstring(svg).iter() if node.get("class", "").split()[:1] in NAMED]
-    assert len(named) >= 9
-    for node in named:
-        page, part = places[node.get("data-part", "nothing")]
-        assert page_path(page).exists()
-        assert not part or f"{page}.part_{part}" in words("en")
-
-
-def test_a_part_that_is_chosen_opens_its_page_at_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.home.experiment.show_architecture", lambda *_: "classifier")
+def test_a_clicked_part_of_the_diagram_opens_its_page_at_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.home.diagram.show_architecture", lambda *_: "classifier")
     app = run()
     assert not app.exception
     assert words("en")["encoder.heading"] in told(app)
     assert app.query_params["encoder_part"] == "sum"
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_words_that_the_model_never_saw_are_told(language: str) -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_words_that_the_model_never_saw_are_counted(language: str) -> None:
     text = "这部电影的故事很无聊。"
     unknown = open_bundle("sentiment").tokenizer.encode(text).unknown
     warned = run(lang=language, text=text)
@@ -192,9 +165,10 @@ def test_words_that_the_model_never_saw_are_told(language: str) -> None:
     assert note(run(lang=language)) == words(language)["text.tokens"].format(count=19)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_would_turn_it_is_one_click_away(language: str) -> None:
-    found = counter_examples(bundle=open_bundle("sentiment"), text=DEFAULT_TEXT, n_tokens=19)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_word_that_would_change_the_verdict_is_one_click_away(language: str) -> None:
+    bundle = open_bundle("sentiment")
+    found = counter_examples(bundle=bundle, text=DEFAULT_TEXT, n_tokens=19)
     app = run(lang=language)
     said = words(language)["because.turned"].format(turns=found.turns, tried=found.tried)
     assert said in told(app)
@@ -204,13 +178,13 @@ def test_what_would_turn_it_is_one_click_away(language: str) -> None:
     button.click().run()
     assert not app.exception
     assert app.text_input[0].value == first.text
-    turned = words(language)[f"class.{open_bundle('sentiment').labels[first.winner]}"]
+    turned = words(language)[f"class.{bundle.labels[first.winner]}"]
     html = "\n".join(element.proto.body for element in app.get("html"))
     assert f"{turned} {first.probability:.1%}" in html
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_is_known_of_such_texts_stands_near_the_verdict(language: str) -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_measured_accuracy_on_similar_texts_stands_near_the_verdict(language: str) -> None:
     narrow, whole = open_bundle("sentiment").measured.fitting(("short", "negation"))
     said = told(run(lang=language, text="This is not a good film."))
     for row in (narrow, whole):
@@ -220,9 +194,9 @@ def test_what_is_known_of_such_texts_stands_near_the_verdict(language: str) -> N
     assert "n = " not in told(run(lang=language, model="gpt"))
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
-    ("model", "text"), [("translation-en-fr", DEFAULT_TEXT), ("gpt", "Le film \u00e9tait vraiment magnifique et long")]
+    ("model", "text", "language"),
+    [("translation-en-fr", DEFAULT_TEXT, "zh"), ("gpt", "Le film \u00e9tait vraiment magnifique et long", "en")],
 )
 def test_text_outside_what_a_model_learned_gets_a_measured_note(language: str, model: str, text: str) -> None:
     bundle = open_bundle(model)
@@ -235,11 +209,6 @@ def test_text_outside_what_a_model_learned_gets_a_measured_note(language: str, m
         unit=words(language)[f"unit.{usual.unit}"],
         data=usual.data,
     )
-    assert said in line(run(lang=language, model=model, text=text))
+    assert said in note(run(lang=language, model=model, text=text))
     known = "A man in a red shirt is riding a horse."
-    assert words(language)[f"outside.{found.measure}"][:6] not in line(run(lang=language, model=model, text=known))
-
-
-def line(app: AppTest) -> str:
-    """Return the line of notes under the text."""
-    return "\n".join(element.proto.body for element in app.get("html") if "text-line" in element.proto.body)
+    assert words(language)[f"outside.{found.measure}"][:6] not in note(run(lang=language, model=model, text=known))
