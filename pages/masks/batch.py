@@ -1,4 +1,4 @@
-"""Several texts as one padded batch, the masks of one of them, and torch's opposite polarity."""
+"""The part on a padded batch: its ids, the masks of one of its texts, and the opposite polarity of torch's module."""
 
 import html
 
@@ -38,7 +38,7 @@ STYLE = """<style>
 
 
 def _write() -> tuple[str, str]:
-    """Show the text area and return its text, with the one that it begins with."""
+    """Show the text area and return its text and its default."""
     name, default = "masks_lines", DEFAULTS[language()]
     if current(name) in DEFAULTS.values():
         set_choice(name, default)
@@ -49,7 +49,7 @@ def _lines(text: str) -> tuple[str, ...]:
     """Return the lines of a text.
 
     Raises:
-        ValueError: there are too few or too many, or one is too long; in words for the page.
+        ValueError: there are too few or too many, or one is too long; its message is for the page.
     """
     found = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not FEWEST <= len(found) <= MOST:
@@ -61,7 +61,7 @@ def _lines(text: str) -> tuple[str, ...]:
 
 
 def show_batch(view: View) -> None:
-    """Show the batch's ids, and the masks of a chosen text as boolean and as additive ones."""
+    """Show the ids of the batch, and the masks of a chosen text, boolean and additive."""
     text_place, pick_place = st.columns([2, 1], gap="medium")
     with text_place:
         text, example = _write()
@@ -71,8 +71,8 @@ def show_batch(view: View) -> None:
     options = {str(index): f"{index} · {text[:40]}" for index, text in enumerate(texts)}
     with pick_place:
         source = choose_from_list(t("masks.source"), options, name="masks_source") or "0"
-        turned = dict(reversed(options.items()))
-        target = choose_from_list(t("masks.target"), turned, name="masks_target") or "0"
+        from_last = dict(reversed(options.items()))
+        target = choose_from_list(t("masks.target"), from_last, name="masks_target") or "0"
     answer = ask(
         batch_masks, bundle=view.bundle, texts=texts, source=int(source), target=int(target), n_tokens=N_TOKENS
     )

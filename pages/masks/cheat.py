@@ -1,4 +1,4 @@
-"""Training without the causal mask: the button, the two curves, and what each model then writes."""
+"""The part that trains a model without the causal mask: the button, the loss curves, and what each model writes."""
 
 import html
 
@@ -20,7 +20,7 @@ ABOUT_EQUAL = 0.2  # nats
 
 
 def show_cheating() -> None:
-    """Ask for a prediction, train both at a click, and show what came of it."""
+    """Ask for a prediction, train both models at a click, and show their losses and what they write."""
     corpus_place, steps_place, seed_place = st.columns([1, 1.2, 1.2], gap="medium")
     with corpus_place:
         corpora = {name: t(f"masks.corpus_{name}") for name in ("en", "zh")}

@@ -1,8 +1,6 @@
-"""Masks as figures: one that is painted beside the scores and weights it leaves, and those of a batch side by side.
+"""Figures of the masks page: a mask to paint on, the masks of a batch, and the losses with and without a mask.
 
-Arrays come from transformer_core.analysis.masks.masking and mask_batches.
-
-The losses of an honest and a cheating run, step by step.
+The arrays come from transformer_core.analysis.masks.
 """
 
 from collections.abc import Mapping
@@ -33,11 +31,11 @@ def painter(
 
     Args:
         steps: query, key, scores, masked_scores and weights of the head.
-        divisor: of the dot products; None where the head's arithmetic is another and cannot be shown.
+        divisor: of the dot products; None where the scores are no scaled dot products.
         labels: one for each token.
         words: masks_figure.* of the locale and the names of the axes, "query" and "key".
         ui: matrix.* of the locale.
-        version: names this state; set on the page once it is painted.
+        version: of this state; the browser writes it into the page once the figure is drawn.
         note: the caption.
     """
     explain = None

@@ -1,4 +1,4 @@
-"""The painter of the masks page: presets, what was painted, and the words for it."""
+"""The part where a mask is painted: its controls, the mask in the URL, and what the mask does to the verdict."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,13 +6,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
+from pages.glass.box import under_the_glass
+from pages.masks.figures import painter
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.exports import export_matrix
+from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import plain, strings, t
-from pages.ui.matrix import Painted
+from pages.ui.language import markdown_table, plain, section, strings, t
+from pages.ui.matrix import Painted, show_matrix
 from pages.ui.pickers import choose_head, choose_layer
 from pages.ui.url import choose, current, forget, keep, set_choice, slide
+from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
-from transformer_core.analysis.masks.masked_head import padded_encoding, replace_mask
+from transformer_core.analysis.masks.masked_head import (
+    MaskedHead,
+    masked_head,
+    masked_row,
+    padded_encoding,
+    replace_mask,
+)
 from transformer_core.analysis.outcome import is_causal
 from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
@@ -20,17 +33,19 @@ from transformer_core.probe import Edit
 PRESETS = ("everything", "causal", "padding", "window", "prefix", "painted")
 DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # what the model does not do by itself
 MOST_PADS = 12
+A_LITTLE = 1.0  # percentage points
+MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the controls of the painter chose.
+    """Hold what the controls of the painter chose.
 
     Args:
         view: the model, and the encoding with its padding.
         n_tokens: of the text itself, without the padding.
-        pads: how many follow it.
-        mask: a code of mask_codes.
+        pads: how many tokens of padding follow it.
+        mask: a code of analysis.masks.codes.
         layer, head: whose scores and weights are shown.
         everywhere: the mask holds in every layer.
     """
@@ -45,13 +60,13 @@ class Choices:
 
     @property
     def arguments(self) -> dict:
-        """What masked_head is asked."""
+        """Return the arguments of masked_head."""
         names = ("n_tokens", "pads", "mask", "layer", "head", "everywhere")
         return {"bundle": self.view.bundle, "text": self.view.encoding.text} | {n: getattr(self, n) for n in names}
 
     @property
     def version(self) -> str:
-        """Names the state of the figure."""
+        """Return the name of this state of the figure."""
         place = f"{self.layer}.{self.head}.{'all' if self.everywhere else 'one'}"
         return f"{self.mask}|{place}|{self.pads}|{self.view.encoding.text}"
 
@@ -84,7 +99,7 @@ def controls(view: View) -> Choices:
 
 
 def _code(preset: str, size: int) -> str:
-    """Return the mask's code, with the slider that its preset has."""
+    """Return the code of the preset's mask, after showing the preset's slider or what is wrong with the link."""
     if preset == "window":
         width = slide(t("masks.window"), 0, MOST_PAINTED, name="masks_window", default=2)
         return f"window.{width}"
@@ -110,7 +125,7 @@ def _code(preset: str, size: int) -> str:
 
 
 def on_paint(painted: Painted) -> None:
-    """Take over what is being painted; the link changes once the stroke has ended."""
+    """Set the painted mask; the URL changes only once the stroke has ended."""
     set_choice("masks_preset", "painted")
     set_choice("masks_rows", painted.mask)
     if painted.done:
@@ -118,11 +133,11 @@ def on_paint(painted: Painted) -> None:
 
 
 def invert_and_reset(mask: np.ndarray) -> None:
-    """Show the two buttons: every cell turned over, and back to the start."""
-    turned = painted_code(~mask)
+    """Show two buttons: invert every cell, and reset all controls of the painter."""
+    inverted = painted_code(~mask)
     with st.container(horizontal=True, gap="small"):
-        invert = t("masks.invert")
-        st.button(invert, icon=":material/invert_colors:", on_click=on_paint, args=(Painted(turned, done=True),))
+        label, painted = t("masks.invert"), Painted(inverted, done=True)
+        st.button(label, icon=":material/invert_colors:", on_click=on_paint, args=(painted,))
         st.button(t("masks.reset"), icon=":material/restart_alt:", on_click=_reset)
 
 
@@ -131,16 +146,137 @@ def _reset() -> None:
 
 
 def mask_edits(choices: Choices) -> Mapping[str, Edit]:
-    """Return the edits that put the chosen mask where it shall hold, for whoever reads the text again."""
+    """Return the edits that put the chosen mask into all layers or into the chosen one."""
     mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
     return replace_mask("*.self_attention" if choices.everywhere else f"*.layer{choices.layer}.self_attention", mask)
 
 
 def explains(config: ModelConfig) -> bool:
-    """Tell whether a head's scores are plain scaled dot products, which the browser can compute again."""
+    """Tell whether scores are plain scaled dot products, which the browser can recompute."""
     return config.scoring == "dot_product" and config.scale_scores and config.positions != "alibi"
 
 
 def figure_words() -> dict[str, str]:
-    """Return the words of the figures in the language chosen."""
+    """Return the words of this page's figures in the chosen language."""
     return strings("axis") | strings("masks_figure")
+
+
+def _winner(probabilities: tuple[float, ...]) -> int:
+    return max(range(len(probabilities)), key=probabilities.__getitem__)
+
+
+def show_change(choices: Choices, found: MaskedHead) -> None:
+    """Show the verdict before and after, the change, and how many tokens still reach it."""
+    if not concludes(choices.view):
+        return
+    before_place, after_place, change_place, reach_place = st.columns([2, 2, 1.1, 1.1], gap="medium")
+    with before_place:
+        st.caption(t("masks.before"))
+        show_outcome(choices.view, found.before, beside=found.before)
+    with after_place:
+        st.caption(t("masks.after"))
+        show_outcome(choices.view, found.after, beside=found.before)
+    first = _winner(found.before)
+    moved = 100 * (found.after[first] - found.before[first])
+    with change_place:
+        st.metric(t("masks.change", label=outcome_word(choices.view, first)), t("masks.points", moved=f"{moved:+.1f}"))
+    with reach_place:
+        reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
+        st.metric(t("masks.reach"), reached, help=t("masks.reach_help"))
+
+
+def warn_of_one_token(choices: Choices, found: MaskedHead) -> None:
+    """Say so if only the token that the verdict is read from reaches it."""
+    if found.before and int(found.reach.sum()) == 1:
+        token = found.labels[int(found.reach.argmax())]
+        st.info(t("masks.one_token", token=plain(token)), icon=":material/hearing_disabled:")
+
+
+def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
+    """Say why a row without any key has weights of 0, and show what other conventions give for that row."""
+    if not found.wholly_masked:
+        return
+    masked = found.wholly_masked
+    row = masked[0]
+    named = ", ".join(f"**{plain(found.labels[index])}** ({index})" for index in masked[:MOST_NAMED])
+    more = t("masks.more_rows", count=len(masked) - MOST_NAMED) if len(masked) > MOST_NAMED else ""
+    with st.container(border=True, key="masks_wholly_masked"):
+        st.markdown(t("masks.wholly_masked", count=len(masked), rows=named + more))
+        tell(section("masks", "wholly_masked"))
+        one = ask(masked_row, **choices.arguments, row=row).value
+        conventions = [
+            ("zeros", one.zeros, one.verdict_zeros),
+            ("torch", one.torch_attention, one.verdict_zeros),
+            ("softmax", one.softmax, one.verdict_softmax),
+            ("large", one.large, one.verdict_large),
+        ]
+        head = [t("masks.convention"), t("masks.least"), t("masks.greatest"), t("masks.sum")]
+        first = _winner(found.before) if found.before else None
+        if first is not None:
+            head.append(t("masks.verdict_then", label=outcome_word(choices.view, first)))
+        rows = []
+        for name, weights, verdicts in conventions:
+            numbers = [f"{float(number):.4f}" for number in (weights.min(), weights.max(), weights.sum())]
+            if first is not None:
+                numbers.append(f"{verdicts[first]:.2%}" if np.isfinite(verdicts[first]) else "nan")
+            rows.append([t(f"masks.convention_{name}"), *numbers])
+        st.markdown(markdown_table(head, rows, right=len(head) - 1))
+        st.caption(
+            t("masks.computed_on", row=plain(found.labels[row]), index=row, layer=choices.layer, head=choices.head)
+        )
+
+
+def compare_layers(choices: Choices) -> None:
+    """Ask which moves the verdict more, this mask in every layer or in the chosen one alone, then measure both."""
+    box = lazy_box(t("try.heading"), icon=":material/science:", key="masks_try")
+    if box is None:
+        return
+    with box:
+        if not concludes(choices.view, key="concludes_try"):
+            return
+        options = {name: t(f"masks.guess_{name}") for name in ("all", "one", "neither")}
+        cover = ask_first(
+            section("masks", "try_layers").format(layer=choices.layer),
+            options,
+            name="masks_layers",
+            about=choices.version,
+        )
+        moved = {}
+        for name in ("all", "one"):
+            found = ask(masked_head, **replace(choices, everywhere=name == "all").arguments).value
+            first = _winner(found.before)
+            moved[name] = 100 * (found.after[first] - found.before[first])
+        apart = abs(moved["all"]) - abs(moved["one"])
+        outcome = "neither" if abs(apart) < A_LITTLE else "all" if apart > 0 else "one"
+        measured = t(
+            "masks.measured_layers", layer=choices.layer, all=f"{moved['all']:+.2f}", one=f"{moved['one']:+.2f}"
+        )
+        cover.judge(outcome, measured)
+
+
+@st.fragment
+def show_painter(view: View) -> None:
+    """Show the painter and what its mask does; a stroke reruns this part alone."""
+    choices = controls(view)
+    answer = ask(masked_head, **choices.arguments)
+    found = answer.value
+    show_change(choices, found)
+    figure = painter(
+        found.mask,
+        vars(found.steps),
+        found.steps.divisor if explains(view.bundle.config) else None,
+        found.labels,
+        figure_words(),
+        strings("matrix"),
+        version=choices.version,
+        note=section("masks", "paint_note"),
+    )
+    show_matrix(figure, answer, key="masks_painter", on_paint=on_paint)
+    with st.container(horizontal=True, gap="small"):
+        invert_and_reset(found.mask)
+        export_matrix(figure, answer, key="masks_paint")
+    warn_of_one_token(choices, found)
+    show_wholly_masked(choices, found)
+    compare_layers(choices)
+    sites = (f"*.layer{choices.layer}.self_attention.masked_scores",)
+    under_the_glass(choices.view, sites=sites, edits=mask_edits(choices))
