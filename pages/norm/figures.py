@@ -1,10 +1,7 @@
-"""A vector before and after its normalisation, with gain and bias: dimension by dimension.
+"""Figures of the norm page: a vector before and after its norm, the residual stream as a sum, and deep stacks.
 
-Arrays come from transformer_core.analysis.stream.normalizing.
-
-The residual stream as a sum on the canvas, its length by depth, and each sublayer's share.
-
-Gradients by depth of six untrained stacks, with residuals and without, and the loss of two trained ones.
+The stacks are compared by gradients and sizes at each depth, and by their loss when trained. The arrays come from
+transformer_core.analysis.stream.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +19,7 @@ from pages.figures.matrix_parts import Axis, Panel, Scale
 Words = Mapping[str, str]
 BEFORE, AFTER, OTHER = HUES["residual"], HUES["query"], HUES["positions"]
 HALF_BAR = 0.4
-TITLE_OF_ROWS = "data('levels').length ? data('levels')[0].title : ''"  # it has numbers of the vector in it
+TITLE_OF_ROWS = "data('levels').length ? data('levels')[0].title : ''"  # the title has numbers of the vector in it
 
 
 def _across(count: int, *, title: str | None) -> alt.X:
@@ -68,26 +65,6 @@ def _marks(field: str, hue: str, count: int) -> alt.Chart:
     )
 
 
-def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
-    """Draw the vector before, standardised, and after, and the trained gain and bias, one under the other.
-
-    Args:
-        found: x, standard, after, gain, bias, mean and variance.
-    """
-    mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
-    columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
-    count = len(found["x"])
-    title = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
-    levels = records(
-        value=[mean, mean + deviation, mean - deviation],
-        deviations=[0.0, 1.0, -1.0],
-        title=[title] * 3,
-    )
-    rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
-    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
-    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
-
-
 @form
 def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
     words = dict(said)
@@ -109,10 +86,24 @@ def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
     return alt.vconcat(*parts, spacing=4)
 
 
-def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
-    """Draw, for each dimension, how far the two variants differ."""
-    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
-    return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
+def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
+    """Draw four rows: the vector before its norm, standardised, the trained gain and bias, and the output.
+
+    Args:
+        found: x, standard, after, gain, bias, mean and variance.
+    """
+    mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
+    columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
+    count = len(found["x"])
+    title = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
+    levels = records(
+        value=[mean, mean + deviation, mean - deviation],
+        deviations=[0.0, 1.0, -1.0],
+        title=[title] * 3,
+    )
+    rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
+    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
+    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
 
 
 @form
@@ -120,10 +111,10 @@ def _variants(count: int, y: str, title: str) -> Chart:
     return _bars("value", OTHER, count, y=y, title=title).properties(height=180)
 
 
-def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
-    """Draw the output as it was, in bars, and with its input multiplied, as diamonds."""
-    rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
-    return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
+def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
+    """Draw the difference of the two variants' outputs in each dimension."""
+    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
+    return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
 
 
 @form
@@ -132,11 +123,17 @@ def _scaled(count: int, title: str) -> Chart:
     return alt.layer(bars, _marks("scaled", HUES["key"], count)).properties(height=180)
 
 
+def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
+    """Draw the output as bars, and the output for the multiplied input as diamonds."""
+    rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
+    return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
+
+
 HUES_OF_KINDS = {"embedding": HUES["residual"], "self_attention": HUES["weights"], "feed_forward": HUES["value"]}
 
 
 def name_of(part: str, words: Words) -> str:
-    """Return what a part such as "0.self_attention" or "token_embedding" is called on the page."""
+    """Return the name on the page of a part such as "0.self_attention" or "token_embedding"."""
     layer, _, sublayer = part.rpartition(".")
     return words[f"part_name_{sublayer}"].format(layer=layer) if layer else words[f"part_name_{part}"]
 
@@ -161,7 +158,7 @@ def sum_figure(
     Args:
         parts: names of the rows.
         contributions: (part, d_model); total, stream: (d_model).
-        version: names this state.
+        version: of this state of the figure.
     """
     values = np.vstack([contributions, total, stream])
     labels = (*(name_of(part, words) for part in parts), words["row_sum"], words["row_stream"])
@@ -204,11 +201,11 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
 def growth_chart(
     stages: Sequence[str], lengths: np.ndarray, labels: Sequence[str], words: Words, *, token: int
 ) -> Chart:
-    """Draw the length of every token's stream by depth, the chosen token's strong, and the mean over tokens.
+    """Draw the length of the stream by depth: thin for every token, bold for the chosen one and for the mean.
 
     Args:
         lengths: (stage, pos).
-        labels: one a token.
+        labels: one for each token.
     """
     names = [name_of(stage, words) for stage in stages]
     n_tokens = lengths.shape[1]
@@ -250,11 +247,11 @@ def growth_chart(
 def written_chart(
     sublayers: Sequence[str], values: np.ndarray, labels: Sequence[str], words: Words, *, measure: str
 ) -> Chart:
-    """Draw one measure of what each sublayer adds, a dot a token and a bar for the mean.
+    """Draw one measure of what each sublayer adds: a dot for each token and a bar for the mean.
 
     Args:
         values: (sublayer, pos).
-        labels: one a token.
+        labels: one for each token.
         measure: "written", the share of the stream's length, or "cosine", with the stream.
     """
     names = [name_of(sublayer, words) for sublayer in sublayers]
@@ -290,11 +287,11 @@ LEAST = 1e-40
 
 
 def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure: str) -> Chart:
-    """Draw one measure by depth, the stacks with residuals and without side by side on one axis.
+    """Draw one measure by depth, for stacks with residuals above those without, on the same axes.
 
     Args:
         profiles: each with norm, residual and the measure, (layer).
-        measure: one of MEASURES; what is 0 or not finite has no place on the logarithmic axis.
+        measure: one of MEASURES; values of 0 or not finite are left out of the logarithmic axis.
     """
     columns: dict[str, list[Any]] = {name: [] for name in ("layer", "value", "norm", "kind")}
     for profile in profiles:
@@ -330,7 +327,7 @@ def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure:
 
 
 def training_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
-    """Draw the loss by step of the stack with residuals and of the one without, and what blind guessing costs.
+    """Draw the loss by step of the stack with residuals and of the one without, and the loss of blind guessing.
 
     Args:
         found: with_residuals, without_residuals and guessing.

@@ -1,4 +1,4 @@
-"""The page's part on the residual stream: numbers that add up, how the stream grows, who writes how much."""
+"""The part on the residual stream: the sum of what was written into it, its growth, and each sublayer's share."""
 
 import streamlit as st
 
@@ -21,9 +21,9 @@ KINDS = ("embedding", "self_attention", "feed_forward")
 @st.fragment
 def residual_part(view: View) -> None:
     """Show the sum for one token, then growth and shares over all tokens."""
-    words, text, n_tokens = strings("norm"), view.encoding.text, len(view.encoding)
+    words = strings("norm")
     token, called = choose_token(t("norm.token"), view, name="norm_token")
-    answer = ask(stream_sum, bundle=view.bundle, text=text, n_tokens=n_tokens, token=token)
+    answer = ask(stream_sum, **view.asked, token=token)
     found = answer.value
     figure = sum_figure(
         found.parts,
@@ -32,7 +32,7 @@ def residual_part(view: View) -> None:
         found.stream,
         words,
         strings("matrix"),
-        version=f"sum {token}|{text}",
+        version=f"sum {token}|{view.encoding.text}",
     )
     show_matrix(figure, answer, key="norm_sum")
     export_matrix(figure, answer, key="norm_sum")

@@ -1,4 +1,4 @@
-"""The page's part on one vector: before and after its norm, both variants, and the same vector scaled."""
+"""The part on one vector: before and after its norm, two variants of the norm, and the vector multiplied."""
 
 import streamlit as st
 
@@ -21,7 +21,7 @@ UNMOVED, GREATEST_POWER = 0.01, 6
 
 @st.fragment
 def vector_part(view: View) -> None:
-    """Show the vector and what the norm makes of it; the variants and the scaled input below."""
+    """Show the vector before and after its norm with the formula, then the variants and the multiplied input."""
     config = view.bundle.config
     places = ("self_attention", "feed_forward", *(("final",) if config.norm_order == "pre" else ()))
     layers, sublayers, tokens = st.columns([1, 2, 1.4])
@@ -39,12 +39,7 @@ def vector_part(view: View) -> None:
         )
     with tokens:
         token, _ = choose_token(t("norm.token"), view, name="norm_token")
-    arguments = {
-        **view.asked,
-        "layer": layer,
-        "sublayer": sublayer,
-        "token": token,
-    }
+    arguments = {**view.asked, "layer": layer, "sublayer": sublayer, "token": token}
     answer = ask(normed_vector, **arguments, scale=1.0)
     figure, _, numbers = st.columns([28, 3, 18])
     with figure:
