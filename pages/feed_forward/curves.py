@@ -1,4 +1,4 @@
-"""The page's part on curves: the activations, their derivatives, and where this sentence's neurons lie on them."""
+"""The part on curves: the activation functions, their derivatives, and where this sentence's neurons lie on them."""
 
 import streamlit as st
 
@@ -15,19 +15,14 @@ from transformer_core.analysis.feed_forward.activations import OwnActivations, o
 
 @st.fragment
 def curves_part(view: View) -> None:
-    """Show the curves with the sentence's own pre-activations under them, and the numbers that they come to."""
+    """Show the curves above a histogram of the sentence's own pre-activations, with shares below 0."""
     words = strings("feed_forward")
     layers, tokens = st.columns([1, 1])
     with layers:
         layer = choose_layer(t("feed_forward.layer"), view)
     with tokens:
         token, called = choose_token(t("feed_forward.token"), view, name="feed_forward_token")
-    answer = ask_once(
-        own_activations,
-        **view.asked,
-        layer=layer,
-        token=token,
-    )
+    answer = ask_once(own_activations, **view.asked, layer=layer, token=token)
     found = answer.value
     figure, _, numbers = st.columns([30, 2, 10])
     with figure:

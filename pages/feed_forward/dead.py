@@ -1,4 +1,4 @@
-"""The page's part on dead units: neurons that no token of the built-in corpus wakes."""
+"""The part on dead units: neurons that no token of the built-in corpus brings above 0."""
 
 import streamlit as st
 
@@ -7,7 +7,7 @@ from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import section, strings, t
+from pages.ui.language import markdown_table, section, strings, t
 from transformer_core.analysis.feed_forward.neurons import CorpusNeurons, corpus_neurons
 
 SENTENCES = 300
@@ -15,7 +15,7 @@ SENTENCES = 300
 
 @st.fragment
 def dead_part(view: View) -> None:
-    """Ask how many neurons never wake, then count them by layer."""
+    """Ask how many neurons never rise above 0, then count them by layer."""
     options = {name: t(f"feed_forward.dead_{name}") for name in ("none", "few", "many")}
     question = section("feed_forward", "try_dead").format(
         count=SENTENCES, neurons=view.bundle.config.n_layers * view.bundle.config.d_ff
@@ -53,8 +53,8 @@ def dead_part(view: View) -> None:
 
 def _table(found: CorpusNeurons) -> str:
     head = [t("feed_forward.layer"), t("feed_forward.never_above"), t("feed_forward.in_band", band=f"{found.band:g}")]
-    lines = [f"| {' | '.join(head)} |", "|---:|---:|---:|"]
-    for layer, (never, quiet) in enumerate(zip(found.never_above_zero, found.in_band, strict=True)):
-        shares = (f"{count} / {found.neurons} ({count / found.neurons:.1%})" for count in (never, quiet))
-        lines.append(f"| {layer} | {' | '.join(shares)} |")
-    return "\n".join(lines)
+    rows = [
+        (str(layer), *(f"{count} / {found.neurons} ({count / found.neurons:.1%})" for count in counts))
+        for layer, counts in enumerate(zip(found.never_above_zero, found.in_band, strict=True))
+    ]
+    return markdown_table(head, rows, right=len(head))

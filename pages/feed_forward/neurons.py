@@ -1,4 +1,4 @@
-"""The page's part on neurons: the strongest of the sentence, what excites one, and the verdict without it."""
+"""The part on neurons: the strongest of the sentence, the tokens that excite one most, and the verdict without it."""
 
 import streamlit as st
 
@@ -25,20 +25,29 @@ from transformer_core.analysis.feed_forward.neurons import (
 SENTENCES = 300
 TOP = 24
 NEURON = "feed_forward_neuron"
-MUCH = 5.0
+LITTLE, MUCH = 0.1, 5.0  # percentage points
 AROUND = 42
+
+
+def moves_to_choose() -> dict[str, str]:
+    """Return the predictions of how far the verdict moves, by name."""
+    return {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
+
+
+def size_of_move(moved: float, *, flips: bool) -> str:
+    """Return which of these predictions is right for a move in percentage points."""
+    size = abs(moved)
+    return "flips" if flips else "much" if size >= MUCH else "little" if size >= LITTLE else "nothing"
 
 
 @st.fragment
 def neurons_part(view: View) -> None:
-    """Show the strongest neurons; a click on a cell takes its neuron apart below."""
+    """Show the strongest neurons, and below them the neuron that is chosen by its number or by a click on a cell."""
     words, config = strings("feed_forward"), view.bundle.config
     layers, chosen = st.columns([1, 1], gap="large")
     with layers:
         layer = choose_layer(t("feed_forward.layer"), view)
-    text, n_tokens = view.encoding.text, len(view.encoding)
-    top = min(TOP, config.d_ff)
-    answer = ask(neurons, bundle=view.bundle, text=text, n_tokens=n_tokens, layer=layer, top=top)
+    answer = ask(neurons, **view.asked, layer=layer, top=min(TOP, config.d_ff))
     found = answer.value
     with chosen:
         neuron = _choose_neuron(config.d_ff, int(found.columns[0]))
@@ -49,7 +58,7 @@ def neurons_part(view: View) -> None:
         words,
         strings("matrix"),
         cell=_cell(found, neuron),
-        version=f"{layer}.{neuron}|{text}",
+        version=f"{layer}.{neuron}|{view.encoding.text}",
     )
 
     def on_cell(cell: tuple[int, int] | None) -> None:
@@ -112,22 +121,16 @@ def _without(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.without", layer=layer, neuron=neuron), anchor=False)
     if not concludes(view):
         return
-    options = {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
     cover = ask_first(
         section("feed_forward", "try_neuron").format(layer=layer, neuron=neuron),
-        options,
+        moves_to_choose(),
         name="feed_forward_without",
         about=f"{view.bundle.name} {view.encoding.text} {layer}.{neuron}",
     )
     with st.spinner(t("feed_forward.each_off", count=view.bundle.config.d_ff)):
-        answer = ask_once(
-            without_neuron,
-            **view.asked,
-            layer=layer,
-            neuron=neuron,
-        )
+        answer = ask_once(without_neuron, **view.asked, layer=layer, neuron=neuron)
     found = answer.value
-    cover.judge(_outcome(found), _told(view, found))
+    cover.judge(size_of_move(found.moved, flips=found.flipped), _measured(view, found))
     with cover.picture():
         show_outcome(view, found.after.tolist(), beside=found.before.tolist())
         show_chart(
@@ -143,14 +146,7 @@ def _without(view: View, layer: int, neuron: int) -> None:
         )
 
 
-def _outcome(found: WithoutNeuron) -> str:
-    if found.flipped:
-        return "flips"
-    moved = abs(found.moved)
-    return "much" if moved >= MUCH else "little" if moved >= 0.1 else "nothing"
-
-
-def _told(view: View, found: WithoutNeuron) -> str:
+def _measured(view: View, found: WithoutNeuron) -> str:
     return t(
         "feed_forward.without_measured",
         label=outcome_word(view, found.winner),

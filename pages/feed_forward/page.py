@@ -1,4 +1,4 @@
-"""Feed-forward: activations with the sentence's own neurons on them, GELU as a coin, neurons and their worth."""
+"""Feed-forward: activation functions with the sentence's own neurons, GELU as a coin, and single neurons."""
 
 from pages.feed_forward.coin import coin_part
 from pages.feed_forward.curves import curves_part

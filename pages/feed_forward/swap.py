@@ -1,13 +1,14 @@
-"""The page's part on exchanging the activation of the trained model at inference."""
+"""The part that replaces the activation function of the trained model by another, weights unchanged."""
 
 import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
+from pages.feed_forward.neurons import moves_to_choose, size_of_move
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import ask_first, covered, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import section, strings, t
+from pages.ui.language import markdown_table, section, strings, t
 from pages.ui.verdict import classifies, concludes, outcome_word
 from transformer_core.analysis.feed_forward.other_activation import (
     Swapped,
@@ -17,24 +18,25 @@ from transformer_core.analysis.feed_forward.other_activation import (
 )
 
 SENTENCES = 300
-MUCH = 5.0
 
 
 @st.fragment
 def swap_part(view: View) -> None:
-    """Ask what another activation does to the verdict, then show it, on the sentence and on the corpus."""
+    """Ask what another activation function does to the verdict, then measure it on the sentence and on the corpus."""
     if not concludes(view):
         return
     used = view.bundle.config.activation
     other = "gelu" if used == "relu" else "relu"
-    options = {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
     question = section("feed_forward", "try_swap").format(
         used=t(f"feed_forward.name_{used}"), other=t(f"feed_forward.name_{other}")
     )
-    cover = ask_first(question, options, name="feed_forward_swap", about=f"{view.bundle.name} {view.encoding.text}")
+    about = f"{view.bundle.name} {view.encoding.text}"
+    cover = ask_first(question, moves_to_choose(), name="feed_forward_swap", about=about)
     answer = ask(swapped_activation, **view.asked)
     found = answer.value
-    cover.judge(_outcome(found, other), _told(view, found, other))
+    place = found.names.index(other)
+    flips = found.probabilities[place].argmax() != found.winner
+    cover.judge(size_of_move(found.moves[place], flips=bool(flips)), _measured(view, found, other))
     with cover.picture():
         chart, corpus = st.columns([3, 2], gap="large")
         with chart:
@@ -52,15 +54,7 @@ def swap_part(view: View) -> None:
         say(section("feed_forward", "swap_after"))
 
 
-def _outcome(found: Swapped, other: str) -> str:
-    place = found.names.index(other)
-    if found.probabilities[place].argmax() != found.winner:
-        return "flips"
-    moved = abs(found.moves[place])
-    return "much" if moved >= MUCH else "little" if moved >= 0.1 else "nothing"
-
-
-def _told(view: View, found: Swapped, other: str) -> str:
+def _measured(view: View, found: Swapped, other: str) -> str:
     return t(
         "feed_forward.swap_measured",
         label=outcome_word(view, found.winner),
@@ -82,5 +76,4 @@ def _table(found: SwappedOnCorpus) -> str:
         head.append(t("feed_forward.accuracy"))
         for row, accuracy in zip(rows, found.accuracy, strict=True):
             row.append(f"{accuracy:.1%}")
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---", *["---:"] * (len(head) - 1)], *rows)]
-    return f"**{title}**\n\n" + "\n".join(lines)
+    return f"**{title}**\n\n{markdown_table(head, rows, right=len(head) - 1)}"

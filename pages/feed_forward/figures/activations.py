@@ -1,8 +1,6 @@
-"""Activations as curves, with a sentence's own pre-activations as a histogram under them on the same axis.
+"""Figures of activation functions: curves over a sentence's own pre-activations, and GELU as the mean of a coin.
 
-Arrays come from transformer_core.analysis.feed_forward.activations.
-
-GELU as a coin: the tosses as dots with their running mean, and the error of the mean on two logarithmic axes.
+The arrays come from transformer_core.analysis.feed_forward.activations and .bernoulli.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +25,19 @@ FRAME = (-0.6, 3.0)
 
 
 def hues_of(names: Sequence[str], words: Words) -> tuple[alt.Scale, alt.Scale]:
-    """Return the scales of hue and dash that tell activations apart."""
+    """Return the scales of colour and dash, one value for each activation function."""
     shown = [words[f"name_{name}"] for name in names]
     hues = [HUES_OF_ACTIVATIONS[name] for name in names]
     return (
         alt.Scale(domain=shown, range=hues),
         alt.Scale(domain=shown, range=[list(dash) for dash in DASHES[: len(shown)]]),
     )
+
+
+def axis_of(reach: float, *, title: str | None = None) -> alt.X:
+    """Return the axis of pre-activations, from -reach to reach, that all parts of the figure share."""
+    scale = alt.Scale(domain=[-reach, reach], nice=False)
+    return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(tickCount=9, labels=title is not None))
 
 
 def _curves(name: str, names: Sequence[str], words: Words, reach: float, *, y: alt.Y, legend: bool) -> alt.Chart:
@@ -50,12 +54,6 @@ def _curves(name: str, names: Sequence[str], words: Words, reach: float, *, y: a
             tooltip=["activation:N", "x:Q", "y:Q"],
         )
     )
-
-
-def axis_of(reach: float, *, title: str | None = None) -> alt.X:
-    """Return the axis of pre-activations that all parts of the figure share, as far to the left as to the right."""
-    scale = alt.Scale(domain=[-reach, reach], nice=False)
-    return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(tickCount=9, labels=title is not None))
 
 
 def _dots(words: Words, reach: float) -> alt.Chart:
@@ -91,34 +89,6 @@ def _histogram(words: Words, reach: float) -> Chart:
 
 def _zero(reach: float, *, title: str | None = None) -> alt.Chart:
     return alt.Chart(records(x=[0.0])).mark_rule(color=ALL, strokeDash=[3, 3]).encode(x=axis_of(reach, title=title))
-
-
-def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
-    """Draw values, derivatives and the sentence's pre-activations, one under the other on one axis.
-
-    Args:
-        found: names, x, values, slopes, edges, counts, token_counts and token_values.
-        words: of the page.
-        used: the activation that the model has; the token's neurons lie on its curve.
-        token: the chosen one.
-    """
-    names = tuple(str(name) for name in found["names"])
-    x, values, own = found["x"], found["values"], found["token_values"]
-    neurons = records(
-        neuron=np.arange(len(own)),
-        x=own.astype(float).round(4),
-        y=np.interp(own, x, values[names.index(used)]).round(4),
-        token=[token] * len(own),
-    )
-    rows = {
-        "values": _rows_of_curves(x, values, names, words),
-        "slopes": _rows_of_curves(x, found["slopes"], names, words),
-        "neurons": neurons,
-        "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
-    }
-    said = ("value_axis", "slope_axis", "axis_pre", "share_axis", "token", "neuron", "pre_activation", "activation")
-    kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
-    return Filled(_all_curves(kept, names, float(x[-1])), rows)
 
 
 def _rows_of_curves(x: np.ndarray, values: np.ndarray, names: Sequence[str], words: Words) -> Any:
@@ -159,10 +129,31 @@ def _all_curves(said: tuple[tuple[str, str], ...], names: tuple[str, ...], reach
     return alt.vconcat(*parts, spacing=6).resolve_scale(color="independent", strokeDash="independent")
 
 
-def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Filled:
-    """Draw |exact GELU - tanh GELU| over the axis."""
-    rows = {"apart": records(x=x[::EVERY].round(4), y=apart[::EVERY])}
-    return Filled(_difference(float(x[-1]), words["axis_pre"], words["difference_axis"]), rows)
+def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
+    """Draw values, derivatives and the sentence's pre-activations below each other, on one axis.
+
+    Args:
+        found: names, x, values, slopes, edges, counts, token_counts and token_values.
+        used: the model's activation function, on whose curve the token's neurons lie.
+        token: the name of the chosen token.
+    """
+    names = tuple(str(name) for name in found["names"])
+    x, values, own = found["x"], found["values"], found["token_values"]
+    neurons = records(
+        neuron=np.arange(len(own)),
+        x=own.astype(float).round(4),
+        y=np.interp(own, x, values[names.index(used)]).round(4),
+        token=[token] * len(own),
+    )
+    rows = {
+        "values": _rows_of_curves(x, values, names, words),
+        "slopes": _rows_of_curves(x, found["slopes"], names, words),
+        "neurons": neurons,
+        "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
+    }
+    said = ("value_axis", "slope_axis", "axis_pre", "share_axis", "token", "neuron", "pre_activation", "activation")
+    kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
+    return Filled(_all_curves(kept, names, float(x[-1])), rows)
 
 
 @form
@@ -179,6 +170,12 @@ def _difference(reach: float, across: str, up: str) -> Chart:
     )
 
 
+def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Filled:
+    """Draw the absolute difference of exact and tanh GELU by pre-activation."""
+    rows = {"apart": records(x=x[::EVERY].round(4), y=apart[::EVERY])}
+    return Filled(_difference(float(x[-1]), words["axis_pre"], words["difference_axis"]), rows)
+
+
 KEPT, LOST, MEAN = HUES["query"], HUES["positions"], HUES["key"]
 MOST_DOTS = 1_500
 
@@ -188,7 +185,7 @@ def _log(field: str, title: str) -> alt.X:
 
 
 def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
-    """Draw each toss at the number it gave, x or 0, the running mean, and GELU(x) as a rule.
+    """Draw the outcome of each toss, x or 0, the running mean, and GELU(x) as a horizontal line.
 
     Args:
         found: kept, drawn, running_mean, x and expected.
@@ -224,7 +221,7 @@ def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
 
 
 def error_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
-    """Draw the error of the mean over the number of draws: over many series as dots with their line, and of this one.
+    """Draw the error of the mean by number of draws: over many series as dots with a fitted line, and of this one.
 
     Args:
         found: sizes, root_mean_square, slope, drawn, running_mean and expected.

@@ -1,8 +1,7 @@
-"""Neurons as figures: a sentence's strongest ones, all of them, those that never wake, and what each is worth.
+"""Figures of neurons: a sentence's strongest ones, all of a layer, dead ones, and the verdict without one.
 
-Arrays come from transformer_core.analysis.feed_forward.neurons and .neuron_corpus.
-
-Another activation at inference: how far the verdict moves, exchanged in all layers and in each alone.
+The last figure shows the verdict with another activation function. The arrays come from
+transformer_core.analysis.feed_forward.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,14 +27,14 @@ def strongest_figure(
     cell: tuple[int, int] | None,
     version: str,
 ) -> MatrixFigure:
-    """Draw the activations of the neurons that the sentence excites most.
+    """Draw the activations of the chosen neurons at every token.
 
     Args:
         activation: (pos, neuron).
         columns: numbers of the neurons to draw, in this order.
-        labels: one a token.
+        labels: one for each token.
         cell: the pinned (token, column).
-        version: names this state.
+        version: of this state of the figure.
     """
     values = activation[:, columns]
     across = Axis(words["neuron"], tuple(map(str, columns.tolist())))
@@ -93,12 +92,12 @@ def moves_chart(peaks: np.ndarray, moves: np.ndarray, words: Words, *, neuron: i
 
 
 def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Words, *, band: float) -> Chart:
-    """Draw the share of a layer's neurons whose activation never leaves a band around 0, over the band's width.
+    """Draw the share of each layer's neurons whose activation stays in a band around 0, by the band's width.
 
     Args:
         bands: (band,); within: (layer, band), counts.
         neurons: of a layer.
-        band: the one that counts as dead, drawn as a rule.
+        band: the one within which a neuron counts as silent, drawn as a vertical line.
     """
     names = [words["layer_name"].format(layer=layer) for layer in range(len(within))]
     places = np.arange(len(names))
@@ -130,9 +129,9 @@ def swap_chart(names: Sequence[str], moves: np.ndarray, by_layer: np.ndarray, wo
 
     Args:
         names: of the activations.
-        moves: (activation,), exchanged everywhere, in percentage points.
-        by_layer: (layer, activation), exchanged in one layer alone.
-        used: the model's own.
+        moves: (activation,), used in every layer, in percentage points.
+        by_layer: (layer, activation), used in one layer alone.
+        used: the model's own activation function.
     """
     others = [place for place, name in enumerate(names) if name != used]
     places = [words["everywhere"], *(words["layer_name"].format(layer=layer) for layer in range(len(by_layer)))]
