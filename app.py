@@ -5,8 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.film.mount import film_routes
-from pages.ui.errors import show_error
-from pages.ui.server import lifespan
+from pages.ui.server import lifespan, show_error
 from pages.ui.underway import underway_routes
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"

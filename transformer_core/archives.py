@@ -22,7 +22,7 @@ class ArchiveError(ValueError):
     """A zip that is refused: not a zip, damaged, too large, or with something in it that is not a plain file."""
 
 
-class _Sipped(io.BufferedIOBase):
+class _BoundedReads(io.BufferedIOBase):
     """A file whose reads are bounded, since zipfile reads a directory of any size at once."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -52,7 +52,7 @@ def open_zip(file: Path | IO[bytes], *, most_bytes: int) -> Iterator[zipfile.Zip
     """Open a zip of at most `most_bytes`.
 
     Raises:
-        ArchiveError: it is larger, or no zip that can be read; what goes wrong later in the body, too.
+        ArchiveError: it is larger, or no zip that can be read; also raised for such errors in the body.
     """
     if isinstance(file, Path):
         with file.open("rb") as own, open_zip(own, most_bytes=most_bytes) as archive:
@@ -61,7 +61,7 @@ def open_zip(file: Path | IO[bytes], *, most_bytes: int) -> Iterator[zipfile.Zip
     if (size := file.seek(0, io.SEEK_END)) > most_bytes:
         raise ArchiveError(f"the zip has {size:,} bytes; at most {most_bytes:,} are taken in")
     try:
-        with zipfile.ZipFile(_Sipped(file)) as archive:  # type: ignore[arg-type]
+        with zipfile.ZipFile(_BoundedReads(file)) as archive:  # type: ignore[arg-type]
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ArchiveError(f"this is no zip that can be read: {error!s:.200}") from None
@@ -78,7 +78,7 @@ def entries(
         most_ratio: of a file of more than a megabyte, unpacked to packed.
 
     Raises:
-        ArchiveError: more than that, a name twice, a link, or a file packed in an uncommon way.
+        ArchiveError: there is more, a name twice, a link, or a file with an uncommon compression.
     """
     files = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(files) > most:
@@ -104,7 +104,7 @@ def entries(
 
 
 def extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path) -> None:
-    """Unpack one file to a place that the caller chose; no more bytes are written than the directory says.
+    """Unpack one file to the path `to`; at most as many bytes are written as the zip's directory states.
 
     Raises:
         ArchiveError: there are more.

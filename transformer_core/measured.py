@@ -1,6 +1,6 @@
-"""measured.json, beside a model's card: its accuracy on slices of its test data, and how strange texts usually are.
+"""What was measured of a model, stored beside its card: accuracy on texts with certain features, and usual values.
 
-The texts were not used in training; written by evaluation/weak_sides.py.
+All of it on texts that the model never learned from; evaluation/weak_sides.py writes it.
 """
 
 import json
@@ -24,7 +24,7 @@ SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
 
 @dataclass(frozen=True)
 class Slice:
-    """How often a classifier is right on the texts of one sort.
+    """A classifier's accuracy on the texts with certain features.
 
     Args:
         data: name of the data; unit: what one text of them is.
@@ -40,12 +40,12 @@ class Slice:
 
     @property
     def accuracy(self) -> float:
-        """The share that was classified correctly."""
+        """The share of texts classified correctly."""
         return self.right / self.texts
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The bounds in which the share lies with 95 % confidence (Wilson 1927)."""
+        """The bounds of the accuracy with 95 % confidence (Wilson 1927)."""
         share, spread = self.accuracy, SIDE * SIDE / self.texts
         middle = (share + spread / 2) / (1 + spread)
         half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
@@ -54,13 +54,13 @@ class Slice:
 
 @dataclass(frozen=True)
 class Usual:
-    """What is usual to a model on texts like those it learned from.
+    """The usual values of a measure on texts like those the model learned from.
 
     Args:
-        data, unit: as in Slice.
-        measure: "nats_a_token" (how much a token surprises it) or "tokens_a_word" (into how many a word falls).
+        data, unit: as of Slice.
+        measure: "nats_a_token" (mean surprise) or "tokens_a_word" (tokens that a word is cut into).
         texts: how many were measured.
-        median, high: of the texts; 95 of 100 lie below high.
+        median, high: of the texts; high is the 95th percentile.
     """
 
     data: str
@@ -79,12 +79,14 @@ class Measured:
     usual: tuple[Usual, ...] = ()
 
     def fitting(self, features: Collection[str], unit: str = "sentence") -> tuple[Slice, ...]:
-        """Return what is known of texts with such features: the narrowest sort, where the model is weakest, then all.
+        """Return the slices that describe a text: the one with most features in common, then the one of all texts.
 
-        Of one sort, the data with most texts speak; of all texts, those that were measured first.
+        Of several slices with as many features, the one with the lowest accuracy is taken; of several with the same
+        features, the one with most texts; of several of all texts, the first.
 
         Args:
-            unit: what the text is like; data of other units speak only where there are none of it.
+            features: of the text.
+            unit: of the text; slices of other units count only where there are none of this one.
         """
         there = [row for row in self.slices if row.features and set(row.features) <= set(features)]
         there = [row for row in there if row.unit == unit] or there
@@ -120,10 +122,10 @@ def write_measured(folder: Path, measured: Measured) -> None:
 
 
 def read_measured(folder: Path) -> Measured:
-    """Read what was measured of a bundle; nothing where there is no such file.
+    """Read what was measured of a bundle; NOTHING_MEASURED where there is no file.
 
     Raises:
-        BundleError: the file is too large, a link, or says what cannot be.
+        BundleError: the file is too large, a link, or holds impossible values.
     """
     path = folder / MEASURED
     if not path.exists() and not path.is_symlink():
@@ -187,6 +189,6 @@ def _count(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
 
 def _value(row: Mapping[str, Any], name: str) -> float:
     value = row.get(name)
-    if type(value) not in (int, float) or not 0 <= value <= LARGEST_VALUE:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_VALUE:
         raise ValueError(f"{name}={value!r:.80} must be a number from 0 to {LARGEST_VALUE:g}")
     return float(value)

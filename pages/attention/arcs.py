@@ -9,9 +9,8 @@ from pages.attention.chosen_head import choose_layer_and_head
 from pages.attention.figures import ArcsFigure, Direction, to_html
 from pages.figures.exports import to_csv, to_npz
 from pages.ui.asking import Answer, ask
-from pages.ui.caption import caption_of
 from pages.ui.component import registered
-from pages.ui.exports import Files, code_files, offer_files
+from pages.ui.exports import Files, caption_of, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import language, strings, t
 from pages.ui.url import choose, current, keep

@@ -15,9 +15,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_bytes import Buffers, packed
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, Buffers, MatrixFigure, Panel, Scale, packed
 from pages.figures.standalone import component_assets, self_contained
 
 HEIGHT = 360

@@ -1,8 +1,6 @@
-"""Recurrent readers as matrices: gates by word and unit, and two models' looks at one sentence side by side.
+"""A recurrent translator as matrices (gates, the attention of two models) and bars (states and gradients by word).
 
 Arrays come from transformer_core.analysis.before.
-
-What a recurrent reader does word by word, as bars: what it keeps, what is left at the end, how far slopes reach.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +10,18 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
-from pages.translation.figures.steps import clipped
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
+from pages.translation.figures.charts import clipped
 
 UNIT = Scale("probability", 0.0, 1.0)
-KEEPING = ("update_gate", "forget_gate")  # what they let through is the old state
+KEEPING = ("update_gate", "forget_gate")  # their value is the share of the old state that stays
+LINE, FOOT = 22, 56  # px: of a bar with its gap, and of the axis below
+MOST_UPRIGHT = 40
+HUES_OF_SERIES = (HUES["query"], HUES["positions"])
 
 
 def numbered(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Return tokens as names that all differ: each with its place."""
+    """Return unique names of tokens: each with its place."""
     return tuple(f"{place} {clipped(token)}" for place, token in enumerate(tokens))
 
 
@@ -37,7 +37,7 @@ def gates_figure(
     version: str,
     note: str = "",
 ) -> MatrixFigure:
-    """Draw every gate of one direction, a line a word and a column a unit; the one that keeps comes first.
+    """Draw every gate of one direction, a row for each word and a column for each unit; the keeping gate comes first.
 
     Shapes:
         gates: (gate, pos, unit); kept: (pos, unit)
@@ -45,7 +45,7 @@ def gates_figure(
     Args:
         names: of the gates, keys of `said`.
         said: word, unit, gate, and each gate's name.
-        sort: columns in the order of what a unit keeps on average, the most forgetful first; else as they are.
+        sort: order the columns by what a unit keeps on average, the least first.
     """
     order = np.argsort(kept.mean(0), kind="stable") if sort else np.arange(gates.shape[-1])
     keeps_first = sorted(zip(names, gates, strict=True), key=lambda pair: pair[0] not in KEEPING)
@@ -66,7 +66,7 @@ def gates_figure(
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """One model's looks at the source.
+    """The attention of one model to the source.
 
     Shapes:
         weights: (target_pos, source_pos)
@@ -86,7 +86,7 @@ class Looks:
 def looks_figure(
     looks: Sequence[Looks], said: Mapping[str, str], ui: Mapping[str, str], *, version: str, note: str = ""
 ) -> MatrixFigure:
-    """Draw the looks of each model beside each other; each has its own rows, since each writes its own words.
+    """Draw the attention of each model side by side; each has its own rows, since each writes its own words.
 
     Args:
         said: target, source, weight: names of axes and of a value.
@@ -116,13 +116,8 @@ def looks_figure(
     )
 
 
-LINE, FOOT = 22, 56  # px: of a bar with its gap, and of the axis below
-MOST_UPRIGHT = 40
-HUES_OF_SERIES = (HUES["query"], HUES["positions"])
-
-
 def kept_bars(tokens: Sequence[str], kept: np.ndarray, said: Mapping[str, str]) -> Chart:
-    """Draw how much of its state a reader keeps at each word, one line a word from the top.
+    """Draw the share of the state that is kept at each word, the first word on top.
 
     Shapes:
         kept: (pos,), shares
@@ -155,7 +150,7 @@ def word_bars(
     share: bool = True,
     height: int = 280,
 ) -> Chart:
-    """Draw one bar a word and series, side by side.
+    """Draw one bar for each word and series, side by side.
 
     Shapes:
         every series: (pos,)

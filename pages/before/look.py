@@ -1,10 +1,10 @@
-"""The part on attention's beginnings: where the recurrent decoder looks, beside a Transformer that reads the same."""
+"""The attention of the recurrent decoder beside the cross-attention of a Transformer that reads the same text."""
 
 import streamlit as st
 
 from pages.before.figures import Looks, looks_figure, word_bars
-from pages.before.shared import has_attention, word_options
-from pages.translation.shared import choose_weights, over_word, weights_over
+from pages.before.recurrent import has_attention, word_options
+from pages.translation.translated import choose_weights, choose_written_word, over_word, weights_over
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
@@ -29,25 +29,7 @@ from transformer_core.bundle_files import BundleError
 USUAL_OTHER = "translation-en-fr"
 PROBE = "Two young women are playing in the blue water."
 MOST_TOKENS = 64
-Chosen = tuple[str, int, int]  # whose weights: of all heads, of a layer or of one head; the layer; the head
-
-
-def look_part(view: View) -> None:
-    """Show both translations, both matrices and how alike they are, and the experiment."""
-    if not has_attention(view):
-        return
-    other_place, words_place, weights_place = st.columns([3, 5, 5])
-    with other_place:
-        other = _choose_other()
-    if other is None:
-        _alone(view)
-    else:
-        with words_place:
-            shared = _choose_words(view, other) == "same"
-        with weights_place:
-            chosen = choose_weights(View(other, view.encoding))
-        (_same_words if shared else _own_words)(view, other, chosen)
-    _word_experiment(view)
+Chosen = tuple[str, int, int]  # see choose_weights: all, layer or head; the layer; the head
 
 
 def _choose_words(view: View, other: Bundle) -> str:
@@ -123,6 +105,11 @@ def _own_words(view: View, other: Bundle, chosen: Chosen) -> None:
     _tell_translations(view, own.value.translation, other, found.translation)
 
 
+def _aligned(view: View, text: str) -> Answer[WordAlignment]:
+    encoded(view.bundle, text, max_len=MOST_TOKENS)  # raises in words for the page
+    return ask_once(word_alignment, bundle=view.bundle, text=text, n_tokens=MOST_TOKENS)
+
+
 def _word_experiment(view: View) -> None:
     box = lazy_box(t("before.try_look"), icon=":material/science:", key="before_look_open")
     if box is None:
@@ -135,7 +122,7 @@ def _word_experiment(view: View) -> None:
         text = answer.arguments["text"]
         found = answer.value
         st.markdown(f"{t('before.translation')} **{plain(found.translation) or '…'}**")
-        step = _choose_word(found)
+        step = choose_written_word(t("before.target"), found.target, name="before_word")
         row = found.weights[0, step]
         options = word_options(found.source, row)
         word = plain(shown_word(found.target[step]))
@@ -156,13 +143,19 @@ def _word_experiment(view: View) -> None:
             show_chart(chart, answer, key="before_row", stem="before_row", label=t("before.try_look"))
 
 
-def _aligned(view: View, text: str) -> Answer[WordAlignment]:
-    encoded(view.bundle, text, max_len=MOST_TOKENS)  # raises in words for the page
-    return ask_once(word_alignment, bundle=view.bundle, text=text, n_tokens=MOST_TOKENS)
-
-
-def _choose_word(found: WordAlignment) -> int:
-    names = {str(place): f"{place} · {shown_word(label)}" for place, label in enumerate(found.target)}
-    longest = str(max(range(len(found.target)), key=lambda place: len(found.target[place])))
-    order = {longest: names[longest]} | names
-    return int(choose_from_list(t("before.target"), order, name="before_word") or longest)
+def look_part(view: View) -> None:
+    """Show both translations, both matrices with their difference, and the experiment."""
+    if not has_attention(view):
+        return
+    other_place, words_place, weights_place = st.columns([3, 5, 5])
+    with other_place:
+        other = _choose_other()
+    if other is None:
+        _alone(view)
+    else:
+        with words_place:
+            shared = _choose_words(view, other) == "same"
+        with weights_place:
+            chosen = choose_weights(View(other, view.encoding))
+        (_same_words if shared else _own_words)(view, other, chosen)
+    _word_experiment(view)

@@ -1,10 +1,9 @@
-"""Before Transformers: what gates keep, what one vector holds, where a decoder looks, how far slopes reach, time."""
+"""Before Transformers: the gates, summary, attention, gradients and times of a recurrent translator."""
 
-from pages.before.gates import gates_part
 from pages.before.look import look_part
+from pages.before.memory import gates_part, vector_part
 from pages.before.reach import reach_part
 from pages.before.time import time_part
-from pages.before.vector import vector_part
 from pages.glass.box import under_the_glass
 from pages.ui.asking import ask_once
 from pages.ui.header import View, header
@@ -24,7 +23,7 @@ PARTS = {"gates": gates_part, "vector": vector_part, "look": look_part, "reach":
 
 
 def look_through(view: View, *, sites: tuple[str, ...]) -> None:
-    """Put the translation that the model writes under the glass as well."""
+    """Show the box of tensors for the text and for the translation that the model writes."""
     under_the_glass(view, sites=sites, target_ids=lambda: ask_once(words_read, **view.asked).value)
 
 

@@ -1,10 +1,10 @@
-"""The part on slopes: how much the last output hangs on an input far back, untrained and in the trained encoder."""
+"""Gradients over distance: how much the last output depends on a far input, in untrained layers and the encoder."""
 
 import numpy as np
 import streamlit as st
 
 from pages.before.figures import word_bars
-from pages.before.shared import choose_direction
+from pages.before.recurrent import choose_direction
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
@@ -17,10 +17,56 @@ from pages.ui.url import choose, slide, step_through
 from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
 
 LENGTHS, WIDTHS, SEEDS = (16, 32, 64, 128), (16, 32), 20
-FLOOR = 1e-12  # what is less is not drawn: float32 carries no slope much below it
+FLOOR = 1e-12  # smaller gradients are not drawn: float32 is not precise enough for them
 COLOURS = (HUES["residual"], HUES["query"], HUES["value"], HUES["weights"])
 FEW = 4
-OPEN = 2.0  # bias to begin with: most of the state stays at each step
+OPEN = 2.0  # default bias: most of the state stays at each step
+
+
+def _table(found: GradientReach) -> str:
+    places = sorted({1, len(found.distances) // 4, len(found.distances) // 2, len(found.distances) - 1})
+    head = (t("before.layer_kind"), *(t("before.at", distance=place) for place in places))
+    rows = [
+        (t(f"before.{name}"), *(significant(float(row[place])) for place in places))
+        for name, row in zip(found.systems, found.relative, strict=True)
+    ]
+    return markdown_table(head, rows, right=len(places))
+
+
+def _against_half_open(found: GradientReach, half_open: GradientReach) -> str:
+    """Return a sentence on the gradient left at the middle distance, with the chosen bias and with bias 0."""
+    middle = len(found.distances) // 2
+    now, half = (dict(zip(one.systems, one.relative[:, middle].tolist(), strict=True)) for one in (found, half_open))
+    left = {f"{name}_now": significant(now[name]) for name in ("gru", "lstm", "plain")}
+    left |= {f"{name}_half": significant(half[name]) for name in ("gru", "lstm", "plain")}
+    told = t("before.half_open", distance=middle, **left)
+    lost = all(half[name] < now[name] for name in ("gru", "lstm"))
+    return f"{told} {t('before.half_open_loses')}" if lost else told
+
+
+def _trained_experiment(view: View) -> None:
+    box = lazy_box(t("before.try_reach"), icon=":material/science:", key="before_reach_open")
+    if box is None:
+        return
+    with box:
+        direction = choose_direction(view, name="before_direction")
+        options = {name: t(f"before.half_{name}") for name in ("one", "few", "many", "never")}
+        question = section("before", "try_reach").format(direction=t(f"before.{direction}"))
+        cover = ask_first(
+            question, options, name="before_half", about=f"{direction} {view.bundle.name} {view.encoding.text}"
+        )
+        answer = ask_once(sentence_reach, **view.asked, direction=direction)
+        found = answer.value
+        outcome = "never" if found.half < 0 else "one" if found.half == 1 else "few" if found.half <= FEW else "many"
+        far = len(found.norms) - 1 - found.last
+        half = t("before.half_none") if found.half < 0 else t("before.half_measured", half=found.half)
+        left = f"{found.norms[far] / found.norms[found.last]:.2%}"
+        told = t("before.left_measured", far=abs(far - found.last), left=left)
+        cover.judge(outcome, f"{half} {told}")
+        with cover.picture():
+            said = {"word": t("before.word"), "up": t("before.norm_axis")}
+            chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)
+            show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=t("before.try_reach"))
 
 
 def reach_part(view: View) -> None:
@@ -59,49 +105,3 @@ def reach_part(view: View) -> None:
     if bias:
         st.markdown(_against_half_open(found, half_open))
     _trained_experiment(view)
-
-
-def _table(found: GradientReach) -> str:
-    places = sorted({1, len(found.distances) // 4, len(found.distances) // 2, len(found.distances) - 1})
-    head = (t("before.layer_kind"), *(t("before.at", distance=place) for place in places))
-    rows = [
-        (t(f"before.{name}"), *(significant(float(row[place])) for place in places))
-        for name, row in zip(found.systems, found.relative, strict=True)
-    ]
-    return markdown_table(head, rows, right=len(places))
-
-
-def _against_half_open(found: GradientReach, half_open: GradientReach) -> str:
-    """Say what is left at the middle distance with the gates as they are, and with their bias at 0."""
-    middle = len(found.distances) // 2
-    now, half = (dict(zip(one.systems, one.relative[:, middle].tolist(), strict=True)) for one in (found, half_open))
-    left = {f"{name}_now": significant(now[name]) for name in ("gru", "lstm", "plain")}
-    left |= {f"{name}_half": significant(half[name]) for name in ("gru", "lstm", "plain")}
-    told = t("before.half_open", distance=middle, **left)
-    lost = all(half[name] < now[name] for name in ("gru", "lstm"))
-    return f"{told} {t('before.half_open_loses')}" if lost else told
-
-
-def _trained_experiment(view: View) -> None:
-    box = lazy_box(t("before.try_reach"), icon=":material/science:", key="before_reach_open")
-    if box is None:
-        return
-    with box:
-        direction = choose_direction(view, name="before_direction")
-        options = {name: t(f"before.half_{name}") for name in ("one", "few", "many", "never")}
-        question = section("before", "try_reach").format(direction=t(f"before.{direction}"))
-        cover = ask_first(
-            question, options, name="before_half", about=f"{direction} {view.bundle.name} {view.encoding.text}"
-        )
-        answer = ask_once(sentence_reach, **view.asked, direction=direction)
-        found = answer.value
-        outcome = "never" if found.half < 0 else "one" if found.half == 1 else "few" if found.half <= FEW else "many"
-        far = len(found.norms) - 1 - found.last
-        half = t("before.half_none") if found.half < 0 else t("before.half_measured", half=found.half)
-        left = f"{found.norms[far] / found.norms[found.last]:.2%}"
-        told = t("before.left_measured", far=abs(far - found.last), left=left)
-        cover.judge(outcome, f"{half} {told}")
-        with cover.picture():
-            said = {"word": t("before.word"), "up": t("before.norm_axis")}
-            chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)
-            show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=t("before.try_reach"))

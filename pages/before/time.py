@@ -1,4 +1,4 @@
-"""The part on time: one more word, and a whole sequence at once, as it grows; measured once, and anew when asked."""
+"""Times by length: one more word, and a whole sequence at once; measured once, and again on request."""
 
 import time
 from datetime import UTC, datetime
@@ -20,45 +20,8 @@ from transformer_core.analysis.before.step_times import WIDTHS, StepTimes, step_
 COLOURS = (HUES["query"], HUES["value"], HUES["weights"])
 MEASUREMENT = "before_measurement"
 SEED = 0
-ROOM = 1.5  # an axis goes on beyond its curves by this factor, so that a round number lies on it
+ROOM = 1.5  # the axis extends beyond its curves by this factor, so that it has a round number on it
 ALIKE = 0.1  # exponents that differ by less are called alike
-
-
-def time_part(view: View) -> None:
-    """Measure, show what one more position costs and what must be kept for it, and the experiment."""
-    st.session_state.setdefault(MEASUREMENT, 0)
-
-    def again() -> None:
-        st.session_state[MEASUREMENT] = time.time_ns()  # one that nobody else has asked for
-
-    width_place, again_place = st.columns([3, 1], vertical_alignment="bottom")
-    with width_place:
-        widths = {str(width): str(width) for width in WIDTHS}
-        width = int(choose(t("before.width"), widths, name="before_time_width", default="128"))
-    with again_place:
-        st.button(t("before.again"), icon=":material/replay:", key="before_again", on_click=again)
-    with st.spinner(t("before.measuring"), show_time=True):
-        answer = ask_once(step_times, d_model=width, seed=SEED, measurement=st.session_state[MEASUREMENT])
-    found = answer.value
-    step_place, kept_place = st.columns(2, gap="large")
-    with step_place:
-        _chart(answer, "step", 1_000 * found.step, "before.milliseconds")
-    with kept_place:
-        _chart(answer, "memory", found.kept_numbers, "before.numbers", format=",")
-    shortest, longest = found.lengths[0], found.lengths[-1]
-    for name, row, slope in zip(found.systems, found.step, found.step_slopes, strict=True):
-        told = t(
-            "before.step_measured",
-            name=t(f"before.{name}"),
-            shortest=f"{shortest:,}",
-            longest=f"{longest:,}",
-            first=milliseconds(row[0]),
-            last=milliseconds(row[-1]),
-            slope=f"{slope:.2f}",
-        )
-        st.markdown(f"- {told}")
-    st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
-    _reading_experiment(answer, width)
 
 
 def _chart(answer: Answer[StepTimes], what: str, rows: np.ndarray, up: str, format: str | None = None) -> None:
@@ -97,3 +60,40 @@ def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
         with cover.picture():
             _chart(answer, "reading", 1_000 * found.reading, "before.milliseconds")
             say(section("before", "time_after"), small=True)
+
+
+def time_part(view: View) -> None:
+    """Measure; show the time of one more position, the memory that it needs, and the experiment."""
+    st.session_state.setdefault(MEASUREMENT, 0)
+
+    def again() -> None:
+        st.session_state[MEASUREMENT] = time.time_ns()  # unused by other sessions, so measured again
+
+    width_place, again_place = st.columns([3, 1], vertical_alignment="bottom")
+    with width_place:
+        widths = {str(width): str(width) for width in WIDTHS}
+        width = int(choose(t("before.width"), widths, name="before_time_width", default="128"))
+    with again_place:
+        st.button(t("before.again"), icon=":material/replay:", key="before_again", on_click=again)
+    with st.spinner(t("before.measuring"), show_time=True):
+        answer = ask_once(step_times, d_model=width, seed=SEED, measurement=st.session_state[MEASUREMENT])
+    found = answer.value
+    step_place, kept_place = st.columns(2, gap="large")
+    with step_place:
+        _chart(answer, "step", 1_000 * found.step, "before.milliseconds")
+    with kept_place:
+        _chart(answer, "memory", found.kept_numbers, "before.numbers", format=",")
+    shortest, longest = found.lengths[0], found.lengths[-1]
+    for name, row, slope in zip(found.systems, found.step, found.step_slopes, strict=True):
+        told = t(
+            "before.step_measured",
+            name=t(f"before.{name}"),
+            shortest=f"{shortest:,}",
+            longest=f"{longest:,}",
+            first=milliseconds(row[0]),
+            last=milliseconds(row[-1]),
+            slope=f"{slope:.2f}",
+        )
+        st.markdown(f"- {told}")
+    st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
+    _reading_experiment(answer, width)

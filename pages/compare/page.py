@@ -11,7 +11,7 @@ from pages.ui.glossary import tell
 from pages.ui.language import section, t
 from pages.ui.navigation import open_page
 from pages.ui.page_layout import heading
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 
 def show_two(first: RunStore, second: RunStore, text: str) -> None:

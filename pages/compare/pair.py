@@ -10,10 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.train.controls import label_of, value_word
 from pages.ui.language import plain, t
-from pages.ui.runs import LIVE, learned_words, shelf
+from pages.ui.runs import LIVE, learned_words, run_list
 from pages.ui.url import current, forget, keep, widget_key
 from transformer_core.training.runs.settings import differences
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 SHARES = ("held_out_accuracy", "train_accuracy")
 MEASURES = (*SHARES, "held_out_loss", "train_loss")
@@ -51,7 +51,7 @@ def choose_two(first_place: DeltaGenerator, second_place: DeltaGenerator) -> tup
     Returns:
         None where there is no run; no second one where there is no other of its kind.
     """
-    runs = shelf().all()
+    runs = run_list().all()
     if not runs:
         return None
     with first_place:

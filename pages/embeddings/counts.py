@@ -1,4 +1,4 @@
-"""Counting beside training: two embeddings of one corpus, their neighbours, their maps and their agreement."""
+"""Two embeddings of one corpus, one counted and one trained: their neighbours, maps and agreement."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.embeddings.figures.map import Points, vocabulary_scatter
 from pages.embeddings.figures.vectors import word_bars
-from pages.embeddings.words import ask_for_word
+from pages.embeddings.neighbours import ask_for_word
 from pages.ui.asking import Answer, ask, ask_ahead, ask_once
 from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
@@ -87,9 +87,17 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
     with judgement:
         cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
     if cover.open:
-        show_agreement(ask_once(agreement, window=window, **asked).value, word)
+        _show_agreement(ask_once(agreement, window=window, **asked).value, word)
     else:
         ask_ahead(agreement, window=window, **asked)
+
+
+def _show_agreement(found: Agreement, word: str) -> None:
+    """Show which share of neighbours both spaces have in common."""
+    own, mean, chance = st.columns(3)
+    own.metric(t("embeddings.agree_word", word=plain(word), k=K), f"{found.word:.0%}")
+    mean.metric(t("embeddings.agree_mean", k=K), f"{found.mean:.1%}")
+    chance.metric(t("embeddings.agree_chance"), f"{found.chance:.1%}")
 
 
 def _trained_facts(found: WordSpace, dimension: int) -> None:
@@ -114,30 +122,22 @@ def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int
     )
     label = t("embeddings.label_space", name=words[name])
     show_chart(chart, answer, key=f"embeddings_{name}_near", stem=f"{name}_neighbours", label=label)
-    kinds = {kind: sum(found.kinds[place] == kind for place in near) for kind in KINDS}
-    counts = {kind: str(count) for kind, count in kinds.items()}
+    counts = {kind: str(sum(found.kinds[place] == kind for place in near)) for kind in KINDS}
     say(t("embeddings.kinds_facts", word=plain(word), **counts), small=True)
     own = found.labels.index(word) if word in found.labels else None
     marks = dict.fromkeys(near, "neighbour") | ({} if own is None else {own: "searched"})
-    order = [words[f"kind_{kind}"] for kind in ("other", "praise", "blame", "thing")]
+    kind_names = tuple(words[f"kind_{kind}"] for kind in ("other", "praise", "blame", "thing"))
+    kinds = [words[f"kind_{kind}"] for kind in found.kinds]
     points = Points(
         found.xy,
         found.labels,
-        kinds=[words[f"kind_{kind}"] for kind in found.kinds],
-        kind_names=tuple(order),
+        kinds=kinds,
+        kind_names=kind_names,
         legend=words["kinds"],
-        details={words["kinds"]: [words[f"kind_{kind}"] for kind in found.kinds]},
+        details={words["kinds"]: kinds},
         marks=marks,
     )
     axes = (words["axis_plain"].format(number=1), words["axis_plain"].format(number=2))
     chart = vocabulary_scatter(points, words, axes=axes, height=420)
     show_chart(chart, answer, key=f"embeddings_{name}_map", stem=f"{name}_map", label=label)
     say(t("embeddings.trust", trust=f"{found.trustworthiness:.3f}"), small=True)
-
-
-def show_agreement(found: Agreement, word: str) -> None:
-    """Show how far the two spaces name the same neighbours."""
-    own, mean, chance = st.columns(3)
-    own.metric(t("embeddings.agree_word", word=plain(word), k=K), f"{found.word:.0%}")
-    mean.metric(t("embeddings.agree_mean", k=K), f"{found.mean:.1%}")
-    chance.metric(t("embeddings.agree_chance"), f"{found.chance:.1%}")

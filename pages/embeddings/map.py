@@ -1,4 +1,4 @@
-"""The vocabulary as a map that can be searched, flat or in space."""
+"""A map of the vocabulary that can be searched: t-SNE or PCA, in two dimensions or three."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -67,7 +67,7 @@ def show_map(view: View) -> None:
             chart = vocabulary_scatter(points, words, axes=_axes(found, words))
             show_chart(chart, answer, key="embeddings_map_chart", stem="vocabulary_map", label=words["label_map"])
         _facts(found, signed)
-    _try(view, found)
+    _try_sides(view, found)
 
 
 def _choices() -> tuple[str, str, str]:
@@ -104,7 +104,7 @@ def _draw(view: View, method: str, picture: DeltaGenerator) -> Answer[Vocabulary
 
 
 def _search(view: View, found: VocabularyMap, query: str) -> tuple[dict[int, str], list[str]]:
-    """Return the marks of points by place, and the typed words that are not on the map."""
+    """Return the mark of each marked point, and the typed words that are not on the map."""
     place_of = {id_: place for place, id_ in enumerate(found.ids.tolist())}
     marks = {place_of[id_]: "sentence" for id_ in view.encoding.ids if id_ in place_of}
     missing, near = [], {}
@@ -145,8 +145,8 @@ def _facts(found: VocabularyMap, signed: bool) -> None:
         st.caption(t("embeddings.explained", share=f"{found.explained.sum():.1%}", axes=len(found.explained)))
 
 
-def _try(view: View, found: VocabularyMap) -> None:
-    """Ask whether neighbours move the verdict to the same side, then say what was measured."""
+def _try_sides(view: View, found: VocabularyMap) -> None:
+    """Ask how many neighbours move the verdict to the same side, then show the measured share."""
     if found.same_side is None or found.same_side_by_chance is None:
         return
     box = lazy_box(t("embeddings.try_map"), icon=":material/science:", key="embeddings_try_map")

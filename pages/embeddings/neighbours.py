@@ -1,18 +1,19 @@
-"""The nearest words of any word, and analogies, with whatever comes out."""
+"""The nearest words of any word, and analogies of four words. Both ask for words that are one token each."""
 
 import streamlit as st
 
 from pages.embeddings.figures.vectors import word_bars
-from pages.embeddings.words import ask_for_word
 from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.url import choose, choose_from_list, switch
+from pages.ui.last_text import in_words, read_and_tell
+from pages.ui.url import choose, choose_from_list, switch, text_input
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words
 from transformer_core.analysis.words.vocabulary import Found, find
+from transformer_core.text import Tokenizer
 
 MEASURES = ("cosine", "centred", "euclidean")
 ANALOGIES = {
@@ -26,6 +27,36 @@ ANALOGIES = {
 }
 OWN = "own"
 RANKS = {"first": 1, "ten": 10, "hundred": 100, "beyond": float("inf")}
+MOST_CHARACTERS = 60
+
+
+def _one_token(tokenizer: Tokenizer, word: str) -> Found:
+    """Return the one token of a word.
+
+    Raises:
+        ValueError: the word is empty, too long, unknown or several tokens; the message is meant for the page.
+    """
+    word = word.strip()
+    if not word:
+        raise ValueError(t("embeddings.word_empty"))
+    shown = word[:MOST_CHARACTERS]
+    if len(word) > MOST_CHARACTERS:
+        raise ValueError(t("embeddings.word_long", word=shown, most=MOST_CHARACTERS))
+    with in_words():
+        found = find(tokenizer, word)
+    if not found.known:
+        raise ValueError(t("embeddings.word_unknown", word=shown))
+    if len(found.ids) > 1:
+        pieces = " + ".join(found.labels)
+        raise ValueError(t("embeddings.word_pieces", word=shown, count=len(found.ids), pieces=pieces))
+    return found
+
+
+def ask_for_word(tokenizer: Tokenizer, label: str, *, name: str, default: str) -> Found | None:
+    """Show a text input for a word and return its one token; where it has none, that of the last word that had one."""
+    return read_and_tell(
+        name, text_input(label, name=name, default=default), default, lambda word: _one_token(tokenizer, word)
+    )
 
 
 @st.fragment
@@ -66,11 +97,20 @@ def show_neighbours(view: View) -> None:
     st.caption(t("embeddings.near_facts", **facts, average=f"{near.average:.3f}"))
 
 
+def _equation(a: str, b: str, c: str, expected: str) -> str:
+    return f"{a} − {b} + {c} ≈ {expected}"
+
+
+def _known(view: View, word: str) -> Found | None:
+    found = find(view.bundle.tokenizer, word)
+    return found if found.known and len(found.ids) == 1 else None
+
+
 @st.fragment
 def show_analogies(view: View) -> None:
-    """Ask where the expected word will come, then show what a - b + c is nearest to."""
+    """Ask at which rank the expected word will be, then show the words nearest to a - b + c."""
     words = strings("embeddings")
-    options = {name: _sum(*given) for name, given in ANALOGIES.items()} | {OWN: words["own"]}
+    options = {name: _equation(*given) for name, given in ANALOGIES.items()} | {OWN: words["own"]}
     chosen = choose_from_list(words["analogy"], options, name="embeddings_analogy") or OWN
     given = ANALOGIES.get(chosen) or ANALOGIES["worst"]
     ids = []
@@ -88,7 +128,7 @@ def show_analogies(view: View) -> None:
             st.info(words["analogy_absent"], icon=":material/info:")
         return
     a, b, c, expected = (found.ids[0] for found in known)
-    shown = _sum(*(plain(found.labels[0]) for found in known))
+    shown = _equation(*(plain(found.labels[0]) for found in known))
     ranks = {name: words[f"rank_{name}"] for name in RANKS}
     question = section("embeddings", "try_analogy").format(analogy=shown)
     cover = ask_first(question, ranks, name="embeddings_analogy", about=f"{view.bundle.name} {a} {b} {c} {expected}")
@@ -109,12 +149,3 @@ def show_analogies(view: View) -> None:
             high=1.05,
         )
         show_chart(chart, answer, key="embeddings_analogy_chart", stem="analogy", label=words["label_analogy"])
-
-
-def _sum(a: str, b: str, c: str, expected: str) -> str:
-    return f"{a} − {b} + {c} ≈ {expected}"
-
-
-def _known(view: View, word: str) -> Found | None:
-    found = find(view.bundle.tokenizer, word)
-    return found if found.known and len(found.ids) == 1 else None

@@ -1,4 +1,4 @@
-"""Embeddings: the vectors a sentence looks up, the table they come from, and what lies near to what in it."""
+"""Embeddings: the vectors of a sentence, the table that they come from, and which words are near each other in it."""
 
 import streamlit as st
 
@@ -20,7 +20,7 @@ def sentence_part(view: View) -> None:
 
 
 def neighbours_part(view: View) -> None:
-    """Show what lies near a word, and what lies where an analogy points."""
+    """Show the nearest words of a word, and analogies."""
     near_place, analogy_place = st.columns(2, gap="large")
     with near_place:
         st.subheader(t("embeddings.near_heading"), anchor=False)

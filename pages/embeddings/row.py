@@ -1,4 +1,4 @@
-"""One-hot times matrix: the product, the row, their difference, and what each costs."""
+"""One-hot vector times matrix beside the row looked up: their difference, and the time of each."""
 
 import streamlit as st
 

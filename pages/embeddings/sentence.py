@@ -1,4 +1,4 @@
-"""The sentence's own vectors: as a heatmap, their lengths, their angles, and one word at two places."""
+"""The vectors of the sentence: their values, cosines and lengths, and one word at two places."""
 
 import streamlit as st
 
@@ -48,7 +48,7 @@ def show_sentence(view: View) -> None:
 
 @st.fragment
 def try_same_word(view: View) -> None:
-    """Ask how alike one word's two vectors are, then follow them through the model."""
+    """Ask how similar the two vectors of a repeated word will be, then show their cosine after each layer."""
     box = lazy_box(t("embeddings.try_same"), icon=":material/science:", key="embeddings_try_same")
     if box is None:
         return

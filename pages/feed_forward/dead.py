@@ -7,7 +7,8 @@ from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import markdown_table, section, strings, t
+from pages.ui.language import section, strings, t
+from pages.ui.number_format import markdown_table
 from transformer_core.analysis.feed_forward.neurons import CorpusNeurons, corpus_neurons
 
 SENTENCES = 300

@@ -8,7 +8,8 @@ from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import ask_first, covered, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import markdown_table, section, strings, t
+from pages.ui.language import section, strings, t
+from pages.ui.number_format import markdown_table
 from pages.ui.verdict import classifies, concludes, outcome_word
 from transformer_core.analysis.feed_forward.other_activation import (
     Swapped,

@@ -1,13 +1,11 @@
-"""Charts: what curves, scatters and histograms share: hues by role, data without tables, and files of them.
-
-Hues follow DESIGN.md's roles.
-"""
+"""What all charts share: hues by role, data without tables, logarithmic axes, captions and files."""
 
 from __future__ import annotations
 
 import base64
 import json
 import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -18,7 +16,6 @@ import pyarrow as pa
 import vl_convert
 from altair.utils.schemapi import disable_debug_mode
 
-from pages.figures.caption import folded
 from pages.figures.forms import Filled
 from pages.figures.standalone import self_contained
 
@@ -260,3 +257,50 @@ def _is_guide(mark: str, encoding: dict[str, Any], rows: Sequence[Any]) -> bool:
 def _title(unit: dict[str, Any], side: str) -> str | None:
     axis = unit.get("encoding", {}).get(side, {})
     return axis.get("title") or None
+
+
+MOST = 80  # columns of a shortened text; a Chinese character takes two
+JOINERS = "\u200c\u200d"  # of emoji and of scripts that need them
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns of a monospaced font a text takes."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def one_line(text: str, most: int = MOST) -> str:
+    """Return a text on one line, shortened, without signs that cannot be seen: they could turn the rest around."""
+    start = text[: 8 * most]  # a text may be very long
+    seen = "".join(letter if letter in JOINERS or unicodedata.category(letter)[0] != "C" else " " for letter in start)
+    words = " ".join(seen.split())
+    if columns_of(words) <= most and len(text) == len(start):
+        return words
+    while columns_of(words) > most - 1:
+        words = words[: min(len(words) - 1, most - 1)]
+    return f"{words.rstrip()}…"
+
+
+def folded(lines: Sequence[str], most: int) -> list[str]:
+    """Return lines of which none is longer than `most` columns, broken at blanks where there are any."""
+    found = []
+    for line in lines:
+        while columns_of(line) > most:
+            end = next(end for end in range(len(line), 0, -1) if columns_of(line[:end]) <= most)
+            end = blank if (blank := line.rfind(" ", 0, end + 1)) > end // 2 else end
+            found.append(line[:end].rstrip())
+            line = line[end:].lstrip()
+        found.append(line)
+    return found
+
+
+_POWER = "floor(log(datum.value) / LN10 + 1e-9)"
+_LEADING = f"round(datum.value / pow(10, {_POWER}))"
+_DIGITS = f"{list('⁰¹²³⁴⁵⁶⁷⁸⁹')}"
+_SUPERSCRIPT = (
+    f"({_POWER} < 0 ? '⁻' : '') + (abs({_POWER}) > 9 ? {_DIGITS}[floor(abs({_POWER}) / 10)] : '')"
+    f" + {_DIGITS}[abs({_POWER}) % 10]"
+)
+LABELS = (
+    "datum.value >= 0.001 && datum.value < 1e6 ? format(datum.value, '~r')"
+    f" : ({_LEADING} == 1 ? '' : {_LEADING} + '×') + '10' + {_SUPERSCRIPT}"
+)  # in Vega's language

@@ -13,9 +13,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, PALETTE, Chart, records
+from pages.figures.charts import DASHES, LABELS, PALETTE, Chart, records
 from pages.figures.forms import kept
-from pages.figures.log_axis import LABELS
 
 HEIGHT = 290
 MOST_LARGE_POINTS = 32

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
+from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
 
 STEP_NAMES = ("products", "scores", "masked_scores", "weights", "mixture")
 

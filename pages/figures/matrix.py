@@ -1,15 +1,221 @@
-"""A figure of one matrix or many, drawn on one canvas by assets/components/matrix."""
+"""A figure of one matrix or many, drawn on one canvas by assets/components/matrix.
+
+A figure has panels with named axes and a scale each; it goes to the browser as bytes (one byte a value, or float32) and
+into a file as one self-contained page. One head's arithmetic follows Vaswani et al. 2017, eq. 1.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from pages.figures.matrix_bytes import Buffers, packed, quantise
-from pages.figures.matrix_parts import Axis, Explain, Panel, Role, check_panel
+from pages.figures.standalone import component_assets, self_contained
+
+Role = Literal["weights", "query", "key", "value", "residual", "positions"]
+Kind = Literal["probability", "signed", "count", "mask", "added"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Name one side of a matrix.
+
+    Args:
+        name: What its entries are, as drawn beside it, for example "query position".
+        labels: One label an entry, whole; the drawing shortens what does not fit.
+        key: Axes with one key move together when a cell is pointed at; the name if empty.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Bound the colours of a panel: every finite value lies in [low, high].
+
+    Masks have no colour bar, their two values have two shades: "mask" for 1, may attend, and 0, hidden; "added" for
+    the same as it is added to scores, 0 and minus infinity.
+
+    Raises:
+        ValueError: If low is not below high, or a kind's own bounds are broken.
+    """
+
+    kind: Kind
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"scale low={self.low} must be below high={self.high}, both finite")
+        if self.kind == "signed" and self.low != -self.high:
+            raise ValueError(f"signed scale low={self.low} must be minus high={self.high}")
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"scale kind={self.kind!r} must be one of {', '.join(get_args(Kind))}")
+
+    @classmethod
+    def of(cls, kind: Kind, *arrays: np.ndarray) -> Scale:
+        """Return the scale that holds all arrays: [0, 1], symmetric about 0, or [0, greatest]."""
+        if kind in ("probability", "mask", "added"):
+            return cls(kind, 0.0, 1.0)
+        finite = (np.abs(array[np.isfinite(array)]) for array in map(np.asarray, arrays))
+        greatest = max((float(part.max()) for part in finite if part.size), default=0.0) or 1.0
+        return cls(kind, -greatest if kind == "signed" else 0.0, greatest)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Hold one matrix of the figure.
+
+    Args:
+        id: What a click reports.
+        title: What is printed above it, for example "Head 3".
+        values: (rows, cols); NaN and infinities mean masked.
+        scale: The bounds of its colours.
+        row_heading: Printed to the left of the line that this panel opens, for example "Layer 0".
+        rows: Its own axis where it is not the figure's.
+        cols: Its own axis where it is not the figure's.
+        role: Its own hue where it is not the figure's.
+    """
+
+    id: str
+    title: str
+    values: np.ndarray
+    scale: Scale
+    row_heading: str = ""
+    rows: Axis | None = None
+    cols: Axis | None = None
+    role: Role | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Explain:
+    """Hold what one head's weights were computed from, in float32, so that the reader's browser can recompute them.
+
+    Args:
+        query: (query_pos, d_head).
+        key: (key_pos, d_head).
+        scores: (query_pos, key_pos), query @ key.T / divisor + bias, before the mask.
+        masked_scores: (query_pos, key_pos), not finite where masked.
+        weights: (query_pos, key_pos), after the softmax.
+        divisor: The square root of d_head.
+        bias: (query_pos, key_pos) added to the scores before the mask (ALiBi), if any.
+        panels: Ids of the panels whose cells it explains; empty means those on the figure's own axes.
+    """
+
+    query: np.ndarray
+    key: np.ndarray
+    scores: np.ndarray
+    masked_scores: np.ndarray
+    weights: np.ndarray
+    divisor: float
+    bias: np.ndarray | None = None
+    panels: tuple[str, ...] = ()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays there are, by name."""
+        names = ("query", "key", "scores", "masked_scores", "weights", "bias")
+        return {name: np.asarray(getattr(self, name)) for name in names if getattr(self, name) is not None}
+
+    def __post_init__(self) -> None:
+        shapes = {name: array.shape for name, array in self.arrays().items()}
+        if any(len(shape) != 2 for shape in shapes.values()) or shapes["query"][1:] != shapes["key"][1:]:
+            got = f"{shapes['query']} and {shapes['key']}"
+            raise ValueError(f"query and key must be (pos, d_head) with one d_head, got {got}")
+        pairs = (shapes["query"][0], shapes["key"][0])
+        for name, shape in shapes.items():
+            if name not in ("query", "key") and shape != pairs:
+                raise ValueError(f"{name} has shape {shape}, needed (query_pos, key_pos)={pairs}")
+        if not self.divisor > 0:
+            raise ValueError(f"divisor={self.divisor} must be above 0")
+
+
+def check_panel(panel: Panel, axes: tuple[Axis, Axis]) -> None:
+    """Raise ValueError unless a panel's values fit its axes and its scale."""
+    values = np.asarray(panel.values)
+    needed = tuple(len(axis.labels) for axis in axes)
+    if values.shape != needed or 0 in needed:
+        raise ValueError(f"panel {panel.id!r} has values of shape {values.shape}, its axes have {needed} labels")
+    finite = values[np.isfinite(values)]
+    scale = panel.scale
+    allowed = {"mask": (0, 1), "added": (0, -np.inf)}.get(scale.kind)
+    if allowed and not np.isin(values, allowed).all():
+        raise ValueError(f"panel {panel.id!r} is a mask; its values must be among {allowed}, got {np.unique(values)}")
+    slack = 1e-4 * (scale.high - scale.low)
+    if finite.size and (finite.min() < scale.low - slack or finite.max() > scale.high + slack):
+        reach = f"[{finite.min():.6g}, {finite.max():.6g}]"
+        bounds = f"[{scale.low:.6g}, {scale.high:.6g}]"
+        raise ValueError(f"panel {panel.id!r} has values in {reach}, outside its scale {bounds}")
+
+
+LEVELS = 254  # codes 0..254 are values from low to high
+MASKED = 255
+ALIGNMENT = 8
+
+
+def quantise(values: np.ndarray, scale: Scale) -> np.ndarray:
+    """Return uint8 codes: round((value - low) / (high - low) * 254), and 255 where masked."""
+    values = np.asarray(values, dtype=np.float64)
+    finite = np.isfinite(values)
+    steps = (np.where(finite, values, scale.low) - scale.low) / (scale.high - scale.low) * LEVELS
+    return np.where(finite, np.clip(np.rint(steps), 0, LEVELS), MASKED).astype(np.uint8)
+
+
+class Buffers:
+    """Lay arrays one after another, equal ones once."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._places: dict[tuple[str, bytes], int] = {}
+
+    def add(self, array: np.ndarray) -> dict[str, Any]:
+        """Append an array and return its place: offset, shape and type."""
+        raw = np.ascontiguousarray(array).tobytes()
+        name = (array.dtype.str, raw)
+        if name not in self._places:
+            self._places[name] = len(self.data)
+            self.data += padded(raw)
+        return {"at": self._places[name], "shape": list(array.shape), "type": "u1" if array.dtype == np.uint8 else "f4"}
+
+
+def padded(raw: bytes) -> bytes:
+    """Return bytes with zeros up to the next multiple of 8."""
+    return raw + b"\0" * (-len(raw) % ALIGNMENT)
+
+
+def packed(header: dict[str, Any], buffers: Buffers) -> bytes:
+    """Return the header's length (uint32, little-endian), the header (JSON), and the arrays, all padded to 8."""
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return padded(struct.pack("<I", len(text)) + text) + bytes(buffers.data)
+
+
+def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the arrays by panel id and as "explain.query" and so on; codes become values again."""
+    (length,) = struct.unpack_from("<I", payload)
+    header = json.loads(payload[4 : 4 + length].decode("utf-8"))
+    start = -(-(4 + length) // ALIGNMENT) * ALIGNMENT
+
+    def read(place: dict[str, Any]) -> np.ndarray:
+        kind = np.dtype({"u1": np.uint8, "f4": "<f4"}[place["type"]])
+        flat = np.frombuffer(payload, kind, int(np.prod(place["shape"])), start + place["at"])
+        return flat.reshape(place["shape"])
+
+    arrays = {}
+    for panel in header["panels"]:
+        values, scale = read(panel["values"]), panel["scale"]
+        if values.dtype == np.uint8:
+            decoded = scale["low"] + values / LEVELS * (scale["high"] - scale["low"])
+            values = np.where(values == MASKED, np.nan, decoded)
+        arrays[panel["id"]] = values
+    for name, place in header.get("explain", {}).get("arrays", {}).items():
+        arrays[f"explain.{name}"] = read(place)
+    return header, arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,3 +368,17 @@ class MatrixFigure:
         if self.paint not in ids or self.panels[ids.index(self.paint)].scale.kind != "mask":
             masks = [panel.id for panel in self.panels if panel.scale.kind == "mask"]
             raise ValueError(f"paint={self.paint!r} must be the id of a panel that is a mask, one of {masks}")
+
+
+def to_html(figure: MatrixFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one self-contained page with the interactive figure in it, which needs no network.
+
+    Args:
+        title: of the page.
+        caption: lines that say what the figure shows.
+    """
+    script, style = component_assets("matrix")
+    payload = base64.b64encode(figure.to_bytes(caption=caption)).decode()
+    script += "\nstandalone(document);\n"
+    data = {"payload": payload}
+    return self_contained(title=title, language=language, script=script, style=style, data=data, caption=caption)

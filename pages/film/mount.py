@@ -25,7 +25,7 @@ from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, strings, words
 from pages.ui.runs import find_run
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.folder import ID
+from transformer_core.training.runs.store.folder import ID
 
 Method = Literal["tsne", "pca"]
 Action = Literal["open", "branch"]

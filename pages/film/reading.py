@@ -5,21 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from pages.film.figures.film import Film, FilmFrame, FilmLayout, FilmPoints, FilmRun, FilmSteps, coded, film_bytes
+from pages.film.figures.film import Film, coded, film_bytes
 from pages.film.figures.followed_text import FilmProbe, ProbeMoment, probe_bytes
-from pages.ui.runs import shelf
+from pages.ui.runs import run_list
 from transformer_core.analysis.followed_text import Moment, follow_text
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.records import Curves, Status
+from transformer_core.training.runs.store.run_store import RunStore
 
 SECONDS_FRESH = 0.25
 MOST_RUNS, MOST_PROBES, MOST_ANSWERS = 12, 16, 64
 MOST_PROBE_BYTES = 16 << 20
-NO_STEPS = FilmSteps(*(np.zeros(0) for _ in range(4)))
+NO_STEPS = Curves(*(np.zeros(0) for _ in fields(Curves)))
 
 
 class Reading:
@@ -63,25 +64,18 @@ class Reading:
         return self._film
 
     def _forget(self) -> None:
-        self._film = Film(FilmRun(self.run, self.run, "", (), "", 0, 0), NO_STEPS)
+        self._film = Film(self.run, self.run, "", (), Status("starting"), NO_STEPS)
         self._answers: OrderedDict[Any, bytes] = OrderedDict()
 
     def _read(self) -> None:
         """Read the status first: a run that says it is finished has published all its frames by then."""
-        store = shelf().open(self.run)
+        store = run_list().open(self.run)
         status = store.status()
         if status.n_frames < len(self._film.frames):
             self._forget()
-        old = self._film
-        facts = store.facts()
-        points = old.points or _points(store)
-        last = old.frames[-1].number if old.frames else -1
-        frames = [*old.frames, *_frames(store, last, points is not None)]
-        run = _run(store, status, facts)
-        steps = _longer(old.steps, store)
-        same = run == old.run and len(frames) == len(old.frames) and len(steps.step) == len(old.steps.step)
-        if not same:
-            self._film = Film(run, steps, frames, facts.get("baselines") or {}, points)
+        film = _longer(self._film, store, status, store.facts())
+        if _summary(film) != _summary(self._film):
+            self._film = film
             self._answers = OrderedDict()
 
 
@@ -101,7 +95,7 @@ class Listening:
         """
         with self._lock:
             known = self._probe.frames if self._probe else ()
-            film = follow_text(shelf().open(self.run), self.text, known[-1].number if known else -1)
+            film = follow_text(run_list().open(self.run), self.text, known[-1].number if known else -1)
             if film.frames or self._probe is None:
                 frames = (*known, *map(_moment, film.frames))
                 self._probe = FilmProbe(film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames)
@@ -121,8 +115,8 @@ _listenings: OrderedDict[Any, Listening] = OrderedDict()
 def reading(run: str) -> Reading:
     """Return what is known of a run; it is kept while it is among the last that anybody watched."""
     with _lock:
-        found = _readings.get((shelf().root, run)) or Reading(run)
-        _put(_readings, (shelf().root, run), found, MOST_RUNS)
+        found = _readings.get((run_list().root, run)) or Reading(run)
+        _put(_readings, (run_list().root, run), found, MOST_RUNS)
         return found
 
 
@@ -131,8 +125,8 @@ def listening(run: str, text: str) -> Listening:
     with _lock:
         for key in [key for key, one in _listenings.items() if one.size() > MOST_PROBE_BYTES]:
             del _listenings[key]
-        found = _listenings.get((shelf().root, run, text)) or Listening(run, text)
-        _put(_listenings, (shelf().root, run, text), found, MOST_PROBES)
+        found = _listenings.get((run_list().root, run, text)) or Listening(run, text)
+        _put(_listenings, (run_list().root, run, text), found, MOST_PROBES)
         return found
 
 
@@ -151,43 +145,43 @@ def _moment(moment: Moment) -> ProbeMoment:
     return ProbeMoment(moment.number, coded(moment.attention), moment.probabilities, moment.xy, moment.sample)
 
 
-def _run(store: RunStore, status: Any, facts: dict[str, Any]) -> FilmRun:
-    return FilmRun(
+def _longer(film: Film, store: RunStore, status: Status, facts: dict[str, Any]) -> Film:
+    """Return a film with what its run has recorded since; frames before layouts, which are published together."""
+    points = film.points or store.points()
+    last = film.frames[-1].number if film.frames else -1
+    frames = store.frames(last)
+    layouts = [layout for layout in store.layouts(last) if frames and layout.frame <= frames[-1].number]
+    guesses = {frame.number: store.predictions(frame.number) for frame in frames} if points else {}  # (point, class)
+    return Film(
         id=store.id,
         name=store.spec.name,
         kind=facts.get("kind") or store.spec.data.kind,
         labels=tuple(facts.get("labels") or ()),
-        state=status.state,
-        step=status.step,
-        total_steps=status.total_steps,
+        status=_rounded(status),
+        curves=_longer_curves(film.curves, store),
+        frames=[*film.frames, *frames],
+        layouts=[*film.layouts, *layouts],
+        predicted={**film.predicted, **{number: guess.argmax(1) for number, guess in guesses.items()}},
+        certainty={**film.certainty, **{number: guess.max(1) for number, guess in guesses.items()}},
+        baselines=facts.get("baselines") or {},
+        points=points,
         steps_per_epoch=int(facts.get("steps_per_epoch") or 0),
-        seconds=round(status.seconds, 1),
-        seconds_left=None if status.seconds_left is None else round(status.seconds_left),
-        message=status.message,
-        queue_place=status.queue_place,
         frames_planned=store.spec.frames,
-        alive=status.alive,
     )
 
 
-def _points(store: RunStore) -> FilmPoints | None:
-    points = store.points()
-    return None if points is None else FilmPoints(points.texts, points.labels, points.held_out)
+def _rounded(status: Status) -> Status:
+    """Return a status that stays the same while nothing changes that the film shows."""
+    left = None if status.seconds_left is None else round(status.seconds_left)
+    return replace(status, seconds=round(status.seconds, 1), seconds_left=left, epoch=0.0, updated=0.0)
 
 
-def _longer(steps: FilmSteps, store: RunStore) -> FilmSteps:
-    new = store.curves(int(steps.step[-1]) if len(steps.step) else 0)
-    return FilmSteps(*(np.concatenate([array, getattr(new, name)]) for name, array in vars(steps).items()))
+def _longer_curves(curves: Curves, store: RunStore) -> Curves:
+    new = store.curves(int(curves.step[-1]) if len(curves.step) else 0)
+    return Curves(*(np.concatenate([array, getattr(new, name)]) for name, array in vars(curves).items()))
 
 
-def _frames(store: RunStore, after: int, classified: bool) -> list[FilmFrame]:
-    layouts: dict[int, dict[str, FilmLayout]] = {}
-    for layout in store.layouts(after):
-        layouts.setdefault(layout.frame, {})[layout.method] = FilmLayout(layout.xy, layout.measures)
-    frames = []
-    for frame in store.frames(after):
-        guess = store.predictions(frame.number) if classified else None  # (point, class)
-        predicted, certainty = (None, None) if guess is None else (guess.argmax(1), guess.max(1))
-        laid = layouts.get(frame.number, {})
-        frames.append(FilmFrame(frame.number, frame.step, frame.epoch, frame.measures, laid, predicted, certainty))
-    return frames
+def _summary(film: Film) -> tuple:
+    """Return what tells whether a film has changed."""
+    run = (film.name, film.kind, film.labels, film.status, film.steps_per_epoch, film.frames_planned)
+    return (*run, len(film.frames), len(film.curves.step))

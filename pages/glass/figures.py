@@ -8,8 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Kind, Panel, Role, Scale
+from pages.figures.matrix import Axis, Kind, MatrixFigure, Panel, Role, Scale
 
 ROLES: dict[str, Role] = {
     "query": "query",

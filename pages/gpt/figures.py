@@ -14,8 +14,7 @@ import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.likeliest import CHANCE, REST, ROOM, distinct
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 from pages.figures.token_strip import DARK, PLACE, WHITE, shortened
 
 

@@ -9,8 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, records
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
+from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
 
 
 def painter(

@@ -13,8 +13,9 @@ from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import markdown_table, plain, section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import Painted, show_matrix
+from pages.ui.number_format import markdown_table
 from pages.ui.pickers import choose_head, choose_layer
 from pages.ui.url import choose, current, forget, keep, set_choice, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome

@@ -7,11 +7,10 @@ from pathlib import Path
 import streamlit as st
 
 from pages.my_model.trust import forget_checks
-from pages.ui.access import may_read
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
-from pages.ui.model_choice import prefer_model
-from pages.ui.models import forget_models, model_folders, opened_models
+from pages.ui.models import forget_models, model_folders, opened_models, prefer_model
+from pages.ui.server import may_read
 from pages.ui.url import choose, set_choice
 from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError

@@ -8,11 +8,10 @@ from pages.my_model.show import show_card, show_identity, show_pages, show_remov
 from pages.my_model.trust import show_trust
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
-from pages.ui.model_choice import choose_model
-from pages.ui.models import open_bundle
+from pages.ui.models import choose_model, open_bundle
 from pages.ui.page_layout import heading
-from transformer_core.bundle import MODELS
-from transformer_core.checkpoints import Bundle, BundleError
+from transformer_core.bundle import MODELS, Bundle
+from transformer_core.bundle_files import BundleError
 
 
 def show_model(bundle: Bundle) -> None:

@@ -15,7 +15,7 @@ from pages.ui.boxes import watch
 from pages.ui.exports import code_files, offer_files
 from pages.ui.language import plain, t
 from pages.ui.number_format import significant
-from transformer_core.checkpoints import Bundle
+from transformer_core.bundle import Bundle
 from transformer_core.open_checkpoints.reference_check import SAMPLE, Trust, check_against_reference
 
 TOLERANCE = 1e-4

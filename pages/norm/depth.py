@@ -6,8 +6,8 @@ from pages.norm.figures import MEASURES, depth_chart, training_chart
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
-from pages.ui.language import markdown_table, section, strings, t
-from pages.ui.number_format import significant
+from pages.ui.language import section, strings, t
+from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, current, keep, slide
 from transformer_core.analysis.stream.depth import (
     MOST_LAYERS,

@@ -10,11 +10,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, Chart, records
+from pages.figures.charts import DASHES, HUES, LABELS, Chart, records
 from pages.figures.forms import Filled, form, named
-from pages.figures.log_axis import LABELS
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
 BEFORE, AFTER, OTHER = HUES["residual"], HUES["query"], HUES["positions"]

@@ -1,8 +1,8 @@
-"""The page's part on the exponent: the paper's and the doubled one side by side, and what the slip changes."""
+"""The exponent of the sinusoids: the paper's beside the doubled one of many programs, and what differs."""
 
 import streamlit as st
 
-from pages.positions.figures.waves import alike_chart, exponents_figure, wavelengths_chart
+from pages.positions.figures.sinusoids import alike_chart, exponents_figure, wavelengths_chart
 from pages.positions.matrix import choose_size
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, say
@@ -11,15 +11,37 @@ from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.number_format import significant
+from pages.ui.number_format import markdown_table, significant
 from transformer_core.analysis.positions.sinusoids import Exponents, compare_exponents
 
 LEAST = 8
 
 
+def _outcome(found: Exponents) -> str:
+    paper, doubled = map(int, found.still)
+    if doubled > 2 * paper:
+        return "double"
+    return "few" if doubled <= 1.1 * paper else "some"
+
+
+def _table(found: Exponents, length: int, d_model: int) -> str:
+    rows = {
+        "longest": [f"{value:,.0f}" for value in found.longest],
+        "still": [f"{value} / {d_model}" for value in found.still],
+        "fast": [f"{value} / {d_model}" for value in found.fast],
+        "farthest": [f"{value:.4f}" for value in found.farthest],
+        "deviation": [significant(value) for value in found.deviation],
+        "ratio": [significant(value, 4) for value in found.ratio],
+        "rotation": [significant(value) for value in found.rotation_error],
+    }
+    head = ("", t("positions.variant_paper"), t("positions.variant_doubled"))
+    named = {t(f"positions.row_{name}", length=length, last=length - 1): row for name, row in rows.items()}
+    return markdown_table(head, [(name, *row) for name, row in named.items()], right=2)
+
+
 @st.fragment
 def exponent_part() -> None:
-    """Show both matrices and their wavelengths, ask what the slip does, then show what was computed."""
+    """Show both matrices, ask what the doubled exponent changes, then show wavelengths and a table."""
     words = strings("positions")
     st.latex(
         r"\sin(pos\cdot 10000^{-2i/d}),\;\cos(pos\cdot 10000^{-2i/d})\qquad\longleftrightarrow\qquad"
@@ -55,27 +77,3 @@ def exponent_part() -> None:
             )
         say(_table(answer.value, length, d_model))
         say(section("positions", "exponent_after"))
-
-
-def _outcome(found: Exponents) -> str:
-    paper, doubled = map(int, found.still)
-    if doubled > 2 * paper:
-        return "double"
-    return "few" if doubled <= 1.1 * paper else "some"
-
-
-def _table(found: Exponents, length: int, d_model: int) -> str:
-    rows = {
-        "longest": [f"{value:,.0f}" for value in found.longest],
-        "still": [f"{value} / {d_model}" for value in found.still],
-        "fast": [f"{value} / {d_model}" for value in found.fast],
-        "farthest": [f"{value:.4f}" for value in found.farthest],
-        "deviation": [significant(value) for value in found.deviation],
-        "ratio": [significant(value, 4) for value in found.ratio],
-        "rotation": [significant(value) for value in found.rotation_error],
-    }
-    head = f"| | {t('positions.variant_paper')} | {t('positions.variant_doubled')} |\n|---|---:|---:|\n"
-    return head + "\n".join(
-        f"| {t(f'positions.row_{name}', length=length, last=length - 1)} | {paper} | {doubled} |"
-        for name, (paper, doubled) in rows.items()
-    )

@@ -1,10 +1,10 @@
-"""The page's part on what order is worth: trained models with positions shuffled or removed, measured live."""
+"""What order is worth: trained models measured with positions shuffled or removed, and with tokens shuffled."""
 
 from collections.abc import Callable
 
 import streamlit as st
 
-from pages.positions.figures.order import ALIKE, order_chart
+from pages.positions.figures.models import ALIKE, order_chart
 from pages.positions.schemes import models_at_hand
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
@@ -12,9 +12,8 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.model_choice import offer_model
-from pages.ui.models import model_names, open_bundle
-from pages.ui.number_format import significant
+from pages.ui.models import model_names, offer_model, open_bundle
+from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import switch
 from pages.ui.verdict import class_word
 from transformer_core.analysis.positions.order_worth import (
@@ -26,16 +25,16 @@ from transformer_core.analysis.positions.order_worth import (
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 
-WORK = 500_000_000  # parameters times texts: what two cores read in a few seconds
+WORK = 500_000_000  # parameters times texts: a few seconds on two cores
 MOST_TEXTS, FEWEST_TEXTS = 200, 24
 MOST_MODELS = 6
-LITTLE, MUCH = 0.01, 0.1  # shares of right verdicts
+LITTLE, MUCH = 0.01, 0.1  # of accuracy
 SEEDS = 5
 SHARES = (2, 3)  # of the width: figure and words
 
 
-def called(name: str) -> str:
-    """Return what people call a model."""
+def _called(name: str) -> str:
+    """Return the displayed name of a model."""
     return model_names(name).get(name, name)
 
 
@@ -44,8 +43,134 @@ def texts_for(bundle: Bundle) -> int:
     return max(FEWEST_TEXTS, min(MOST_TEXTS, WORK // bundle.n_parameters))
 
 
+def _answer(function: Callable[..., OrderWorth], **arguments) -> Answer[OrderWorth] | None:
+    try:
+        with st.spinner(t("positions.measuring")):
+            return ask_once(function, **arguments)
+    except ValueError as error:
+        st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
+        return None
+
+
+def _ways(found: OrderWorth) -> str:
+    if found.ways_differ is None:
+        return t("positions.ways_causal")
+    return t("positions.ways_same", difference=significant(found.ways_differ))
+
+
+def _table(found: OrderWorth) -> str:
+    """Return a table of each treatment: the mean and, where it shuffles, the standard deviation over seeds."""
+    columns = {"right": (found.accuracy, 100, 1)}
+    if found.plain is not None and found.turned is not None:
+        columns |= {"plain": (found.plain, 100, 1), "turned": (found.turned, 100, 1)}
+    columns |= {"nats": (found.nats, 1, 3), "moved": (found.moved, 100, 1)}
+    head = [t("positions.order_treatment"), *(t(f"positions.order_{name}") for name in columns)]
+    rows = []
+    for place, treatment in enumerate(found.treatments):
+        cells = [t(f"positions.treatment_{treatment}")]
+        for values, scale, digits in columns.values():
+            mean, spread = f"{scale * values[place].mean():.{digits}f}", f"{scale * values[place].std():.{digits}f}"
+            shuffled = f"{mean}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{spread}"
+            cells.append("–" if mean == "nan" else mean if treatment in ALIKE else shuffled)
+        rows.append(cells)
+    return markdown_table(head, rows, right=len(columns))
+
+
+def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
+    """Show what order is worth to one model on the reviews."""
+    answer = _answer(what_order_is_worth, bundle=bundle, texts=texts_for(bundle), seeds=SEEDS)
+    if answer is None:
+        return None
+    found, words = answer.value, strings("positions")
+    values = found.accuracy if found.measure == "accuracy" else found.nats
+    chart = order_chart(
+        values,
+        found.treatments,
+        words,
+        axis=words[f"axis_{bundle.kind}"],
+        whole=found.measure == "accuracy",
+        title=_called(bundle.name),
+    )
+    key, label = (
+        f"positions_order_{bundle.name}".replace(":", "_"),
+        t("positions.order_label", model=_called(bundle.name)),
+    )
+    picture, figures = st.columns(SHARES, gap="large")
+    with picture:
+        show_chart(chart, answer, key=key, stem="positions_order", label=label)
+    say(_table(found), at=figures)
+    note = t(
+        "positions.order_note",
+        texts=found.texts,
+        guesses=f"{found.guesses:,}",
+        language=t(f"positions.corpus_{found.language}"),
+        seeds=values.shape[1],
+    )
+    say(f"{note} {_ways(found)}", at=figures, small=True)
+    return answer
+
+
+def _outcome(found: OrderWorth) -> str:
+    """Return the option of the prediction that fits the accuracy lost by shuffled positions."""
+    lost = float(found.accuracy[0].mean() - found.accuracy[1].mean())
+    if lost < -LITTLE:
+        return "gains"
+    if lost <= LITTLE:
+        return "nothing"
+    return "much" if lost > MUCH else "some"
+
+
+def _show_here(view: View) -> None:
+    """Show a classifier's verdict on the typed text with order, shuffled and removed."""
+    bundle, words = view.bundle, strings("positions")
+    answer = _answer(
+        what_order_is_worth_here, bundle=bundle, text=view.encoding.text, n_tokens=len(view.encoding), seeds=20
+    )
+    if answer is None or answer.value.probabilities is None:
+        return
+    found, probabilities = answer.value, answer.value.probabilities
+    winner = int(probabilities[0, 0].argmax())
+    axis = t("positions.axis_p", label=class_word(bundle.labels[winner]))
+    chart = order_chart(probabilities[:, :, winner], found.treatments, words, axis=axis, whole=True)
+    label = t("positions.order_label", model=_called(bundle.name))
+    picture, words_place = st.columns(SHARES, gap="large")
+    with picture:
+        show_chart(chart, answer, key="positions_here", stem="positions_here", label=label)
+    flips = int((probabilities[1].argmax(-1) != winner).sum())
+    seeds = probabilities.shape[1]
+    words_place.markdown(t("positions.here_flips", flips=flips, seeds=seeds))
+    words_place.caption(f"{t('positions.here_note', seeds=seeds)} {_ways(found)}")
+
+
+def _tell_here(bundle: Bundle, text: str) -> None:
+    """Say what order is worth to another model on the typed text, in nats a guess."""
+    n_tokens = min(MOST_TOKENS, bundle.config.max_len)
+    answer = _answer(what_order_is_worth_here, bundle=bundle, text=text, n_tokens=n_tokens, seeds=SEEDS)
+    if answer is not None:
+        kept, shuffled, removed, _ = (f"{nats:.3f}" for nats in answer.value.nats.mean(1))
+        st.markdown(t("positions.here_nats", kept=kept, shuffled=shuffled, removed=removed, seeds=SEEDS))
+
+
+def _others(view: View) -> None:
+    """Measure every other available model that has a measure."""
+    names = [name for name in models_at_hand() if name != view.bundle.name][:MOST_MODELS]
+    if not names:
+        st.caption(t("positions.no_others"))
+        return
+    if not switch(t("positions.all_models", count=len(names)), name="positions_all", default=True):
+        return
+    for name in names:
+        try:
+            bundle = open_bundle(name)
+        except BundleError as error:
+            st.info(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/info:")
+            continue
+        if bundle.kind in MEASURES and _measured(bundle) is not None:
+            _tell_here(bundle, view.encoding.text)
+
+
 def order_part(view: View) -> None:
-    """Ask what order is worth to the model, measure it, and every other model at hand."""
+    """Ask what order is worth to the model, then measure it and every other available model."""
     if view.bundle.kind not in MEASURES:
         offer_model(t("outcome.needs_head", name=plain(view.bundle.name)), tuple(MEASURES))
         return
@@ -68,129 +193,3 @@ def order_part(view: View) -> None:
     st.subheader(t("positions.order_here"), anchor=False)
     _show_here(view)
     _others(view)
-
-
-def _answer(function: Callable[..., OrderWorth], **arguments) -> Answer[OrderWorth] | None:
-    try:
-        with st.spinner(t("positions.measuring")):
-            return ask_once(function, **arguments)
-    except ValueError as error:
-        st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
-        return None
-
-
-def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
-    """Show what order is worth to one model on the reviews."""
-    answer = _answer(what_order_is_worth, bundle=bundle, texts=texts_for(bundle), seeds=SEEDS)
-    if answer is None:
-        return None
-    found, words = answer.value, strings("positions")
-    values = found.accuracy if found.measure == "accuracy" else found.nats
-    chart = order_chart(
-        values,
-        found.treatments,
-        words,
-        axis=words[f"axis_{bundle.kind}"],
-        whole=found.measure == "accuracy",
-        title=called(bundle.name),
-    )
-    key, label = (
-        f"positions_order_{bundle.name}".replace(":", "_"),
-        t("positions.order_label", model=called(bundle.name)),
-    )
-    picture, figures = st.columns(SHARES, gap="large")
-    with picture:
-        show_chart(chart, answer, key=key, stem="positions_order", label=label)
-    say(_table(found), at=figures)
-    note = t(
-        "positions.order_note",
-        texts=found.texts,
-        guesses=f"{found.guesses:,}",
-        language=t(f"positions.corpus_{found.language}"),
-        seeds=values.shape[1],
-    )
-    say(f"{note} {_ways(found)}", at=figures, small=True)
-    return answer
-
-
-def _ways(found: OrderWorth) -> str:
-    if found.ways_differ is None:
-        return t("positions.ways_causal")
-    return t("positions.ways_same", difference=significant(found.ways_differ))
-
-
-def _table(found: OrderWorth) -> str:
-    """Return the measures a treatment, mean and, where it shuffles, standard deviation over seeds."""
-    columns = {"right": (found.accuracy, 100, 1)}
-    if found.plain is not None and found.turned is not None:
-        columns |= {"plain": (found.plain, 100, 1), "turned": (found.turned, 100, 1)}
-    columns |= {"nats": (found.nats, 1, 3), "moved": (found.moved, 100, 1)}
-    head = [t("positions.order_treatment"), *(t(f"positions.order_{name}") for name in columns)]
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * len(columns) + "|"]
-    for row, treatment in enumerate(found.treatments):
-        cells = [t(f"positions.treatment_{treatment}")]
-        for values, scale, digits in columns.values():
-            mean, spread = f"{scale * values[row].mean():.{digits}f}", f"{scale * values[row].std():.{digits}f}"
-            shuffled = f"{mean}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{spread}"
-            cells.append("–" if mean == "nan" else mean if treatment in ALIKE else shuffled)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _outcome(found: OrderWorth) -> str:
-    """Return what shuffled positions cost in accuracy."""
-    lost = float(found.accuracy[0].mean() - found.accuracy[1].mean())
-    if lost < -LITTLE:
-        return "gains"
-    if lost <= LITTLE:
-        return "nothing"
-    return "much" if lost > MUCH else "some"
-
-
-def _show_here(view: View) -> None:
-    """Show a classifier's verdict on the typed text with order, shuffled and removed."""
-    bundle, words = view.bundle, strings("positions")
-    answer = _answer(
-        what_order_is_worth_here, bundle=bundle, text=view.encoding.text, n_tokens=len(view.encoding), seeds=20
-    )
-    if answer is None or answer.value.probabilities is None:
-        return
-    found, probabilities = answer.value, answer.value.probabilities
-    winner = int(probabilities[0, 0].argmax())
-    axis = t("positions.axis_p", label=class_word(bundle.labels[winner]))
-    chart = order_chart(probabilities[:, :, winner], found.treatments, words, axis=axis, whole=True)
-    label = t("positions.order_label", model=called(bundle.name))
-    picture, words_place = st.columns(SHARES, gap="large")
-    with picture:
-        show_chart(chart, answer, key="positions_here", stem="positions_here", label=label)
-    flips = int((probabilities[1].argmax(-1) != winner).sum())
-    seeds = probabilities.shape[1]
-    words_place.markdown(t("positions.here_flips", flips=flips, seeds=seeds))
-    words_place.caption(f"{t('positions.here_note', seeds=seeds)} {_ways(found)}")
-
-
-def _others(view: View) -> None:
-    """Measure every other model at hand, of whatever kind."""
-    names = [name for name in models_at_hand() if name != view.bundle.name][:MOST_MODELS]
-    if not names:
-        st.caption(t("positions.no_others"))
-        return
-    if not switch(t("positions.all_models", count=len(names)), name="positions_all", default=True):
-        return
-    for name in names:
-        try:
-            bundle = open_bundle(name)
-        except BundleError as error:
-            st.info(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/info:")
-            continue
-        if bundle.kind in MEASURES and _measured(bundle) is not None:
-            _tell_here(bundle, view.encoding.text)
-
-
-def _tell_here(bundle: Bundle, text: str) -> None:
-    """Say what order is worth to another model on the typed text, in nats a guess."""
-    n_tokens = min(MOST_TOKENS, bundle.config.max_len)
-    answer = _answer(what_order_is_worth_here, bundle=bundle, text=text, n_tokens=n_tokens, seeds=SEEDS)
-    if answer is not None:
-        kept, shuffled, removed, _ = (f"{nats:.3f}" for nats in answer.value.nats.mean(1))
-        st.markdown(t("positions.here_nats", kept=kept, shuffled=shuffled, removed=removed, seeds=SEEDS))

@@ -1,4 +1,4 @@
-"""Positions: how a Transformer learns the order of its tokens, what the formula's slip changes, what order is worth."""
+"""Positions: the sinusoidal matrix, other schemes, token plus position, and what order is worth to trained models."""
 
 from pages.positions.exponent import exponent_part
 from pages.positions.matrix import matrix_part

@@ -1,8 +1,8 @@
-"""The page's part on schemes: sinusoidal, learned, rotary, ALiBi and none, each as what it does to the scores."""
+"""Five schemes of positions (none, sinusoidal, learned, rotary, ALiBi) by their effect on the scores of one word."""
 
 import streamlit as st
 
-from pages.positions.figures.order import distance_chart, schemes_figure
+from pages.positions.figures.models import distance_chart, schemes_figure
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
@@ -12,7 +12,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.models import READERS, model_names, open_bundle
-from pages.ui.number_format import significant
+from pages.ui.number_format import markdown_table, significant
 from pages.ui.pickers import choose_head
 from pages.ui.url import choose, choose_from_list, slide
 from transformer_core.analysis.parts import position_vectors
@@ -25,12 +25,12 @@ MOST_PLACES = 64
 
 
 def models_at_hand() -> list[str]:
-    """Return the names of all Transformers, of whatever kind: those in folders, then finished runs'."""
+    """Return the names of all available Transformers: those in folders first, then finished runs."""
     return list(model_names(None, (*READERS, "translation")))
 
 
-def model_with_learned_table(view: View) -> Bundle | None:
-    """Return a model at hand that has learned its position vectors: this one, else the first of its width."""
+def _model_with_learned_table(view: View) -> Bundle | None:
+    """Return a model with learned position vectors: this one, else the first available one of its width."""
     if position_vectors(view.bundle) is not None:
         return view.bundle
     for name in models_at_hand():
@@ -44,7 +44,7 @@ def model_with_learned_table(view: View) -> Bundle | None:
 
 
 def choose_word(view: View, label: str) -> int:
-    """Show the text's tokens, its own before special ones, and return the place of the chosen one."""
+    """Show the text's tokens, special ones last, and return the place of the chosen one."""
     encoding = view.encoding
     places = sorted(range(len(encoding)), key=encoding.special.__getitem__)
     names = {str(place): f"{place} {encoding.labels[place]}" for place in places}
@@ -72,9 +72,44 @@ def _choices(view: View) -> dict[str, int]:
     return {"place": place, "head": head, "length": int(length), "pair": chosen}
 
 
+def _titles(found: SchemeScores) -> list[str]:
+    """Return the schemes' names: the learned one with its model, ALiBi with its slope."""
+    learned = t("positions.learned_of", model=found.learned_from) if found.learned_from else t("positions.learned_raw")
+    own = {"learned": learned, "alibi": t("positions.alibi_slope", slope=significant(found.slope, 4))}
+    return [own.get(scheme) or t(f"positions.scheme_{scheme}") for scheme in found.schemes]
+
+
+def _table(found: SchemeScores, names: list[str]) -> str:
+    head = [t(f"positions.fact_{name}") for name in ("scheme", "numbers", "spread")]
+    rows = [
+        (plain(name), f"{count:,}", significant(spread))
+        for name, count, spread in zip(names, found.parameters.tolist(), found.deviation.tolist(), strict=True)
+    ]
+    return markdown_table(head, rows, right=2)
+
+
+def _try_peak(answer: Answer[SchemeScores], chosen: dict[str, int]) -> None:
+    """Ask at which place a rotated query has its greatest score, then show it."""
+    box = lazy_box(t("positions.try_peak"), icon=":material/science:", key="positions_try_schemes")
+    if box is None:
+        return
+    found, query = answer.value, chosen["length"] // 2
+    options = {name: t(f"positions.peak_{name}") for name in ("here", "before", "after")}
+    with box:
+        question = section("positions", "try_peak").format(word=plain(found.token), query=query)
+        cover = ask_first(question, options, name="positions_peak", about=f"{chosen} {found.token}")
+        row = found.terms[found.schemes.index("rotary"), query]
+        best = int(row.argmax())
+        outcome = "here" if best == query else "before" if best < query else "after"
+        numbers = t(
+            "positions.peak_measured", best=best, most=f"{row[best]:.4f}", query=query, here=f"{row[query]:.4f}"
+        )
+        cover.judge(outcome, numbers)
+
+
 @st.fragment
 def schemes_part(view: View) -> None:
-    """Show what each scheme makes of one word at every pair of places."""
+    """Show the scores of one word at every pair of places, under each scheme."""
     chosen = _choices(view)
     shown = choose(
         t("positions.shown"),
@@ -83,12 +118,7 @@ def schemes_part(view: View) -> None:
         default="scores",
     )
     try:
-        answer = ask_once(
-            score_schemes,
-            **view.asked,
-            learned=model_with_learned_table(view),
-            **chosen,
-        )
+        answer = ask_once(score_schemes, **view.asked, learned=_model_with_learned_table(view), **chosen)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
@@ -116,38 +146,3 @@ def schemes_part(view: View) -> None:
         st.markdown(_table(found, names))
         st.caption(t("positions.facts_note"))
     _try_peak(answer, chosen)
-
-
-def _titles(found: SchemeScores) -> list[str]:
-    """Return the schemes' names, the learned one with whose it is, ALiBi's with its slope."""
-    learned = t("positions.learned_of", model=found.learned_from) if found.learned_from else t("positions.learned_raw")
-    own = {"learned": learned, "alibi": t("positions.alibi_slope", slope=significant(found.slope, 4))}
-    return [own.get(scheme) or t(f"positions.scheme_{scheme}") for scheme in found.schemes]
-
-
-def _table(found: SchemeScores, names: list[str]) -> str:
-    head = f"| {t('positions.fact_scheme')} | {t('positions.fact_numbers')} | {t('positions.fact_spread')} |"
-    rows = [
-        f"| {plain(name)} | {count:,} | {significant(spread)} |"
-        for name, count, spread in zip(names, found.parameters.tolist(), found.deviation.tolist(), strict=True)
-    ]
-    return "\n".join([head, "|---|---:|---:|", *rows])
-
-
-def _try_peak(answer: Answer[SchemeScores], chosen: dict[str, int]) -> None:
-    """Ask where a turned query finds its own word best, then show it."""
-    box = lazy_box(t("positions.try_peak"), icon=":material/science:", key="positions_try_schemes")
-    if box is None:
-        return
-    found, query = answer.value, chosen["length"] // 2
-    options = {name: t(f"positions.peak_{name}") for name in ("here", "before", "after")}
-    with box:
-        question = section("positions", "try_peak").format(word=plain(found.token), query=query)
-        cover = ask_first(question, options, name="positions_peak", about=f"{chosen} {found.token}")
-        row = found.terms[found.schemes.index("rotary"), query]
-        best = int(row.argmax())
-        outcome = "here" if best == query else "before" if best < query else "after"
-        numbers = t(
-            "positions.peak_measured", best=best, most=f"{row[best]:.4f}", query=query, here=f"{row[query]:.4f}"
-        )
-        cover.judge(outcome, numbers)

@@ -1,8 +1,8 @@
-"""The page's part on the sum: the factor sqrt(d_model) on and off, and adding beside concatenating."""
+"""Token plus position: their lengths with and without the factor sqrt(d_model), and adding beside concatenating."""
 
 import streamlit as st
 
-from pages.positions.figures.waves import concatenated_figure, cosines_chart, norms_chart
+from pages.positions.figures.models import concatenated_figure, cosines_chart, norms_chart
 from pages.positions.schemes import choose_word
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
@@ -17,40 +17,6 @@ from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.positions.sums import Sums, adding_is_concatenating, token_and_position
 
 FLIP_POINTS = 5.0
-
-
-def sum_part(view: View) -> None:
-    """Show the lengths of both summands, what the factor does, and that adding is concatenating with tied weights."""
-    try:
-        answer = ask_once(token_and_position, **view.asked)
-    except ValueError as error:
-        st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
-        return
-    found, words, labels = answer.value, strings("positions"), view.encoding.labels
-    if not found.added_in_model:
-        st.info(t("positions.adds_none", positions=view.bundle.config.positions), icon=":material/info:")
-    _lengths(found)
-    norms, cosines = st.columns(2, gap="large")
-    with norms:
-        show_chart(
-            norms_chart(found.token_norms, found.factor, found.position_norms, labels, words),
-            answer,
-            key="positions_norms",
-            stem="positions_norms",
-            label=t("positions.norms_label"),
-        )
-    with cosines:
-        show_chart(
-            cosines_chart(found.cosine_token, found.cosine_position, labels, words),
-            answer,
-            key="positions_cosines",
-            stem="positions_cosines",
-            label=t("positions.cosines_label"),
-        )
-    _tell_likeness(found)
-    _try_scale(view, answer)
-    st.subheader(t("positions.concatenate_heading"), anchor=False)
-    _concatenated(view)
 
 
 def _lengths(found: Sums) -> None:
@@ -80,7 +46,7 @@ def _tell_likeness(found: Sums) -> None:
 
 
 def _try_scale(view: View, answer: Answer[Sums]) -> None:
-    """Ask what the verdict does with the factor the other way round, then show it."""
+    """Ask how the verdict changes when the factor is switched, then show it."""
     found = answer.value
     box = lazy_box(t("positions.try_scale"), icon=":material/science:", key="positions_try_sum")
     if box is None:
@@ -115,11 +81,7 @@ def _concatenated(view: View) -> None:
     )
     place = choose_word(view, t("positions.token"))
     try:
-        answer = ask_once(
-            adding_is_concatenating,
-            **view.asked,
-            place=place,
-        )
+        answer = ask_once(adding_is_concatenating, **view.asked, place=place)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
@@ -148,3 +110,37 @@ def _concatenated(view: View) -> None:
             free=f"{found.confused[1]:.3f}",
         )
     )
+
+
+def sum_part(view: View) -> None:
+    """Show the lengths of both vectors, the effect of the factor, and that adding is concatenating with W₂ = W₁."""
+    try:
+        answer = ask_once(token_and_position, **view.asked)
+    except ValueError as error:
+        st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
+        return
+    found, words, labels = answer.value, strings("positions"), view.encoding.labels
+    if not found.added_in_model:
+        st.info(t("positions.adds_none", positions=view.bundle.config.positions), icon=":material/info:")
+    _lengths(found)
+    norms, cosines = st.columns(2, gap="large")
+    with norms:
+        show_chart(
+            norms_chart(found.token_norms, found.factor, found.position_norms, labels, words),
+            answer,
+            key="positions_norms",
+            stem="positions_norms",
+            label=t("positions.norms_label"),
+        )
+    with cosines:
+        show_chart(
+            cosines_chart(found.cosine_token, found.cosine_position, labels, words),
+            answer,
+            key="positions_cosines",
+            stem="positions_cosines",
+            label=t("positions.cosines_label"),
+        )
+    _tell_likeness(found)
+    _try_scale(view, answer)
+    st.subheader(t("positions.concatenate_heading"), anchor=False)
+    _concatenated(view)

@@ -1,10 +1,6 @@
-"""Charts of the tokens page: what length costs, how merging shortens a text, and which pairs compete.
+"""Tokens as charts (cost, merges, competing pairs), as chips (assets/components/chips) and as one-hot vectors.
 
-Arrays come from transformer_core.analysis.words.tokenizer_comparison and merging.
-
-Tokens as chips, one line for each tokenizer; assets/components/chips draws them.
-
-One-hot vectors beside learned ones, as two matrices that share their cell.
+Arrays come from transformer_core.analysis.words: tokenizing, merging and word_relations.
 """
 
 import base64
@@ -18,8 +14,7 @@ import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 from pages.figures.standalone import component_assets, self_contained
 
 POINTS_OF_CURVE = 60
@@ -29,7 +24,7 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "cross")
 
 
 def cost_chart(names: Sequence[str], n_tokens: Sequence[int], pairs: Sequence[int], words: Mapping[str, str]) -> Filled:
-    """Draw n squared with a point a tokenizer.
+    """Draw the curve n², with one point for each tokenizer.
 
     Shapes:
         names, n_tokens, pairs: (tokenizer,)
@@ -68,7 +63,7 @@ def _cost(n_tokenizers: int, across: str, up: str) -> Chart:
 
 
 def _corners(counts: np.ndarray, step: int) -> np.ndarray:
-    """Return where a stepped curve is drawn: on both sides of its changes, or evenly spread where these are many."""
+    """Return the places at which a stepped curve needs points: both sides of each change, or evenly spread if many."""
     last = len(counts) - 1
     changes = np.flatnonzero(np.diff(counts)) + 1
     if len(changes) > POINTS_OF_CURVE:
@@ -79,13 +74,13 @@ def _corners(counts: np.ndarray, step: int) -> np.ndarray:
 
 
 def merging_chart(n_tokens: np.ndarray, sentence_tokens: np.ndarray, step: int, words: Mapping[str, str]) -> Chart:
-    """Draw how much is left of the tokens after each merge, of the text learned from and of the sentence.
+    """Draw the share of tokens that is left after each merge, of the training text and of the sentence.
 
     Shapes:
         n_tokens, sentence_tokens: (merges + 1,)
 
     Args:
-        step: marked.
+        step: the merge that is marked.
         words: titles "merges" and "left", names "corpus" and "sentence", and "step" of the mark.
     """
     series = {words["corpus"]: n_tokens, words["sentence"]: sentence_tokens}
@@ -128,7 +123,7 @@ def merging_chart(n_tokens: np.ndarray, sentence_tokens: np.ndarray, step: int, 
 
 
 def rivals_chart(rivals: Sequence[str], counts: Sequence[int], words: Mapping[str, str]) -> Chart:
-    """Draw the most frequent pairs as bars, the one that is joined first.
+    """Draw the most frequent pairs as bars, the pair to be joined on top.
 
     Shapes:
         rivals, counts: (pair,)
@@ -165,16 +160,16 @@ COLUMNS = ("tokenizer", "place", "label", "id", "start", "end", "surface", "byte
 
 @dataclass(frozen=True)
 class Line:
-    """One tokenizer's line.
+    """One line of chips: a text as one tokenizer splits it.
 
     Args:
         title: its name.
         count, unit: the large number, and what it counts.
-        facts: what else stands beside the line.
-        verdict: whether decoding gives the text back, in words; empty to say nothing.
-        faithful: whether it does.
+        facts: short texts beside the line.
+        verdict: in words, whether decoding gives the text back; may be empty.
+        faithful: whether decoding gives the text back.
         labels, ids, starts, ends, special, unknown, shared, spelled: one a token. # (pos)
-        fresh: whether a token was just made, one a token; empty where none was. # (pos)
+        fresh: whether the last merge made the token; empty where there was no merge. # (pos)
     """
 
     title: str
@@ -199,11 +194,11 @@ class Chips:
     """A text and its lines of tokens.
 
     Args:
-        text: what was cut; places count its code points.
+        text: the text that was split; starts and ends count its code points.
         lines: at least one.
         words: chips.* of the locale, without that prefix; the browser fills in the {…}.
         name: of the figure's files, unique on the page.
-        version: names this state; `data-painted` carries it once it is on the screen.
+        version: names this state; the element's `data-painted` has it once it is drawn.
     """
 
     text: str
@@ -213,10 +208,10 @@ class Chips:
     version: str
 
     def data(self, *, caption: Sequence[str] = ()) -> dict:
-        """Return what the component is given.
+        """Return the data of the component.
 
         Args:
-            caption: lines above the picture in its files, which say what it is of.
+            caption: lines above the picture in its files, which name the model and the text.
         """
         return {
             "text": self.text,
@@ -264,11 +259,11 @@ def rows_of_chips(chips: Chips, columns: Mapping[str, str]) -> list[dict[str, An
 
 
 def to_html(chips: Chips, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
-    """Return one self-contained page with the interactive chips in it, which needs no network.
+    """Return one self-contained HTML page with the interactive chips, which needs no network.
 
     Args:
         title: of the page.
-        caption: lines that say what the figure is of.
+        caption: lines that name the model and the text.
     """
     script, style = component_assets("chips")
     payload = base64.b64encode(json.dumps(chips.data(caption=caption)).encode()).decode()
@@ -297,7 +292,7 @@ def one_hot_figure(
     version: str,
     note: str = "",
 ) -> MatrixFigure:
-    """Draw both kinds of vectors side by side, or what each says of every two tokens.
+    """Draw both kinds of vectors side by side, or their cosines or distances between every two tokens.
 
     Shapes:
         one_hot: (token, token)

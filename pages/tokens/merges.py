@@ -1,9 +1,9 @@
-"""Byte-pair encoding learned on a text and scrubbed through merge by merge."""
+"""Byte-pair encoding learned on a text, shown merge by merge."""
 
 import streamlit as st
 
+from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, merging_chart, rivals_chart
-from pages.tokens.shared import offer_chips, show_chips
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -18,7 +18,7 @@ from transformer_core.text.merges import ALPHABETS
 
 @st.fragment
 def show_merges(view: View) -> None:
-    """Show the part."""
+    """Show the sentence after a chosen merge, and which pairs were joined."""
     corpus, pasted, alphabet = _choose_text()
     if corpus == OWN and len(pasted) > MOST_CHARACTERS:
         st.info(t("tokens.pasted_long", count=f"{len(pasted):,}", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
@@ -39,7 +39,7 @@ def show_merges(view: View) -> None:
         merge_step, corpus=corpus, pasted=pasted, alphabet=alphabet, merges=merges, step=step, text=view.encoding.text
     )
     _show_step(view, answer)
-    _foresee(view, answer, corpus, pasted, alphabet)
+    _try_other_language(view, answer, corpus, pasted, alphabet)
 
 
 def _choose_text() -> tuple[str, str, str]:
@@ -72,7 +72,7 @@ def _show_step(view: View, answer: Answer[MergeStep]) -> None:
     found = answer.value
     text = view.encoding.text
     chips = show_chips(text, (_line(found, len(text)),), answer, name="tokens_merged")
-    st.markdown(_told(found))
+    st.markdown(_describe(found))
     curve, bars = st.columns([3, 2], gap="large")
     with curve:
         tell(section("tokens", "curve"))
@@ -88,7 +88,7 @@ def _show_step(view: View, answer: Answer[MergeStep]) -> None:
     offer_chips(chips, answer)
 
 
-def _told(found: MergeStep) -> str:
+def _describe(found: MergeStep) -> str:
     size = f"{found.n_alphabet + found.step:,}"
     facts = {"size": size, "alphabet": f"{found.n_alphabet:,}", "words": f"{found.n_words:,}"}
     if not found.step:
@@ -120,7 +120,7 @@ def _line(found: MergeStep, n_characters: int) -> Line:
     )
 
 
-def _foresee(view: View, answer: Answer[MergeStep], corpus: str, pasted: str, alphabet: str) -> None:
+def _try_other_language(view: View, answer: Answer[MergeStep], corpus: str, pasted: str, alphabet: str) -> None:
     box = lazy_box(t("tokens.try_merges"), icon=":material/science:", key="tokens_try_merges")
     if box is None:
         return

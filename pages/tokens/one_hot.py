@@ -1,4 +1,4 @@
-"""One-hot vectors beside learned ones, and what each says about words."""
+"""One-hot vectors beside learned ones: what each says about the similarity of words, and the memory of each."""
 
 import streamlit as st
 
@@ -23,7 +23,7 @@ TRIPLES = {
 
 @st.fragment
 def show_one_hot(view: View) -> None:
-    """Show the part."""
+    """Show both kinds of vectors, the memory that they need, and the prediction."""
     answer = ask(word_relations, **view.asked)
     measures = {name: t(f"tokens.measure_{name}") for name in MEASURES}
     measure = choose(t("tokens.measure"), measures, name="tokens_measure", default="cosine")
@@ -41,13 +41,13 @@ def show_one_hot(view: View) -> None:
         note=section("tokens", measure),
     )
     show_matrix(figure, answer, key="tokens_one_hot")
-    st.markdown(_told(answer.value, measure))
+    st.markdown(_describe(answer.value, measure))
     export_matrix(figure, answer, key="tokens_one_hot")
     _memory(answer, len(view.encoding))
-    _foresee(view)
+    _try_likeness(view)
 
 
-def _told(found: WordRelations, measure: str) -> str:
+def _describe(found: WordRelations, measure: str) -> str:
     sizes = {"vocabulary": f"{found.vocab_size:,}", "zeros": f"{found.vocab_size - 1:,}", "width": f"{found.d_model:,}"}
     if measure == "vectors":
         return t("tokens.told_vectors", **sizes)
@@ -77,7 +77,7 @@ def _size(n_bytes: int) -> str:
     return f"{n_bytes / 2**20:,.2f} MiB" if n_bytes >= 2**20 else f"{n_bytes / 2**10:,.1f} KiB"
 
 
-def _foresee(view: View) -> None:
+def _try_likeness(view: View) -> None:
     box = lazy_box(t("tokens.try_one_hot"), icon=":material/science:", key="tokens_try_one_hot")
     if box is None:
         return

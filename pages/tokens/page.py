@@ -1,4 +1,4 @@
-"""Tokens: the sentence cut by every tokenizer at hand, byte-pair encoding learned step by step, and one-hot vectors."""
+"""Tokens: the sentence split by every available tokenizer, byte-pair encoding step by step, and one-hot vectors."""
 
 from pages.tokens.merges import show_merges
 from pages.tokens.one_hot import show_one_hot

@@ -1,11 +1,11 @@
-"""The sentence cut by every tokenizer at hand, what length costs, and a text to foresee."""
+"""The sentence split by every available tokenizer, what its length costs, and a prediction about another text."""
 
 from functools import reduce
 
 import streamlit as st
 
+from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, cost_chart
-from pages.tokens.shared import name_of, offer_chips, show_chips
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
@@ -25,9 +25,13 @@ SAMPLES = {
 }
 
 
+def _name_of(kind: str) -> str:
+    return t(f"tokens.kind_{kind}")
+
+
 @st.fragment
 def show_split(view: View) -> None:
-    """Show the part."""
+    """Show the tokens of every tokenizer, their cost, and the prediction."""
     corpus, size = _choose_learned()
     text = view.encoding.text
     answer = ask(cut_sentence, bundle=view.bundle, text=text, corpus=corpus, vocab_size=size)
@@ -36,11 +40,11 @@ def show_split(view: View) -> None:
     st.subheader(t("tokens.cost_heading"), anchor=False)
     tell(section("tokens", "cost"))
     st.markdown(_cost(view, answer.value))
-    names = [name_of(cut.name) for cut in answer.value.cuts]
+    names = [_name_of(cut.name) for cut in answer.value.cuts]
     words = {name: t(f"tokens.axis_{name}") for name in ("tokens", "pairs")}
     chart = cost_chart(names, [cut.n_tokens for cut in answer.value.cuts], answer.value.pairs, words)
     show_chart(chart, answer, key="tokens_cost", stem="tokens_cost", label=t("tokens.cost_label"))
-    _foresee(view, corpus, size)
+    _try_sample(view, corpus, size)
 
 
 def _choose_learned() -> tuple[str, int]:
@@ -65,7 +69,7 @@ def _line(cut: Cut, n_characters: int) -> Line:
     losses = [t(f"tokens.loss_{loss}") for loss in cut.losses]
     lost = reduce(lambda first, next_: t("tokens.list", first=first, next=next_), losses) if losses else ""
     return Line(
-        title=name_of(cut.name),
+        title=_name_of(cut.name),
         count=f"{cut.n_tokens:,}",
         unit=t("tokens.unit"),
         facts=tuple(facts),
@@ -89,9 +93,9 @@ def _cost(view: View, cuts: Cuts) -> str:
     config, length = view.bundle.config, len(view.encoding)
     return t(
         "tokens.cost",
-        short=name_of(short.name),
+        short=_name_of(short.name),
         n_short=f"{short.n_tokens:,}",
-        long=name_of(long.name),
+        long=_name_of(long.name),
         n_long=f"{long.n_tokens:,}",
         ratio=f"{ratio:.1f}",
         squared=f"{ratio**2:.1f}",
@@ -102,7 +106,7 @@ def _cost(view: View, cuts: Cuts) -> str:
     )
 
 
-def _foresee(view: View, corpus: str, size: int) -> None:
+def _try_sample(view: View, corpus: str, size: int) -> None:
     box = lazy_box(t("tokens.try_split"), icon=":material/science:", key="tokens_try_split")
     if box is None:
         return

@@ -14,7 +14,7 @@ from pages.ui.runs import find_run
 from pages.ui.url import choose, current, forget, keep
 from transformer_core.training.runs.presets import PRESETS
 from transformer_core.training.runs.settings import settings
-from transformer_core.training.runs.spec import Origin, RunSpec
+from transformer_core.training.spec import Origin, RunSpec
 
 FORM = (*(one.name for one in ALL), "path", "passage")
 DATA = ("source", "path", "passage")

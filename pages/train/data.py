@@ -10,11 +10,12 @@ import streamlit as st
 from pages.train.base import DATA, Base, gave_data
 from pages.train.controls import ask
 from pages.train.settings import LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, read_settings
-from pages.ui.access import may_read
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import learned_words
+from pages.ui.server import may_read
 from pages.ui.url import forget, held, keep, text_area
+from transformer_core.training.examples import distinct
 from transformer_core.training.intake import (
     ENCODINGS,
     ROWS_FILE,
@@ -26,13 +27,12 @@ from transformer_core.training.intake import (
     read_table,
     write_rows,
 )
-from transformer_core.training.intake.bounds import MOST_BYTES
 from transformer_core.training.intake.cleaning import shown
+from transformer_core.training.intake.opening import MOST_BYTES
 from transformer_core.training.runs.errors import words_of
 from transformer_core.training.runs.presets import fitted
 from transformer_core.training.runs.settings import settings
-from transformer_core.training.runs.spec import LABELS_OF_REVIEWS, Given, RunSpec, Source
-from transformer_core.training.splitting import distinct
+from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, RunSpec, Source
 
 T = TypeVar("T")
 PASSAGE_FILE = "passage.txt"

@@ -10,8 +10,8 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.runs import launcher
-from transformer_core.training.runs.launcher import Estimate
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.runs.store.records import Estimate
+from transformer_core.training.spec import RunSpec
 
 MOST_KEPT = 64
 Data = bytes | Path | None

@@ -13,10 +13,10 @@ from pages.film.mount import film_words
 from pages.film.reading import reading
 from pages.train.film import method_chosen
 from pages.ui.language import language, strings, t
-from pages.ui.runs import learned_words, shelf
-from transformer_core.training.runs.folder import BUNDLE
-from transformer_core.training.runs.script import repeat_script
-from transformer_core.training.runs.store import RunStore
+from pages.ui.runs import learned_words, run_list
+from transformer_core.training.runs.exchange.script import repeat_script
+from transformer_core.training.runs.store.folder import BUNDLE
+from transformer_core.training.runs.store.run_store import RunStore
 
 CARD = "card.md"
 File = tuple[str, str, str, Callable[[], str | bytes]]  # key of its word, ending, type, what makes it
@@ -25,7 +25,7 @@ File = tuple[str, str, str, Callable[[], str | bytes]]  # key of its word, endin
 def run_zip(run: str) -> bytes:
     """Return a run as one zip, to be imported here or elsewhere."""
     buffer = io.BytesIO()
-    shelf().export_zip(run, buffer)
+    run_list().export_zip(run, buffer)
     return buffer.getvalue()
 
 

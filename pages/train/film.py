@@ -8,12 +8,11 @@ from pages.film.mount import FilmAsk, Method, show_film
 from pages.train.base import begin_with
 from pages.ui.glossary import tell
 from pages.ui.language import section, t
-from pages.ui.model_choice import prefer_model
-from pages.ui.models import READERS, name_of_moment
+from pages.ui.models import READERS, name_of_moment, prefer_model
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live, learned_words
 from pages.ui.url import current, keep, set_choice
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 METHODS: Sequence[Method] = ("tsne", "pca")
 

@@ -16,7 +16,7 @@ from pages.ui.boxes import lazy_box
 from pages.ui.language import t
 from pages.ui.url import current, forget
 from transformer_core.training.runs.settings import called, change, obstacles, settings
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 SUMMARY = ("n_layers", "d_model", "n_heads", "optimizer", "learning_rate", "epochs", "examples")
 

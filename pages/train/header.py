@@ -3,7 +3,7 @@
 from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import t
 from pages.ui.url import text_input
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 LABELS = {
     "classifier": "train.probe",

@@ -18,7 +18,7 @@ from pages.ui.navigation import open_page
 from pages.ui.page_layout import heading
 from pages.ui.runs import find_run, follow, followed, is_live
 from pages.ui.url import keep
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 
 def show_run(store: RunStore) -> None:

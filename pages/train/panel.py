@@ -7,8 +7,8 @@ import streamlit as st
 from pages.ui.language import plain, t
 from pages.ui.runs import LIVE, in_words, is_live, launcher
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.records import Status
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.records import Status
+from transformer_core.training.runs.store.run_store import RunStore
 
 SECONDS_BETWEEN_LOOKS = 1.0
 ICONS = {

@@ -7,10 +7,10 @@ import streamlit as st
 from pages.train.exports import run_zip
 from pages.train.panel import attempt, state_words
 from pages.ui.language import plain, t
-from pages.ui.runs import follow, in_words, launcher, learned_words, shelf
-from transformer_core.training.runs.shelf import MOST_BYTES, MOST_RUNS
-from transformer_core.training.runs.spec import LONGEST_NAME
-from transformer_core.training.runs.store import RunStore
+from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
+from transformer_core.training.runs.run_list import MOST_BYTES, MOST_RUNS
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.spec import LONGEST_NAME
 
 WIDTHS = (2.6, 1.5, 1.6, 1.1, 1.1, 0.5)
 MOST_SHOWN = 30
@@ -23,11 +23,11 @@ def best_held_out(store: RunStore) -> str:
 
 
 def _rename(store: RunStore, key: str) -> None:
-    attempt(lambda: shelf().rename(store.id, st.session_state[key]))
+    attempt(lambda: run_list().rename(store.id, st.session_state[key]))
 
 
 def _delete(run: str, shown: str | None) -> None:
-    attempt(lambda: shelf().delete(run, stop=True))
+    attempt(lambda: run_list().delete(run, stop=True))
     if shown == run:
         follow(None)
 
@@ -102,7 +102,7 @@ def _import() -> None:
     st.session_state.imported = given.file_id
 
     def take() -> None:
-        follow(shelf().import_zip(given).id)
+        follow(run_list().import_zip(given).id)
 
     attempt(take)
     st.rerun()
@@ -110,7 +110,7 @@ def _import() -> None:
 
 def show_runs(shown: str | None) -> None:
     """Show the runs of this server, the newest first."""
-    runs = shelf().all()
+    runs = run_list().all()
     if not runs:
         st.caption(t("runs.none"))
     else:
@@ -120,7 +120,7 @@ def show_runs(shown: str | None) -> None:
     for store in runs[:MOST_SHOWN]:
         _row(store, shown)
     _import()
-    for run, why in shelf().broken().items():
+    for run, why in run_list().broken().items():
         st.button(
             t("runs.delete_broken", run=run, error=plain(why)), key=f"broken {run}", on_click=_delete, args=(run, shown)
         )

@@ -10,13 +10,13 @@ from pages.train.results import LITTLE
 from pages.ui.boxes import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
-from pages.ui.runs import follow, is_live, launcher, shelf
+from pages.ui.runs import follow, is_live, launcher, run_list
 from pages.ui.url import current, keep
 from transformer_core.config import Positions
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, settings
-from transformer_core.training.runs.spec import Origin, RunSpec
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.spec import Origin, RunSpec
 
 GUESSES = ("better", "same", "worse")
 NONE = "none"  # who foretells nothing is shown what came of it
@@ -51,8 +51,8 @@ def same_but(store: RunStore, name: str, value: Any) -> RunStore:
     began = store.spec.origin
     origin = began if began is not None and began.frame is not None else Origin(run=store.id)
     file = spec.data.file
-    made = shelf().create(
-        replace(spec, name=shelf().free_name(called(store.spec, store.spec, spec)), origin=origin),
+    made = run_list().create(
+        replace(spec, name=run_list().free_name(called(store.spec, store.spec, spec)), origin=origin),
         data=None if file is None else store.folder / file,
     )
     launcher().start(made)

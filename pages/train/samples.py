@@ -8,8 +8,7 @@ import streamlit as st
 
 from pages.ui.language import plain, t
 from pages.ui.verdict import class_word
-from transformer_core.training.corpora.passages import passage
-from transformer_core.training.corpora.reviews import written_reviews
+from transformer_core.training.corpora.reviews import passage, written_reviews
 from transformer_core.training.corpora.sequences import sequences
 
 COLOURS = ("orange", "blue")  # of the film's first two classes

@@ -13,7 +13,7 @@ from transformer_core.config import Activation, NormOrder, Pooling, Positions
 from transformer_core.text import KINDS as TOKENIZERS
 from transformer_core.training.config import Optimizer, Precision, Schedule
 from transformer_core.training.runs.settings import VOCABULARY
-from transformer_core.training.runs.spec import BOUNDS, KIND_OF_SOURCE, Language, Source
+from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, Language, Source
 
 COLUMNS = 4
 LARGEST_SEED = 2**31 - 1

@@ -8,10 +8,10 @@ from pages.train.data import Learned
 from pages.train.estimate import estimate
 from pages.ui.boxes import watch
 from pages.ui.language import plain, t
-from pages.ui.runs import follow, in_words, launcher, learned_words, shelf
+from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
 from pages.ui.url import forget
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.spec import RunSpec
+from transformer_core.training.spec import RunSpec
 
 
 def _show_estimate(spec: RunSpec, learned: Learned) -> None:
@@ -41,7 +41,7 @@ def _show_estimate(spec: RunSpec, learned: Learned) -> None:
 
 def _start(spec: RunSpec, learned: Learned) -> None:
     try:
-        store = shelf().create(replace(spec, name=shelf().free_name(spec.name)), data=learned.data)
+        store = run_list().create(replace(spec, name=run_list().free_name(spec.name)), data=learned.data)
         launcher().start(store)
     except RunError as error:
         st.error(plain(str(error)), icon=":material/error:")

@@ -10,7 +10,7 @@ from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import follow, is_live
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.run_store import RunStore
 
 GUESSES = ("as_well", "less", "hardly")
 

@@ -1,9 +1,9 @@
-"""The part on beam search: the tree of what was weighed, the ranking at its end, and what a wider beam changes."""
+"""Beam search: the tree of scored continuations, the ranking at its end, and what a wider beam changes."""
 
 import streamlit as st
 
 from pages.translation.figures.search import by_width_chart, tree_chart
-from pages.translation.shared import shown_gap, slide_anew, translated
+from pages.translation.translated import shown_gap, slide_to_default, translated
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -23,36 +23,6 @@ LEGEND = (
     '<span><b style="border:1px dashed #8d7a63;padding:0 8px;border-radius:5px">✕</b> {dropped}</span>'
     '<span><b style="border:3px solid #d97614;padding:0 8px;border-radius:5px">&nbsp;</b> {best}</span></div>'
 )
-
-
-def show_beam(view: View) -> None:
-    """Show the controls, the tree down to a depth, and the ranking."""
-    width_place, penalty_place, depth_place = st.columns([2, 2, 3], gap="medium")
-    with width_place:
-        width = int(slide(t("translation.width"), 1, WIDEST, name="translation_width", default=3))
-    with penalty_place:
-        penalty = slide(
-            t("translation.penalty"), 0.0, 2.0, name="translation_penalty", default=0.6, step=0.1, format="%.1f"
-        )
-    answer = ask_once(beam_tree, **view.asked, width=width, length_penalty=penalty)
-    tree = answer.value
-    deepest = int(tree.depths.max())
-    with depth_place:
-        depth = deepest
-        if deepest > 1:
-            depth = slide_anew(t("translation.depth"), 1, deepest, name="translation_depth", default=deepest)
-    whole = depth == deepest
-    words = strings("translation_tree")
-    st.html(LEGEND.format(kept_mark="a", **{name: words[name] for name in ("kept", "finished", "dropped", "best")}))
-    chart = tree_chart(tree, words, depth=depth, start=shown_word(translated(view).value.read[0]), whole=whole)
-    show_chart(chart, answer, key="translation_tree", stem="beam_search", label=t("translation.tree_label"))
-    if whole:
-        told = "behind" if tree.behind else "ahead"
-        st.markdown(t(f"translation.{told}", depths=", ".join(map(str, tree.behind)), count=int(tree.on_best.sum())))
-        _show_ranking(tree, penalty)
-    else:
-        st.caption(t("translation.depth_note", depth=depth, deepest=deepest))
-    width_experiment(view, penalty)
 
 
 def _show_ranking(tree: BeamTree, penalty: float) -> None:
@@ -86,7 +56,13 @@ def _show_ranking(tree: BeamTree, penalty: float) -> None:
     st.caption(t("translation.ranking_note", weighed=f"{tree.n_weighed:,}", nodes=len(tree.words)) + more)
 
 
-def width_experiment(view: View, penalty: float) -> None:
+def _show_widths(answer: Answer) -> None:
+    found = answer.value
+    chart = by_width_chart(found.widths, {"score": found.scores}, strings("translation_widths"), percent=False)
+    show_chart(chart, answer, key="translation_widths", stem="beam_widths", label=t("translation.try_width"))
+
+
+def _width_experiment(view: View, penalty: float) -> None:
     """Ask whether a wider beam changes the translation, then try every width."""
     box = lazy_box(t("translation.try_width"), icon=":material/science:", key="translation_width_open")
     if box is None:
@@ -118,7 +94,31 @@ def width_experiment(view: View, penalty: float) -> None:
             _show_widths(answer)
 
 
-def _show_widths(answer: Answer) -> None:
-    found = answer.value
-    chart = by_width_chart(found.widths, {"score": found.scores}, strings("translation_widths"), percent=False)
-    show_chart(chart, answer, key="translation_widths", stem="beam_widths", label=t("translation.try_width"))
+def show_beam(view: View) -> None:
+    """Show the controls, the tree down to a depth, and the ranking."""
+    width_place, penalty_place, depth_place = st.columns([2, 2, 3], gap="medium")
+    with width_place:
+        width = int(slide(t("translation.width"), 1, WIDEST, name="translation_width", default=3))
+    with penalty_place:
+        penalty = slide(
+            t("translation.penalty"), 0.0, 2.0, name="translation_penalty", default=0.6, step=0.1, format="%.1f"
+        )
+    answer = ask_once(beam_tree, **view.asked, width=width, length_penalty=penalty)
+    tree = answer.value
+    deepest = int(tree.depths.max())
+    with depth_place:
+        depth = deepest
+        if deepest > 1:
+            depth = slide_to_default(t("translation.depth"), 1, deepest, name="translation_depth", default=deepest)
+    whole = depth == deepest
+    words = strings("translation_tree")
+    st.html(LEGEND.format(kept_mark="a", **{name: words[name] for name in ("kept", "finished", "dropped", "best")}))
+    chart = tree_chart(tree, words, depth=depth, start=shown_word(translated(view).value.read[0]), whole=whole)
+    show_chart(chart, answer, key="translation_tree", stem="beam_search", label=t("translation.tree_label"))
+    if whole:
+        told = "behind" if tree.behind else "ahead"
+        st.markdown(t(f"translation.{told}", depths=", ".join(map(str, tree.behind)), count=int(tree.on_best.sum())))
+        _show_ranking(tree, penalty)
+    else:
+        st.caption(t("translation.depth_note", depth=depth, deepest=deepest))
+    _width_experiment(view, penalty)

@@ -1,4 +1,4 @@
-"""The part on cross-attention: every head at a glance, one large with its arithmetic, and what hiding a word does."""
+"""Cross-attention: all heads as small maps, one large with its arithmetic, and the effect of hiding source words."""
 
 from dataclasses import replace
 
@@ -7,8 +7,16 @@ import streamlit as st
 
 from pages.attention.chosen_head import on_panel, step_words
 from pages.figures.heads import STEP_NAMES, heads_grid, one_head
-from pages.translation.figures.attention import hiding_chart, mean_matrix
-from pages.translation.shared import choose_weights, over_word, show_sentences, translated, weights_over
+from pages.translation.figures.charts import hiding_chart
+from pages.translation.figures.matrices import mean_matrix
+from pages.translation.translated import (
+    choose_weights,
+    choose_written_word,
+    over_word,
+    show_sentences,
+    translated,
+    weights_over,
+)
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -18,7 +26,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.pickers import shown_word, some_places
-from pages.ui.url import choose, choose_from_list, set_choice, text_input
+from pages.ui.url import choose, set_choice, text_input
 from transformer_core.analysis.translation.cross_attention import Agreement, agreement, cross_head, without_source
 from transformer_core.analysis.translation.greedy_steps import Written
 
@@ -26,40 +34,8 @@ PROBE = "A young boy kicks a ball in the green park."
 MOST_TOKENS = 64
 
 
-def show_cross(view: View) -> None:
-    """Show the grid of heads, the chosen weights large, and the experiment."""
-    answer = translated(view)
-    written = answer.value
-    show_sentences(written)
-    large_place, grid_place = st.columns(2, gap="medium")
-    with large_place:
-        over, layer, head = choose_weights(view)
-        if over == "head":
-            _large(view, written, layer, head)
-        else:
-            _mean(view, answer, over, layer)
-    with grid_place:
-        grid = heads_grid(
-            written.cross_weights,
-            written.words,
-            strings("axis") | {"weight": t("quantity.weights")},
-            strings("matrix"),
-            layer=layer,
-            head=head,
-            version=f"{over} {layer}.{head}|{view.encoding.text}",
-            note=section("translation", "grid"),
-            keys=written.source,
-            filename="translation_heads",
-        )
-        if over != "head":
-            grid = replace(grid, selected=None)
-        show_matrix(grid, answer, key="translation_heads", on_select=on_head)
-        export_matrix(grid, answer, key="translation_heads")
-    hiding_experiment(view)
-
-
-def on_head(panel: str) -> None:
-    """Take over a click on the grid: that head alone, large."""
+def _on_head(panel: str) -> None:
+    """Show the head that was clicked in the grid, alone and large."""
     on_panel(panel)
     set_choice("translation_over", "head")
 
@@ -100,31 +76,11 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
     export_matrix(figure, answer, key="translation_mean")
 
 
-def _choose_word(written: Written) -> int:
-    """Show the list of words written and return the one chosen; it begins with the longest."""
-    names = {str(place): f"{place} · {shown_word(label)}" for place, label in enumerate(written.words)}
-    longest = max(range(len(written.words)), key=lambda place: len(written.words[place]))
-    order = {str(longest): names[str(longest)]} | names
-    return int(choose_from_list(t("translation.word"), order, name="translation_word") or longest)
-
-
-def hiding_experiment(view: View) -> None:
-    """Ask of a sentence of its own where a word looks; then show that, and what hiding each source word does."""
-    box = lazy_box(t("translation.try_cross"), icon=":material/science:", key="translation_cross_open")
-    if box is None:
-        return
-    with box:
-        text = text_input(t("translation.probe"), name="translation_probe", default=PROBE)
-        read = read_and_tell("translation_probe", text, PROBE, lambda text: _with_words(view, text))
-        if read is not None:
-            _hide_each(read)
-
-
 def _with_words(view: View, text: str) -> View:
-    """Return the model with a text that it reads.
+    """Return the view of a text that has words the model knows.
 
     Raises:
-        ValueError: the text cannot be read, or has no word that the model knows; in words for the page.
+        ValueError: the text cannot be read, or has no word that the model knows; the message is meant for the page.
     """
     encoding = encoded(view.bundle, text, max_len=min(MOST_TOKENS, view.bundle.config.max_len))
     if all(encoding.special):
@@ -132,10 +88,22 @@ def _with_words(view: View, text: str) -> View:
     return View(view.bundle, encoding)
 
 
+def _looked(written: Written, step: int, found: Agreement) -> str:
+    return t(
+        "translation.looked",
+        word=plain(shown_word(written.words[step])),
+        source=plain(shown_word(written.source[found.place])),
+        mean=f"{found.mean[found.place]:.2f}",
+        votes=int(found.votes[found.place]),
+        heads=int(found.votes.sum()),
+        special=f"{found.special:.0%}",
+    )
+
+
 def _hide_each(view: View) -> None:
     written = translated(view).value
     st.markdown(f"{t('translation.probe_written')} **{plain(written.text) or '∅'}**")
-    step = _choose_word(written)
+    step = choose_written_word(t("translation.word"), written.words, name="translation_word")
     word = plain(shown_word(written.words[step]))
     found = agreement(written.cross_weights, step, view.encoding.special)
     change = np.where(view.encoding.special, np.nan, found.mean)
@@ -147,7 +115,7 @@ def _hide_each(view: View) -> None:
     )
     answer = ask_once(without_source, **view.asked, target_ids=written.token_ids, step=step)
     hidden = answer.value
-    cover.judge(str(found.place), _told(written, step, found))
+    cover.judge(str(found.place), _looked(written, step, found))
     with cover.picture():
         chart = hiding_chart(hidden.weights, hidden.change, written.source, strings("translation_hiding"))
         show_chart(chart, answer, key="translation_hiding", stem="translation_hidden", label=t("translation.try_cross"))
@@ -156,13 +124,45 @@ def _hide_each(view: View) -> None:
         say(t("translation.hidden_measured", word=word, chance=chance, most=most, points=moved))
 
 
-def _told(written: Written, step: int, found: Agreement) -> str:
-    return t(
-        "translation.looked",
-        word=plain(shown_word(written.words[step])),
-        source=plain(shown_word(written.source[found.place])),
-        mean=f"{found.mean[found.place]:.2f}",
-        votes=int(found.votes[found.place]),
-        heads=int(found.votes.sum()),
-        special=f"{found.special:.0%}",
-    )
+def _hiding_experiment(view: View) -> None:
+    """Ask where a word of a further sentence looks, then show that, and the effect of hiding each source word."""
+    box = lazy_box(t("translation.try_cross"), icon=":material/science:", key="translation_cross_open")
+    if box is None:
+        return
+    with box:
+        text = text_input(t("translation.probe"), name="translation_probe", default=PROBE)
+        read = read_and_tell("translation_probe", text, PROBE, lambda text: _with_words(view, text))
+        if read is not None:
+            _hide_each(read)
+
+
+def show_cross(view: View) -> None:
+    """Show the grid of heads, the chosen weights large, and the experiment."""
+    answer = translated(view)
+    written = answer.value
+    show_sentences(written)
+    large_place, grid_place = st.columns(2, gap="medium")
+    with large_place:
+        over, layer, head = choose_weights(view)
+        if over == "head":
+            _large(view, written, layer, head)
+        else:
+            _mean(view, answer, over, layer)
+    with grid_place:
+        grid = heads_grid(
+            written.cross_weights,
+            written.words,
+            strings("axis") | {"weight": t("quantity.weights")},
+            strings("matrix"),
+            layer=layer,
+            head=head,
+            version=f"{over} {layer}.{head}|{view.encoding.text}",
+            note=section("translation", "grid"),
+            keys=written.source,
+            filename="translation_heads",
+        )
+        if over != "head":
+            grid = replace(grid, selected=None)
+        show_matrix(grid, answer, key="translation_heads", on_select=_on_head)
+        export_matrix(grid, answer, key="translation_heads")
+    _hiding_experiment(view)

@@ -1,11 +1,11 @@
-"""The part on teacher forcing: a target of one's own, each word's probability given the right words before it."""
+"""Teacher forcing: the probability of each word of a typed target, given the right words before it."""
 
 from contextlib import nullcontext
 
 import streamlit as st
 
-from pages.translation.figures.attention import forced_bars
-from pages.translation.shared import translated
+from pages.translation.figures.charts import forced_bars
+from pages.translation.translated import translated
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
@@ -19,46 +19,24 @@ from transformer_core.analysis.translation.teacher_forcing import Forced, forced
 MOST_CHARACTERS = 600
 
 
-def show_forced(view: View) -> None:
-    """Show the target's line, its words as bars, and how it compares with the model's own translation."""
-    own = translated(view).value
-    target = suggested_text_input(t("translation.own_target"), own.text, name="translation_target")
-    answer = read_and_tell("translation_target", target, own.text, lambda target: _readable(view, target))
-    if answer is None:
-        return
-    found, target = answer.value, answer.arguments["target"]
-    if found.unknown:
-        st.warning(t("text.unknown", count=found.unknown, all=len(found.words) - 1), icon=":material/translate:")
-    same = found.token_ids == own.token_ids
-    with nullcontext() if same else _guessed(view, found, target).picture():
-        words = strings("translation_forced")
-        chart = forced_bars(
-            found.words, found.probabilities, found.ranks, found.favourites, found.favourite_probabilities, words
-        )
-        show_chart(chart, answer, key="translation_forced", stem="teacher_forcing", label=t("translation.forced_label"))
-        _numbers(view, found, same)
-    if same:
-        st.caption(t("translation.own_is_greedy"))
+def _forced(view: View, target: str) -> Answer[Forced]:
+    most = min(128, view.bundle.config.max_len)
+    return ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
 
 
 def _readable(view: View, target: str) -> Answer[Forced]:
-    """Weigh a target that a person wrote.
+    """Score a typed target.
 
     Raises:
-        ValueError: it is too long or cannot be read; in words for the page.
+        ValueError: the target is too long or cannot be read; the message is meant for the page.
     """
     require_length(target, MOST_CHARACTERS)
     with in_words():
         return _forced(view, target)
 
 
-def _forced(view: View, target: str) -> Answer[Forced]:
-    most = min(128, view.bundle.config.max_len)
-    return ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
-
-
 def _guessed(view: View, found: Forced, target: str) -> Cover:
-    """Ask for the least likely word before the bars are shown; judge the answer."""
+    """Ask which word is the least likely before the bars are shown, and judge the answer."""
     places = sorted(range(len(found.words)), key=lambda place: found.probabilities[place])
     options = {str(place): plain(shown_word(found.words[place])) for place in sorted(places[:4])}
     about = f"{view.bundle.name} {view.encoding.text} {target}"
@@ -93,3 +71,25 @@ def _numbers(view: View, found: Forced, same: bool) -> None:
         text=plain(written.text or "∅"),
     )
     say(told)
+
+
+def show_forced(view: View) -> None:
+    """Show the text input of the target, its words as bars, and the comparison with the model's own translation."""
+    own = translated(view).value
+    target = suggested_text_input(t("translation.own_target"), own.text, name="translation_target")
+    answer = read_and_tell("translation_target", target, own.text, lambda target: _readable(view, target))
+    if answer is None:
+        return
+    found, target = answer.value, answer.arguments["target"]
+    if found.unknown:
+        st.warning(t("text.unknown", count=found.unknown, all=len(found.words) - 1), icon=":material/translate:")
+    same = found.token_ids == own.token_ids
+    with nullcontext() if same else _guessed(view, found, target).picture():
+        words = strings("translation_forced")
+        chart = forced_bars(
+            found.words, found.probabilities, found.ranks, found.favourites, found.favourite_probabilities, words
+        )
+        show_chart(chart, answer, key="translation_forced", stem="teacher_forcing", label=t("translation.forced_label"))
+        _numbers(view, found, same)
+    if same:
+        st.caption(t("translation.own_is_greedy"))

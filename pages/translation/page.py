@@ -1,13 +1,13 @@
-"""Translation: a sentence written in another language word by word, where it looks, and what searching finds."""
+"""Translation: greedy decoding word by word, cross-attention, beam search and teacher forcing."""
 
 from pages.glass.box import under_the_glass
 from pages.translation.beam import show_beam
 from pages.translation.cross import show_cross
 from pages.translation.forced import show_forced
 from pages.translation.search import show_search
-from pages.translation.shared import translated
 from pages.translation.steps import show_steps
 from pages.translation.toy import show_toy
+from pages.translation.translated import translated
 from pages.ui.header import View, header
 from pages.ui.page_layout import parts_page
 
@@ -23,7 +23,7 @@ PARTS = {
 
 
 def look_through(view: View, *, sites: tuple[str, ...]) -> None:
-    """Put the translation that the model writes under the glass as well."""
+    """Show the box of tensors for the text and for the translation that the model writes."""
     under_the_glass(view, sites=sites, target_ids=lambda: translated(view).value.token_ids[:-1])
 
 

@@ -1,9 +1,9 @@
-"""The part that weighs every target there is: what greedy misses, what beams find, and whether the best is right."""
+"""Exhaustive search over a tiny vocabulary: what greedy misses, what beams find, and whether the best is right."""
 
 import streamlit as st
 
 from pages.translation.figures.search import by_width_chart, ranked_chart
-from pages.translation.shared import shown_gap
+from pages.translation.translated import shown_gap
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
@@ -30,39 +30,21 @@ SEEDS = 20
 LETTERS = "abcab"
 
 
-def show_search() -> None:
-    """Show the controls, every search of one source, and the same over many sources."""
-    rule_place, epochs_place, seed_place = st.columns([2, 2.4, 1.4], gap="medium")
-    with rule_place:
-        rules = {rule: t(f"translation.rule_{rule}") for rule in RULES}
-        rule: Rule = choose(t("translation.rule"), rules, name="translation_rule", default="copy")  # type: ignore[assignment]
-    with epochs_place:
-        counts = {str(count): str(count) for count in EPOCHS}
-        epochs = int(choose(t("translation.epochs"), counts, name="translation_epochs", default="4"))
-    with seed_place:
-        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
-    source_place, penalty_place = st.columns([2, 2.4], gap="medium")
-    with source_place:
-        source = text_input(t("translation.letters"), name="translation_letters", default=LETTERS)
-    with penalty_place:
-        penalty = slide(
-            t("translation.penalty"), 0.0, 2.0, name="translation_penalty", default=0.6, step=0.1, format="%.1f"
-        )
-    source = read_and_tell("translation_letters", source, LETTERS, lambda source: _letters(source, rule))
-    if source is None:
-        return
-    with st.spinner(t("translation.training"), show_time=True):
-        answer = ask_once(letter_search, rule=rule, source=source, epochs=epochs, seed=seed, length_penalty=penalty)
-    _show_one(answer)
-    _survey(rule, epochs, seed, penalty)
-
-
 def _letters(source: str, rule: Rule) -> str:
     try:
         letters_of(source, rule)
     except ValueError as error:
         raise ValueError(t("translation.letters_needed", most=LENGTH)) from error
     return source
+
+
+def _search_word(width: int) -> str:
+    return t("translation.greedy") if width == 1 else t("translation.beam_of", width=width)
+
+
+def _finders(found: Searched, text: str) -> str:
+    widths = [str(width) for width, own in zip(WIDTHS, found.texts, strict=True) if own == text]
+    return t("translation.by_widths", widths=", ".join(widths)) if widths else ""
 
 
 def _show_one(answer: Answer[Searched]) -> None:
@@ -114,15 +96,6 @@ def _show_one(answer: Answer[Searched]) -> None:
     )
 
 
-def _search_word(width: int) -> str:
-    return t("translation.greedy") if width == 1 else t("translation.beam_of", width=width)
-
-
-def _finders(found: Searched, text: str) -> str:
-    widths = [str(width) for width, own in zip(WIDTHS, found.texts, strict=True) if own == text]
-    return t("translation.by_widths", widths=", ".join(widths)) if widths else ""
-
-
 def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
     st.subheader(t("translation.survey"), anchor=False)
     options = {name: t(f"translation.misses_{name}") for name in ("few", "some", "many")}
@@ -153,3 +126,30 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         show_chart(chart, answer, key="translation_survey_chart", stem="search_survey", label=t("translation.survey"))
         if any(later < earlier for earlier, later in zip(found.found, found.found[1:], strict=False)):
             say(t("translation.wider_loses"), small=True)
+
+
+def show_search() -> None:
+    """Show the controls, the searches of one source, and a survey over many sources."""
+    rule_place, epochs_place, seed_place = st.columns([2, 2.4, 1.4], gap="medium")
+    with rule_place:
+        rules = {rule: t(f"translation.rule_{rule}") for rule in RULES}
+        rule: Rule = choose(t("translation.rule"), rules, name="translation_rule", default="copy")  # type: ignore[assignment]
+    with epochs_place:
+        counts = {str(count): str(count) for count in EPOCHS}
+        epochs = int(choose(t("translation.epochs"), counts, name="translation_epochs", default="4"))
+    with seed_place:
+        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
+    source_place, penalty_place = st.columns([2, 2.4], gap="medium")
+    with source_place:
+        source = text_input(t("translation.letters"), name="translation_letters", default=LETTERS)
+    with penalty_place:
+        penalty = slide(
+            t("translation.penalty"), 0.0, 2.0, name="translation_penalty", default=0.6, step=0.1, format="%.1f"
+        )
+    source = read_and_tell("translation_letters", source, LETTERS, lambda source: _letters(source, rule))
+    if source is None:
+        return
+    with st.spinner(t("translation.training"), show_time=True):
+        answer = ask_once(letter_search, rule=rule, source=source, epochs=epochs, seed=seed, length_penalty=penalty)
+    _show_one(answer)
+    _survey(rule, epochs, seed, penalty)

@@ -1,14 +1,15 @@
-"""The part with the toy batch of tutorials: its ids, masks and weights, every shape, and rows that are all padding."""
+"""The toy batch of many tutorials: its ids, masks and weights, all shapes, and a source that is all padding."""
 
 import streamlit as st
 
-from pages.translation.figures.steps import ATTENTIONS, toy_attentions, toy_ids
+from pages.translation.figures.matrices import ATTENTIONS, toy_attentions, toy_ids
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import markdown_table, significant
+from pages.ui.pickers import choose_head
 from pages.ui.url import choose, slide, switch
 from transformer_core.analysis.translation.toy_batch import CONFIG, SENTENCES, ToyBatch, toy_batch
 
@@ -31,37 +32,10 @@ model = Translation(config).eval()
 logits, trace = capture(model, source, target)"""
 
 
-def toy_code(found: ToyBatch, seed: int) -> str:
-    """Return the program that computes what is shown, to be pasted where the project is."""
+def _program(found: ToyBatch, seed: int) -> str:
+    """Return the program that computes what is shown; it runs where transformer_core can be imported."""
     rows = {name: getattr(found, f"{name}_ids").tolist() for name in ("source", "target")}
     return CODE.format(seed=seed, **{name: str(lists).replace("], ", "],\n  ") for name, lists in rows.items()})
-
-
-def show_toy() -> None:
-    """Show the batch, one head of its three attentions, and every shape."""
-    source_place, sentence_place, seed_place = st.columns([3.2, 1.6, 1.2], gap="medium")
-    with source_place:
-        sources = {name: t(f"translation.toy_{name}") for name in SOURCES}
-        source = choose(t("translation.toy_source"), sources, name="translation_toy_source", default="padded")
-    with sentence_place:
-        sentences = {str(index): str(index) for index in range(SENTENCES)}
-        last = str(SENTENCES - 1)
-        sentence = int(choose(t("translation.sentence"), sentences, name="translation_sentence", default=last))
-    with seed_place:
-        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
-    layer_place, head_place, filled_place = st.columns([1.6, 3, 2], gap="medium", vertical_alignment="bottom")
-    with layer_place:
-        layers = {str(index): str(index) for index in range(CONFIG.n_layers)}
-        layer = int(choose(t("translation.layer"), layers, name="translation_toy_layer", default="0"))
-    with head_place:
-        heads = {str(index): str(index) for index in range(CONFIG.n_heads)}
-        head = int(choose(t("translation.head"), heads, name="translation_toy_head", default="0"))
-    with filled_place:
-        filled = switch(t("translation.toy_filled"), name="translation_toy_filled", default=False)
-    answer = ask_once(toy_batch, source=source, seed=seed, sentence=sentence, layer=layer, head=head)
-    _show_batch(answer, seed, sentence, filled, version=f"toy {source} {seed} {sentence} {layer}.{head} {filled}")
-    _padding_experiment(answer)
-    _show_shapes(answer.value)
 
 
 def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool, version: str) -> None:
@@ -72,7 +46,7 @@ def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool
         show_matrix(ids, answer, key="translation_toy_ids")
         st.caption(t("translation.toy_parameters", count=f"{found.parameters:,}"))
         st.caption(t("translation.own_data"))
-        st.code(toy_code(found, seed), language="python", wrap_lines=True)
+        st.code(_program(found, seed), language="python", wrap_lines=True)
     with attended_place:
         figure = toy_attentions(
             answer.arrays,
@@ -134,3 +108,29 @@ def _show_shapes(found: ToyBatch) -> None:
         with st.container(height=420):
             st.markdown(markdown_table(head, rows, right=3))
         st.caption(t("translation.toy_infinite"))
+
+
+def show_toy() -> None:
+    """Show the batch, one head of its three attentions, and every shape."""
+    source_place, sentence_place, seed_place = st.columns([3.2, 1.6, 1.2], gap="medium")
+    with source_place:
+        sources = {name: t(f"translation.toy_{name}") for name in SOURCES}
+        source = choose(t("translation.toy_source"), sources, name="translation_toy_source", default="padded")
+    with sentence_place:
+        sentences = {str(index): str(index) for index in range(SENTENCES)}
+        last = str(SENTENCES - 1)
+        sentence = int(choose(t("translation.sentence"), sentences, name="translation_sentence", default=last))
+    with seed_place:
+        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
+    layer_place, head_place, filled_place = st.columns([1.6, 3, 2], gap="medium", vertical_alignment="bottom")
+    with layer_place:
+        layers = {str(index): str(index) for index in range(CONFIG.n_layers)}
+        layer = int(choose(t("translation.layer"), layers, name="translation_toy_layer", default="0"))
+    with head_place:
+        head = choose_head(t("translation.head"), CONFIG.n_heads, name="translation_toy_head")
+    with filled_place:
+        filled = switch(t("translation.toy_filled"), name="translation_toy_filled", default=False)
+    answer = ask_once(toy_batch, source=source, seed=seed, sentence=sentence, layer=layer, head=head)
+    _show_batch(answer, seed, sentence, filled, version=f"toy {source} {seed} {sentence} {layer}.{head} {filled}")
+    _padding_experiment(answer)
+    _show_shapes(answer.value)

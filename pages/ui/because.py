@@ -18,7 +18,7 @@ from transformer_core.analysis.counter_examples import CounterExample, counter_e
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.evaluation.weak_sides import features_of, unit_of
 from transformer_core.measured import Slice
-from transformer_core.text.visible import visible
+from transformer_core.text.characters import visible
 
 MOST_AROUND = 26  # characters on each side of a changed word
 SECOND = 0.25  # a second word is named where it is worth at least this part of the first

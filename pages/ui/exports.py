@@ -1,4 +1,7 @@
-"""Files of the figure on the screen: pictures, tables, arrays, a page of its own, and the code that recomputes it."""
+"""Files of the figure on the screen: pictures, tables, arrays, a page of its own, and the code that recomputes it.
+
+Each file carries a caption: the model, the arguments, and the texts that were read.
+"""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -6,15 +9,16 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Shown, rows_of, to_png, to_svg
+from pages.figures.charts import Shown, one_line, rows_of, to_png, to_svg
 from pages.figures.charts import to_html as chart_page
 from pages.figures.exports import panels_csv, rows_csv, tables_of, tables_zip, to_npz
 from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_page import to_html as matrix_page
+from pages.figures.matrix import to_html as matrix_page
 from pages.ui.asking import Answer
 from pages.ui.boxes import covered
-from pages.ui.caption import caption_of
 from pages.ui.language import language, t
+from pages.ui.models import called
+from transformer_core.bundle import Bundle
 
 TYPES = {
     "png": ("PNG", "image/png"),
@@ -104,3 +108,31 @@ def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, labe
         }
 
     offer_files(files, key=key, stem=stem, note=t("export.note_chart"))
+
+
+TEXTS = ("text", "pair", "other", "texts", "target", "source", "pasted", "sentence")
+NAMED = ("layer", "head", "token", "place", "step", "row", "seed", "temperature")
+UNSAID = ("n_tokens", "top", "measurement")
+MOST_TEXTS = 3
+SHORT = 40
+
+
+def caption_of(arguments: Mapping[str, Any], **shown: Any) -> tuple[str, ...]:
+    """Return the lines that say what an answer is of.
+
+    Args:
+        arguments: that the answer was asked with.
+        shown: what the picture shows of it besides, by the same names, such as layer and head.
+    """
+    facts, texts = [], []
+    for name, value in {**arguments, **shown}.items():
+        if isinstance(value, Bundle):
+            facts.insert(0, t("caption.model", name=one_line(called(value.name), SHORT)))
+        elif name in TEXTS and isinstance(value, str | tuple):
+            texts += [value] if isinstance(value, str) else [part for part in value if isinstance(part, str)]
+        elif value is not None and name not in UNSAID:
+            said = value if isinstance(value, str) else repr(value)
+            said = one_line(said, SHORT)
+            facts.append(t(f"caption.{name}", value=said) if name in NAMED else f"{name}={said}")
+    quoted = [t("caption.text", text=one_line(text)) for text in texts[:MOST_TEXTS] if text.strip()]
+    return (*filter(None, [" · ".join(facts)]), *quoted)

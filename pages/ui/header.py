@@ -1,18 +1,22 @@
-"""The header that every page shares: text, model and language, each kept in the URL."""
+"""The header that every page shares: text, model, language and link, each kept in the URL.
+
+Under the text stands a note where it is unlike anything that the model learned from.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import streamlit as st
 
-from pages.ui.language import language, plain, t
+from pages.ui.asking import ask_once
+from pages.ui.component import registered
+from pages.ui.language import LANGUAGES, language, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
-from pages.ui.model_choice import choose_model, other_kind
-from pages.ui.models import open_bundle
-from pages.ui.outside import outside_note
-from pages.ui.share import language_and_share
-from pages.ui.url import slide, text_input
-from transformer_core.checkpoints import Bundle, BundleError
+from pages.ui.models import choose_model, open_bundle, other_kind
+from pages.ui.url import choose, slide, text_input
+from transformer_core.analysis.strangeness import strangeness
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
 
 DEFAULT_TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."
@@ -140,3 +144,35 @@ def _is_inside_word(character: str) -> bool:
 def _end(message: str) -> NoReturn:
     st.info(message, icon=":material/info:")
     st.stop()
+
+
+def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
+    """Return in words that a text is stranger to a model than nearly all it was measured on; None where it is not.
+
+    Args:
+        encoding: of the text as the model reads it.
+    """
+    if not bundle.measured.usual or all(encoding.special):
+        return None
+    found = ask_once(strangeness, bundle=bundle, text=encoding.text, n_tokens=len(encoding)).value
+    there = [usual for usual in bundle.measured.usual if usual.measure == found.measure]
+    if found.value is None or not there:
+        return None
+    nearest = max(there, key=lambda usual: usual.high)
+    if found.value <= nearest.high:
+        return None
+    return t(
+        f"outside.{found.measure}",
+        value=f"{found.value:.1f}",
+        median=f"{nearest.median:.1f}",
+        high=f"{nearest.high:.1f}",
+        unit=t(f"unit.{nearest.unit}"),
+        data=nearest.data,
+    )
+
+
+def language_and_share() -> None:
+    """Show both at the right end of the header's row; the button works in the browser alone."""
+    with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+        choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
+        registered("share")(key="share", data=strings("share"), width="content")

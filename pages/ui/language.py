@@ -1,7 +1,6 @@
 """The interface's words in English and Chinese, and the prose of each page."""
 
 import re
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -58,12 +57,6 @@ def plain(text: str) -> str:
     """
     unlinked = re.sub(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", WORD_JOINER, text, flags=re.IGNORECASE)
     return re.sub(r"([\\`*_{}\[\]()#!|<>~$:&])", r"\\\1", unlinked)
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: int = 0) -> str:
-    """Return a table in Markdown, its last `right` columns aligned to the right."""
-    bars = ["---"] * (len(head) - right) + ["---:"] * right
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, bars, *rows))
 
 
 def section(page: str, name: str) -> str:

@@ -12,8 +12,8 @@ import streamlit as st
 
 from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer
-from pages.ui.caption import caption_of
 from pages.ui.component import registered
+from pages.ui.exports import caption_of
 from pages.ui.url import remember
 
 PIN = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")

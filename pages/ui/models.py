@@ -1,4 +1,7 @@
-"""The models at hand: the shipped ones and every moment of the runs, each opened once for the whole server."""
+"""The models at hand, each opened once for the whole server, and the control that chooses one.
+
+A choice follows from page to page; a page that cannot read the chosen model shows its own and keeps the choice.
+"""
 
 import json
 import os
@@ -9,8 +12,11 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from pages.ui.language import ASSETS, t
-from pages.ui.runs import find_run, shelf
+import streamlit as st
+
+from pages.ui.language import ASSETS, plain, t
+from pages.ui.runs import find_run, run_list
+from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
@@ -70,7 +76,7 @@ def kind_of(name: str) -> str | None:
 
 @lru_cache(maxsize=8)
 def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    stores = (store for store in shelf().all() if store.spec.data.kind in kinds)
+    stores = (store for store in run_list().all() if store.spec.data.kind in kinds)
     done = ((store.id, store.spec.name) for store in stores if store.status().state == "finished")
     return tuple(pair for _, pair in zip(range(MOST_RUNS), done, strict=False))
 
@@ -137,8 +143,8 @@ def code_that_opens(name: str) -> tuple[str, str]:
     found = OF_RUN.fullmatch(name)
     if found is not None:
         imports = (
-            "from transformer_core.training.runs.folder import default_root\n"
-            "from transformer_core.training.runs.store import RunStore"
+            "from transformer_core.training.runs.store.folder import default_root\n"
+            "from transformer_core.training.runs.store.run_store import RunStore"
         )
         return imports, f'RunStore(default_root() / "{found[1]}").model({found[2] or ""})'
     opening = "from transformer_core import load"
@@ -158,3 +164,69 @@ def forget_models() -> None:
     """Let go of every model that was opened and of what kind it is, since a name may now mean another one."""
     open_bundle.cache_clear()
     _kind_of.cache_clear()
+
+
+MOST_KEPT = 8
+
+
+def _preferred() -> list[str]:
+    return st.session_state.setdefault("models", [])
+
+
+def prefer_model(name: str) -> None:
+    """Let this model be the first choice of every page that can read its kind."""
+    st.session_state.models = [name, *(other for other in _preferred() if other != name)][:MOST_KEPT]
+
+
+def choose_model(kinds: Sequence[str], default: str | None) -> str | None:
+    """Show the models of these kinds, beginning with the last that was chosen among them; None where there is none.
+
+    Args:
+        kinds: that the page can read, the likeliest first.
+        default: the model to begin with where none was chosen; by default the first of the first kind.
+    """
+    linked = None if widget_key("model") in st.session_state else st.query_params.get("model")
+    names = model_names(st.session_state.get(widget_key("model"), linked), kinds)
+    if not names:
+        return None
+    if default in names:
+        names = {default: names[default]} | names
+    if linked is not None and linked not in _preferred():
+        if linked in names or kind_of(linked) is not None:
+            prefer_model(linked)
+        else:
+            refuse("model", linked, listed(list(names)))
+    usual = next((name for name in _preferred() if name in names), next(iter(names)))
+    if widget_key("model") not in st.session_state:
+        set_choice("model", usual)
+    chosen = choose_from_list(t("header.model"), names, name="model")
+    if chosen is not None and chosen != usual:
+        prefer_model(chosen)
+    return chosen
+
+
+def other_kind(chosen: str) -> str | None:
+    """Say in one line that the model last chosen is of a kind that this page cannot read; None where it can."""
+    last = next(iter(_preferred()), chosen)
+    kind = kind_of(last)
+    if last == chosen or kind is None:
+        return None
+    return t("model.elsewhere", name=last, kind=t(f"kind.{kind}"), shown=chosen)
+
+
+def _take(name: str) -> None:
+    prefer_model(name)
+    set_choice("model", name)
+
+
+def offer_model(message: str, kinds: Sequence[str], *, key: str = "offer") -> None:
+    """Say in one line why a part needs another kind of model, with a button that switches to the first there is.
+
+    Args:
+        key: of the button.
+    """
+    st.info(message, icon=":material/info:")
+    name = next((name for name in _preferred() if kind_of(name) in kinds), next(iter(model_names(None, kinds)), None))
+    said, icon = t("outcome.switch", name=plain(name or "")), ":material/swap_horiz:"
+    if name is not None and st.button(said, icon=icon, on_click=_take, args=(name,), key=key):
+        st.rerun(scope="app")

@@ -1,5 +1,7 @@
 """How a page writes numbers: significant digits with a power of ten, percent, milliseconds, and tables of them."""
 
+from collections.abc import Iterable, Sequence
+
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GREAT = 1e6
 
@@ -44,7 +46,7 @@ def milliseconds(seconds: float) -> str:
     return f"{significant(1_000 * seconds, 3)} ms"
 
 
-def markdown_table(head: tuple[str, ...], rows: list[tuple[str, ...]], *, right: int = 0) -> str:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: int = 0) -> str:
     """Return a table in Markdown, its last `right` columns aligned to the right."""
     bars = ["---"] * (len(head) - right) + ["---:"] * right
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, tuple(bars), *rows))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, bars, *rows))

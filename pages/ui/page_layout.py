@@ -8,9 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
-from pages.ui.header import View
+from pages.ui.header import View, language_and_share
 from pages.ui.language import language, prose, section, t
-from pages.ui.share import language_and_share
 from pages.ui.url import choose
 
 EVERYTHING = ("*",)

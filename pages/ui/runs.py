@@ -1,4 +1,4 @@
-"""The shelf of runs and what starts them, one for the whole server."""
+"""The list of runs and what starts them, one for the whole server."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -6,19 +6,19 @@ from pathlib import Path
 from pages.ui.language import t
 from pages.ui.url import current, forget, keep
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.folder import default_root
-from transformer_core.training.runs.launcher import Launcher
-from transformer_core.training.runs.records import Status
-from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import DataSpec
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.queue.launcher import Launcher
+from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.store.folder import default_root
+from transformer_core.training.runs.store.records import Status
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.spec import DataSpec
 
 LIVE = ("queued", "starting", "running", "paused")
 
 
 @lru_cache(maxsize=4)
-def _shelf_at(root: Path) -> Shelf:
-    return Shelf(root)
+def _run_list_at(root: Path) -> RunList:
+    return RunList(root)
 
 
 def is_live(status: Status) -> bool:
@@ -26,9 +26,9 @@ def is_live(status: Status) -> bool:
     return status.state in LIVE or status.alive
 
 
-def shelf() -> Shelf:
-    """Return the shelf of this server's runs."""
-    return _shelf_at(default_root())
+def run_list() -> RunList:
+    """Return the list of this server's runs."""
+    return _run_list_at(default_root())
 
 
 @lru_cache(maxsize=1)
@@ -40,7 +40,7 @@ def launcher() -> Launcher:
 def find_run(run: str) -> RunStore | None:
     """Return a run, None where there is none that can be read."""
     try:
-        return shelf().open(run)
+        return run_list().open(run)
     except RunError:
         return None
 

@@ -1,16 +1,21 @@
-"""What the server does once: load heavy things before the first visitor, and collect garbage off the hot path.
+"""What the server does once, which of its paths a visitor may name, and what a failing page says.
 
-Streamlit's own collection after every run is switched off in .streamlit/config.toml: with torch imported it blocks
-every session for about 145 ms (DECISIONS.md).
+Heavy things are loaded before the first visitor. Streamlit's own garbage collection after every run is switched off in
+.streamlit/config.toml: with torch imported it blocks every session for about 145 ms (DECISIONS.md).
 """
 
 import asyncio
 import gc
+import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
+import streamlit as st
 import torch
 
+from pages.ui.language import t
 from pages.ui.models import READERS, open_bundle, shipped_names
 from pages.ui.runs import launcher
 from transformer_core.analysis.outcome import read
@@ -44,3 +49,22 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     yield
     tidying.cancel()
     launcher().close()
+
+
+def show_error(error: Exception) -> bool:
+    """Log the error for whoever runs the server and tell the reader that the page lives on."""
+    logging.getLogger("vitrine").error("a page failed", exc_info=error)
+    st.error(t("error.unforeseen", kind=type(error).__name__), icon=":material/error:")
+    return True
+
+
+def may_read(path: Path) -> bool:
+    """Tell whether a visitor may name this path.
+
+    Where VITRINE_DATA names a folder, whatever lies in it; else anything for a visitor at this very machine, and
+    nothing for others. Behind a proxy on the same machine every visitor looks local: a public server sets VITRINE_DATA.
+    """
+    allowed = os.environ.get("VITRINE_DATA")
+    if allowed:
+        return path.resolve().is_relative_to(Path(allowed).resolve())
+    return st.context.ip_address is None

@@ -17,10 +17,10 @@ from starlette.routing import Route
 from pages.ui.component import registered
 from pages.ui.language import strings, t
 from pages.ui.navigation import open_page
-from pages.ui.runs import find_run, follow, followed, is_live, shelf
+from pages.ui.runs import find_run, follow, followed, is_live, run_list
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.folder import ID
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.folder import ID
+from transformer_core.training.runs.store.run_store import RunStore
 
 SECONDS_FRESH = 1.0
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -55,7 +55,7 @@ class _Snapshot:
         """Return the runs under way, the newest first; looks at the disk where the last look is too old."""
         with self._lock:
             if not self.is_fresh:
-                self._live = [_told(store) for store in shelf().live()]
+                self._live = [_told(store) for store in run_list().live()]
                 self._at = time.monotonic()
             return self._live
 

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.ui.boxes import covered, hidden
 from pages.ui.header import View, word_start
 from pages.ui.language import language, plain, t, words
-from pages.ui.model_choice import offer_model
+from pages.ui.models import offer_model
 from pages.ui.url import set_choice
 from transformer_core.analysis.outcome import outcome_label, outcome_of
 

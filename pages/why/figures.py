@@ -1,12 +1,11 @@
-"""The matrices of the Why? page: square ones between the tokens of a sentence, side by side."""
+"""Square matrices between the tokens of a sentence, side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Kind, Panel, Role, Scale
+from pages.figures.matrix import Axis, Kind, MatrixFigure, Panel, Role, Scale
 
 MOST_EXACT = 3
 
@@ -39,11 +38,11 @@ def squares(
     columns: int = 0,
     same_scale: bool = False,
 ) -> MatrixFigure:
-    """Lay matrices between the same tokens side by side.
+    """Draw matrices between the same tokens side by side.
 
     Args:
-        words: what the matrix itself says.
-        axes: names of what runs down and across.
+        words: the texts of the matrix itself.
+        axes: titles of the vertical and the horizontal axis.
         same_scale: signed matrices share one scale, so that they can be compared.
     """
     signed = [matrix.values for matrix in matrices if matrix.kind == "signed"]

@@ -1,4 +1,4 @@
-"""One frame for every question of the Why? page: the claim, a prediction, controls, a picture, and the measurement."""
+"""The frame of every question: the claim, a prediction, controls, a picture, and the measurement."""
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -26,12 +26,12 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Finding:
-    """What an experiment found.
+    """The result of an experiment.
 
     Args:
-        outcome: the option of the prediction that came true; None where nothing was measured yet.
-        numbers: what the sentence `why.NAME.measured` holds, already written out.
-        part: of the question, where its parts have a sentence each: `why.NAME.measured_PART`.
+        outcome: the option of the prediction that is right; None before the measurement.
+        numbers: values of the sentence `why.NAME.measured`, already formatted.
+        part: of the question, where each part has its own sentence: `why.NAME.measured_PART`.
     """
 
     outcome: str | None
@@ -41,13 +41,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Desk:
-    """Where an experiment stands on the page.
+    """The places of an experiment on the page.
 
     Args:
-        name: the question's, in keys and in the URL.
+        name: of the question, in keys and in the URL.
         view: the text and the model.
-        controls, picture: places for what a person sets, and for what they see.
-        open: a person has answered, or asked to be shown.
+        controls, picture: places for the controls and for the figures.
+        open: the prediction was made, or skipped.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Desk:
     open: bool
 
     def word(self, key: str, **values: object) -> str:
-        """Return one of the question's own words."""
+        """Return a text of the question."""
         return t(f"why.{self.name}.{key}", **values)
 
     def chart(self, chart: Shown, answer: Answer[Any], what: str) -> None:
@@ -86,10 +86,10 @@ class Question:
     """One question of the page.
 
     Args:
-        name: its own, in the URL and in the keys of its words.
+        name: in the URL and in the keys of its texts.
         options: of the prediction.
-        experiment: shows its controls and its picture at the desk and returns what it found.
-        covers: the picture tells the answer at a glance, so that it is covered until then.
+        experiment: shows its controls and its picture and returns the result.
+        covers: the picture is covered until the prediction is made, because it shows the answer.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Question:
 
 
 def show_question(question: Question, view: View) -> None:
-    """Show a question: what is said, what a person expects, what they can change, and what was measured."""
+    """Show a question: the claim, the prediction, the controls and picture, and what was measured."""
     name = question.name
     words, picture = st.columns([2, 3], gap="large")
     with words:
@@ -124,7 +124,7 @@ def show_question(question: Question, view: View) -> None:
 
 
 def layer_of(view: View) -> int:
-    """Let a person choose a layer, the same one on every page."""
+    """Show the choice of a layer, which is the same on every page."""
     return choose_layer(t("why.layer"), view)
 
 
@@ -134,7 +134,7 @@ def head_of(view: View) -> int:
 
 
 def measure_again(name: str) -> int:
-    """Offer to measure times anew, and return which measurement it is."""
+    """Show a button that measures times again, and return the number of the measurement."""
     key = f"why_{name}_measurement"
     st.session_state.setdefault(key, 0)
 

@@ -1,4 +1,4 @@
-"""Why GELU? ReLU, dropout and GELU as gates; what they let through of the typed sentence; a short training."""
+"""Why GELU? ReLU, dropout and GELU as gates; their gradients on the typed sentence; a short training."""
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars, curves

@@ -5,7 +5,7 @@ from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import say
 from pages.ui.language import t
-from pages.ui.number_format import milliseconds, significant
+from pages.ui.number_format import markdown_table, milliseconds, significant
 from pages.ui.url import choose, step_through
 from pages.why.figures import Square
 from pages.why.frame import SEED, Desk, Finding, Question, layer_of, measure_again
@@ -57,18 +57,12 @@ def _cost(desk: Desk, outcome: str) -> Finding:
             found.heads, relative, across=across, up=Side(desk.word("times"), log=True), hues=hues, height=330
         )
         desk.chart(chart, answer, "cost")
-        counted = [
-            f"| {desk.word('heads')} | {desk.word('parameters')} | {desk.word('multiplications')} "
-            f"| {desk.word('exponentials')} | {desk.word('seconds')} | {desk.word('difference')} |",
-            "|---|---|---|---|---|---|",
+        columns = ("heads", "parameters", "multiplications", "exponentials", "seconds", "difference")
+        rows = [
+            (*(f"{count:,}" for count in counts), milliseconds(float(seconds)), significant(difference))
+            for *counts, seconds, difference in zip(*vars(found).values(), strict=True)
         ]
-        rows = zip(*vars(found).values(), strict=True)
-        for heads, parameters, multiplications, exponentials, seconds, difference in rows:
-            counted.append(
-                f"| {heads} | {parameters:,} | {multiplications:,} | {exponentials:,} "
-                f"| {milliseconds(float(seconds))} | {significant(difference)} |"
-            )
-        say("\n".join(counted))
+        say(markdown_table([desk.word(column) for column in columns], rows))
     at = found.heads.tolist().index(8)
     numbers = {
         "width": str(WIDTH),

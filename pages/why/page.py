@@ -4,17 +4,14 @@ from functools import partial
 
 from pages.ui.header import header
 from pages.ui.page_layout import parts_page
-from pages.why.cost import COST
 from pages.why.frame import show_question
 from pages.why.gates import GATES
 from pages.why.heads import HEADS
-from pages.why.positions import POSITIONS
-from pages.why.projections import PROJECTIONS
+from pages.why.query_key import PROJECTIONS, SYMMETRY
 from pages.why.residuals import RESIDUALS
 from pages.why.scaling import SCALING
-from pages.why.scorings import SCORINGS
-from pages.why.symmetry import SYMMETRY
-from pages.why.values import VALUES
+from pages.why.times import COST, SCORINGS
+from pages.why.trials import POSITIONS, VALUES
 
 QUESTIONS = (HEADS, SCALING, PROJECTIONS, SYMMETRY, VALUES, SCORINGS, COST, POSITIONS, RESIDUALS, GATES)
 

@@ -1,4 +1,4 @@
-"""Why residual connections? The gradient that is left at the first layer of ever deeper stacks."""
+"""Why residual connections? The gradient that is left at the first layer, by the depth of the stack."""
 
 import numpy as np
 import streamlit as st

@@ -1,40 +1,29 @@
-"""Short trainings on the Why? page: shown as curves and as one dot a run."""
+"""Short trainings: may K = V, and are positions added or concatenated? Curves, and one dot for each run."""
 
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from pages.figures.charts import PALETTE
-from pages.figures.curves import Side, curves, dots
-from pages.ui.asking import Answer
+from pages.figures.charts import HUES, PALETTE
+from pages.figures.curves import Side, bars, curves, dots
+from pages.ui.asking import Answer, ask
 from pages.ui.boxes import awaited
-from pages.ui.language import t
+from pages.ui.language import language, t
+from pages.ui.navigation import page_path
 from pages.ui.number_format import percent
 from pages.ui.url import slide
-from pages.why.frame import Desk
+from pages.why.frame import Desk, Finding, Question
+from transformer_core.analysis.why.joined_positions import LENGTH, SYMBOLS, joined_sizes, train_joined_positions
+from transformer_core.analysis.why.projections import parameters_saved, train_shared_values
 from transformer_core.analysis.why.short_training import Trial
 
 RUNS = 3
 SEEDS = 20
 LEAST_CLEAR = 0.01
+VARIANTS = ("added", "concatenated", "none")
 
 
-def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **options: str) -> Trial | None:
-    """Show a short training; None until it has ended, where nobody asked to see it yet."""
-    with desk.controls:
-        first = int(slide(t("why.trial_seed"), 0, SEEDS, name="why_seed", default=0))
-        st.caption(t("why.trial_note", runs=RUNS))
-    asked = {"seeds": tuple(range(first, first + RUNS)), **options}
-    with desk.picture:
-        wanted = t("why.trial_running") if desk.open else None
-        axes = t("why.trial_step"), t("why.trial_loss")
-        answer = awaited(train, *axes, key=f"why_{desk.name}", wanted=wanted, **asked)
-        if answer is not None:
-            _show(desk, answer, variants)
-    return None if answer is None else answer.value
-
-
-def _show(desk: Desk, answer: Answer[Trial], variants: Sequence[str]) -> None:
+def _show_trial(desk: Desk, answer: Answer[Trial], variants: Sequence[str]) -> None:
     found = answer.value
     names = {variant: desk.word(f"variant_{variant}") for variant in variants}
     left, right = st.columns([3, 2])
@@ -60,14 +49,32 @@ def _show(desk: Desk, answer: Answer[Trial], variants: Sequence[str]) -> None:
         desk.chart(chart, answer, "trial_dots")
 
 
+def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **options: str) -> Trial | None:
+    """Train and show the curves and accuracies; return the result, or None while it is not there.
+
+    The training starts once the picture is open.
+    """
+    with desk.controls:
+        first = int(slide(t("why.trial_seed"), 0, SEEDS, name="why_seed", default=0))
+        st.caption(t("why.trial_note", runs=RUNS))
+    asked = {"seeds": tuple(range(first, first + RUNS)), **options}
+    with desk.picture:
+        wanted = t("why.trial_running") if desk.open else None
+        axes = t("why.trial_step"), t("why.trial_loss")
+        answer = awaited(train, *axes, key=f"why_{desk.name}", wanted=wanted, **asked)
+        if answer is not None:
+            _show_trial(desk, answer, variants)
+    return None if answer is None else answer.value
+
+
 def clearly(found: Trial, variant: str, reference: str) -> str:
-    """Return whether a variant is "worse", "same" or "better": beyond what seeds alone change."""
+    """Return whether a variant is "worse", "same" or "better" by more than seeds alone change."""
     gap, noise = found.gap(variant, reference), max(found.noise(variant, reference), LEAST_CLEAR)
     return "same" if abs(gap) <= noise else "better" if gap > 0 else "worse"
 
 
 def trial_numbers(found: Trial, variant: str, reference: str) -> dict[str, str]:
-    """Return what a sentence on two variants needs."""
+    """Return the values of a sentence that compares two variants."""
     return {
         "gap": f"{100 * found.gap(variant, reference):+.1f}",
         "noise": f"{100 * found.noise(variant, reference):.1f}",
@@ -75,3 +82,67 @@ def trial_numbers(found: Trial, variant: str, reference: str) -> dict[str, str]:
         "reference": percent(float(found.of(reference, found.accuracy).mean())),
         "runs": str(RUNS),
     }
+
+
+def _values(desk: Desk) -> Finding:
+    answer = ask(parameters_saved, bundle=desk.view.bundle)
+    saved = answer.value
+    with desk.picture:
+        chart = bars(
+            [desk.word("attention"), desk.word("whole")],
+            {
+                desk.word("variant_own"): [saved.own, saved.whole_own],
+                desk.word("variant_shared"): [saved.shared, saved.whole_shared],
+            },
+            across="",
+            up=Side(desk.word("parameters"), format="~s"),
+            hues=(HUES["value"], HUES["key"]),
+        )
+        desk.chart(chart, answer, "saved")
+    found = trial(desk, train_shared_values, ("own", "shared"), language=language())
+    if found is None:
+        return Finding(None)
+    numbers = {
+        "saved": f"{saved.own - saved.shared:,}",
+        "of_attention": percent(1 - saved.shared / saved.own),
+        "of_whole": percent(1 - saved.whole_shared / saved.whole_own),
+        **trial_numbers(found, "shared", "own"),
+    }
+    return Finding(clearly(found, "shared", "own"), numbers)
+
+
+VALUES = Question("values", ("worse", "same", "better"), _values)
+
+
+def _positions(desk: Desk) -> Finding:
+    answer = ask(joined_sizes)
+    sizes = answer.value
+    with desk.picture:
+        chart = bars(
+            [desk.word(f"variant_{name}") for name in VARIANTS],
+            {desk.word("parameters"): [getattr(sizes, name) for name in VARIANTS]},
+            across="",
+            up=Side(desk.word("parameters"), format="~s"),
+            height=240,
+        )
+        desk.chart(chart, answer, "sizes")
+    with desk.controls:
+        if page_path("positions").exists():
+            st.page_link(page_path("positions"), label=desk.word("link"), icon=":material/waves:")
+    found = trial(desk, train_joined_positions, VARIANTS)
+    if found is None:
+        return Finding(None)
+    numbers = {
+        "length": str(LENGTH),
+        "symbols": str(SYMBOLS),
+        "extra": f"{sizes.concatenated - sizes.added:,}",
+        "none": f"{found.of('none', found.accuracy).mean():.0%}",
+        "chance": f"{found.chance:.0%}",
+        "loss_added": f"{found.of('added', found.losses).mean():.2f}",
+        "loss_concatenated": f"{found.of('concatenated', found.losses).mean():.2f}",
+        **trial_numbers(found, "concatenated", "added"),
+    }
+    return Finding(clearly(found, "concatenated", "added"), numbers)
+
+
+POSITIONS = Question("positions", ("worse", "same", "better"), _positions)

@@ -23,7 +23,8 @@ from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.recipes.reviews import encode_rows
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
-from transformer_core.training.data import Example, read_labelled
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.labelled import read_labelled
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
 

@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 from transformer_core.training.intake import ROWS_FILE, read_imdb, write_rows
-from transformer_core.training.runs.folder import Data
-from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.presets import IMDB, QUICK
+from transformer_core.training.runs.queue.launcher import Launcher
+from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change
-from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.folder import Data
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.spec import RunSpec
 
 ENDED = ("finished", "failed", "stopped", "interrupted")
 MOST_SECONDS = 60.0
@@ -34,7 +34,7 @@ def finished(folder: Path, spec: RunSpec, data: Data | None = None) -> tuple[Run
     """
     launcher = Launcher()
     launcher.estimate(spec, data)
-    store = Shelf(folder).create(spec, data=data)
+    store = RunList(folder).create(spec, data=data)
     started = time.perf_counter()
     launcher.start(store)
     while store.status().state not in ENDED:

@@ -21,10 +21,10 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.e2e.serving import serving
-from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.presets import QUICK
+from transformer_core.training.runs.queue.launcher import Launcher
+from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change
-from transformer_core.training.runs.shelf import Shelf
 
 THINK_SECONDS = 10.0
 ARRIVAL_SECONDS = 20.0
@@ -74,8 +74,8 @@ def _report(title: str, waits: list[float]) -> float:
 
 def while_training(folder: Path, visit: Callable[[], list[float]]) -> list[float]:
     """Visit while a run trains from the first visit to the last."""
-    shelf, launcher = Shelf(folder), Launcher()
-    store = shelf.create(change(QUICK, epochs=200))
+    runs, launcher = RunList(folder), Launcher()
+    store = runs.create(change(QUICK, epochs=200))
     launcher.start(store)
     while store.status().step < 5:
         time.sleep(0.2)

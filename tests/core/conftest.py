@@ -1,7 +1,5 @@
-"""A small tokenizer, a small bundle, a small checkpoint of another library, a finished run: for whoever needs one."""
+"""Fixtures of several test files: a small tokenizer, a small bundle, a small checkpoint of another library."""
 
-import io
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,18 +39,3 @@ def checkpoint(sound_checkpoint: Path, tmp_path: Path) -> Path:
     for path in sound_checkpoint.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     return tmp_path
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory):
-    """Return a finished run, and its zip as names and bytes."""
-    from tests.core.runs_tools import WITH_DATA, first_two, tiny_task
-    from transformer_core.training.runs.shelf import Shelf
-    from transformer_core.training.runs.sitting import Sitting
-
-    shelf = Shelf(tmp_path_factory.mktemp("runs"))
-    store, packed = shelf.create(WITH_DATA, data=b"text,label\n" * 50), io.BytesIO()
-    Sitting(store, tiny_task, first_two).work()
-    shelf.export_zip(store.id, packed)
-    with zipfile.ZipFile(packed) as archive:
-        return store, {name: archive.read(name) for name in archive.namelist()}

@@ -7,8 +7,9 @@ import torch
 
 from tests.core.tools.helpers import MODELS, inputs, made
 from transformer_core.models import Bert, Decoder, Translation
-from transformer_core.probe import Trace, capture
+from transformer_core.probe import capture
 from transformer_core.sites import RECURRENT_SITES, SITES, site_of
+from transformer_core.trace import Trace
 
 SOURCE, TARGET, BATCH = 6, 5, 3
 CHANGES = {

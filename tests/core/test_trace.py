@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.core.tools.helpers import exactly
-from transformer_core.probe import Trace
+from transformer_core.trace import Trace
 
 
 def test_a_trace_is_a_mapping():

@@ -14,7 +14,7 @@ def small_stage() -> Stage:
     two = clouds(POINTS, 8, run="runtwo02", name="same, but", gap=0.5)
     three = reversing(8, run="runthree")
     probes = {"runone01": probe_of(one), "runtwo02": probe_of(two), "runthree": probe_of_reversing(three)}
-    return Stage({film.run.id: film for film in (one, two, three)}, probes)
+    return Stage({film.id: film for film in (one, two, three)}, probes)
 
 
 def watch(page: Page, address: str, runs: str = "runone01", frame: int | None = None, **query: str) -> None:

@@ -13,10 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from pages.figures.standalone import COMPONENTS
-from pages.film.figures.film import Film, FilmSteps, film_bytes
+from pages.film.figures.film import Film, film_bytes
 from pages.film.figures.followed_text import FilmProbe, probe_bytes
 from pages.film.figures.page import film_data
 from tests.pages.film.films import clouds, film_words, probe_of, probe_of_reversing, reversing
+from transformer_core.training.runs.store.records import Curves
 
 THEMES = {
     "light": ("#ffffff", "#1f1b2e", "#6b3fa0"),
@@ -64,16 +65,19 @@ class Stage:
             return film
         frames = film.frames[:count]
         step = frames[-1].step if frames else 0
-        steps = FilmSteps(*(array[:step] for array in vars(film.steps).values()))
+        curves = Curves(*(array[:step] for array in vars(film.curves).values()))
         return replace(
-            film, run=replace(film.run, state="running", step=step, seconds_left=9.0), frames=frames, steps=steps
+            film,
+            status=replace(film.status, state="running", step=step, seconds_left=9.0),
+            frames=frames,
+            curves=curves,
         )
 
 
 def _page(stage: Stage, query: dict[str, str]) -> str:
     runs = query.get("runs", ",".join(stage.films)).split(",")
     language = query.get("lang", "en")
-    names = [(run, stage.films[run].run.name if run in stage.films else run) for run in runs]
+    names = [(run, stage.films[run].name if run in stage.films else run) for run in runs]
     frame = int(query["frame"]) if "frame" in query else None
     probe = query.get("probe", next((probe.text for probe in stage.probes.values()), ""))
     data = film_data(names, film_words(language), probe=probe, frame=frame, language=language)
@@ -143,8 +147,8 @@ def example(n_points: int = 400, n_frames: int = 24) -> Stage:
     two = clouds(n_points, n_frames, run="samebut02", name="same, but without positions", gap=0.55)
     six = clouds(n_points, n_frames, run="sixclass3", name="six kinds", labels=tuple("abcdef"))
     other = reversing()
-    probes = {film.run.id: probe_of(film) for film in (one, two, six)} | {other.run.id: probe_of_reversing(other)}
-    return Stage({film.run.id: film for film in (one, two, six, other)}, probes)
+    probes = {film.id: probe_of(film) for film in (one, two, six)} | {other.id: probe_of_reversing(other)}
+    return Stage({film.id: film for film in (one, two, six, other)}, probes)
 
 
 if __name__ == "__main__":

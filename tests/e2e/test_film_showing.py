@@ -84,9 +84,9 @@ def test_the_table_holds_the_numbers_of_every_frame(page: Page, address: str, st
 
 def test_texts_and_names_are_never_markup(page: Page, address: str, stage: Stage) -> None:
     film = stage.films["runone01"]
-    run = replace(film.run, name=ATTACK, labels=(ATTACK, "positive"), message=ATTACK, state="failed")
+    status = replace(film.status, message=ATTACK, state="failed")
     points = replace(film.points, texts=[ATTACK] * POINTS)
-    stage.films["runone01"] = replace(film, run=run, points=points)
+    stage.films["runone01"] = replace(film, name=ATTACK, labels=(ATTACK, "positive"), status=status, points=points)
     stage.probes["runone01"] = replace(
         stage.probes["runone01"], text=ATTACK, tokens=[ATTACK] * 7, key_tokens=[ATTACK] * 7
     )
@@ -97,7 +97,7 @@ def test_texts_and_names_are_never_markup(page: Page, address: str, stage: Stage
 
 
 def test_a_finished_run_lives_on_in_a_page_of_its_own(page: Page, address: str, stage: Stage) -> None:
-    film = replace(stage.films["runone01"], run=replace(stage.films["runone01"].run, name=ATTACK))
+    film = replace(stage.films["runone01"], name=ATTACK)
     stage.own = to_html([film], film_words(), title="A run", probes=[stage.probes["runone01"]])
     page.goto(f"{address}/own")
     wait_frame(page, 7)

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.acting import BUNDLE, type_text, visit
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.outcome import one_text
-from transformer_core.text.words import words_of
+from transformer_core.text.encoding import words_of
 
 TEXT = "The story was dull, but the music was lovely."
 

@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.e2e.serving import settle
 from transformer_core.checkpoints import load
 from transformer_core.training.runs.presets import PRESETS
-from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.store.run_store import RunStore
 
 A_MINUTE = 60_000
 TINY = "epochs=2&frames=2&points=40&d_model=16&n_heads=2&d_ff=16&n_layers=1&max_len=16&threads=1"
@@ -52,7 +52,7 @@ def finished(page: Page) -> RunStore:
     page.wait_for_url(re.compile(r"[?&]run="), timeout=A_MINUTE)
     expect(page.locator(".vf-state")).to_contain_text("finished", timeout=2 * A_MINUTE)
     (run,) = parse_qs(urlsplit(page.url).query)["run"]
-    return Shelf(Path(os.environ["VITRINE_RUNS"])).open(run)
+    return RunList(Path(os.environ["VITRINE_RUNS"])).open(run)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -10,15 +10,16 @@ from filelock import FileLock
 
 from transformer_core.bundle import MODELS
 from transformer_core.text import Tokenizer
-from transformer_core.training.runs.folder import LOCK, TOKENIZER, hold, weights_file
-from transformer_core.training.runs.frame_model import fingerprint_of, save_weights
 from transformer_core.training.runs.presets import CHARACTERS, MASKED_WORDS, QUICK, REVERSE
-from transformer_core.training.runs.records import Frame, Layout, State
+from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change
-from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.runs.store import RunStore
-from transformer_core.training.runs.writer import RunWriter
+from transformer_core.training.runs.store.database import RunWriter
+from transformer_core.training.runs.store.folder import LOCK, TOKENIZER, hold, weights_file
+from transformer_core.training.runs.store.records import Frame, Layout, State
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.worker.build_run import fingerprint_of
+from transformer_core.training.runs.worker.recorder import save_weights
+from transformer_core.training.spec import RunSpec
 
 STEPS, FRAMES, POINTS = 12, 4, 8
 TINY = {"d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1, "max_len": 16}
@@ -46,7 +47,7 @@ def made_run(
     data: bytes | None = None,
 ) -> RunStore:
     """Make a run of four frames that reached these accuracies."""
-    store = Shelf(root).create(spec, data=data)
+    store = RunList(root).create(spec, data=data)
     kind = spec.data.kind
     template = {"classifier": "cls", "bert": "cls", "translation": "bos_eos", "gpt": "none"}[kind]
     tokenizer = Tokenizer.train(

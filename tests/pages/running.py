@@ -6,6 +6,7 @@ from html import unescape
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from pages.ui.language import words
 from tests.e2e.paths import ROOT
 
 ENTRY = ROOT / "pages" / "ui" / "entry.py"
@@ -36,6 +37,17 @@ def note(app: AppTest) -> str:
 def asks(app: AppTest) -> list:
     """Return the questions of the page that come before an answer, each with its options."""
     return [pills for pills in app.pills if str(pills.key).startswith("predict ")]
+
+
+def answered(app: AppTest, choice: str) -> AppTest:
+    """Answer the first question of the page."""
+    return asks(app)[0].set_value(choice).run()
+
+
+def strings(prefix: str, language: str = "en") -> dict[str, str]:
+    """Return all words whose keys start with ``prefix.``, without that prefix."""
+    start = f"{prefix}."
+    return {key.removeprefix(start): word for key, word in words(language).items() if key.startswith(start)}
 
 
 def show_all(app: AppTest) -> AppTest:

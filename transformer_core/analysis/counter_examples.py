@@ -18,7 +18,7 @@ from transformer_core.analysis.words.vocabulary import embedding_matrix, unit_ro
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, make_batch
-from transformer_core.text.words import WORD, Word, words_of
+from transformer_core.text.encoding import WORD, Word, words_of
 from transformer_core.training.corpora.grammar import load_grammar
 
 MOST_TRIED, MOST_READ = 64, 2_400  # texts, and tokens of them all

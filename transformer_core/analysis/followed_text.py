@@ -15,8 +15,8 @@ from transformer_core.text import Encoding, Tokenizer
 from transformer_core.trace import Trace
 from transformer_core.training.corpora.sequences import Rule
 from transformer_core.training.corpora.sequences import answer as rule_answer
-from transformer_core.training.runs.folder import TOKENIZER
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.store.folder import TOKENIZER
+from transformer_core.training.runs.store.run_store import RunStore
 
 MOST_CHARACTERS = 500
 MOST_TOKENS = 48

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
-from transformer_core.probe import DEFAULT_MAX_BYTES, Edit, Trace, capture
+from transformer_core.probe import DEFAULT_MAX_BYTES, Edit, capture
 from transformer_core.text import Encoding
+from transformer_core.trace import Trace
 
 Asks = Literal["class", "next", "masked"]
 MOST_SCORES = 1 << 24

@@ -13,7 +13,7 @@ from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
-from transformer_core.text.words import words_of
+from transformer_core.text.encoding import words_of
 
 FEWEST = 8  # tokens that a mean of nats is taken of: the first words of any text are a surprise
 

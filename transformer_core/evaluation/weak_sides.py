@@ -20,8 +20,9 @@ from transformer_core.evaluation.classifier import class_logits
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.measured import FEATURES, MEASURED, UNITS, Measured, Slice, Usual, write_measured
 from transformer_core.text import Encoding
-from transformer_core.text.words import words_of
-from transformer_core.training.data import Example, read_labelled
+from transformer_core.text.encoding import words_of
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.labelled import read_labelled
 
 SHORT = 12  # words, at most
 MOST_OF_SENTENCE = 40  # words and signs; more are a review

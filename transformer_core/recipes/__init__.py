@@ -1,4 +1,1 @@
-"""Recipes: how each shipped checkpoint was trained, as one command.
-
-`python -m transformer_core.recipes.NAME --data DIR`. Read next: reviews.py.
-"""
+"""Recipes: the training of each shipped bundle as a command: `python -m transformer_core.recipes.NAME --data DIR`."""

@@ -1,16 +1,19 @@
 """BERT: `python -m transformer_core.recipes.bert --data DIR` trains on captions and stories and writes its bundle.
 
-Devlin et al. 2019, section 3.1: hidden words and sentence pairs together. Read next: bert_stages.py.
+Devlin et al. 2019, section 3.1: hidden words, then pairs of captions as well, then as many pairs from stories.
+Departure: BERT learns both from the start; in a short training, pairs are then never learned (DECISIONS.md).
 """
 
 import argparse
 import functools
 import random
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -24,19 +27,193 @@ from transformer_core.evaluation.bert import (
 )
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Bert
-from transformer_core.recipes.bert_card import Measures, bert_card
-from transformer_core.recipes.bert_stages import FULL, QUICK, PackedBatches, Settings
 from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_sentences, sentence_pairs
-from transformer_core.recipes.card import describe_training, model_facts
+from transformer_core.recipes.card import OnDisk, describe_training, list_of, model_facts, write_bundle, write_card
 from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, settle, train
-from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import PAD_ID, Tokenizer
-from transformer_core.training.batching import PackedBatch
+from transformer_core.training.batching import UNPAIRED, PackedBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import masked_words_and_pairs
 
+Measures = dict[str, Any]
+HIDDEN = (
+    "A man is riding a [MASK].",
+    "Two dogs are playing in the [MASK].",
+    "A woman in a red [MASK] is smiling.",
+    "The children are [MASK] in the park.",
+    "A boy is [MASK] a ball.",
+    "Three people are sitting [MASK] a table.",
+    "A girl is playing the [MASK].",
+    "Once upon a [MASK], there was a little girl.",
+    "The little bird was very [MASK].",
+    "The parliament passed a new [MASK].",
+)
+GUESSES = 3
 QUICK_GROUPS = 60
 CAPTIONS_TO_TEST, SET_ASIDE_SEED = "captions.val.en.gz", 0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of several trainings, each of which starts from the weights of the one before.
+
+    Args:
+        name: of its folder.
+        hide: probability of hiding a token; BERT has 0.15, but a short training learns more from a higher one.
+        alone: share of the sentences that are read without a partner, sampled again in each epoch.
+        pairs_a_picture: pairs of captions a picture.
+        pairs_a_neighbour: pairs a sentence of a story that has a next one; there are far fewer stories than captions.
+        training: how to train.
+    """
+
+    name: str
+    hide: float
+    alone: float
+    pairs_a_picture: int
+    training: TrainConfig
+    pairs_a_neighbour: int = 1
+
+
+@dataclass(frozen=True)
+class BertSettings:
+    """Sizes of the vocabulary and the model, and the stages of training."""
+
+    vocab_size: int
+    model: ModelConfig
+    stages: tuple[Stage, ...]
+
+
+WORDS = TrainConfig(
+    optimizer="muon",
+    learning_rate=4e-3,
+    warm_up=0.02,
+    schedule="constant",
+    weight_decay=0.05,
+    batch_size=64,
+    epochs=3,
+)
+FULL = BertSettings(
+    vocab_size=4_000,
+    model=ModelConfig(
+        vocab_size=16,
+        d_model=192,
+        n_heads=6,
+        d_ff=768,
+        n_layers=4,
+        max_len=96,
+        dropout=0.0,
+        positions="learned",
+        n_segments=2,
+        embedding_norm=True,
+    ),
+    stages=(
+        Stage("words", hide=0.3, alone=1.0, pairs_a_picture=0, training=WORDS),
+        Stage("pairs", hide=0.25, alone=0.3, pairs_a_picture=3, training=replace(WORDS, schedule="cosine")),
+        Stage(
+            "stories",
+            hide=0.15,
+            alone=0.3,
+            pairs_a_picture=1,
+            pairs_a_neighbour=4,
+            training=replace(WORDS, schedule="cosine", learning_rate=2e-3, epochs=1),
+        ),
+    ),
+)
+QUICK = BertSettings(
+    vocab_size=1_000,
+    model=replace(FULL.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1),
+    stages=tuple(replace(stage, training=replace(stage.training, epochs=1)) for stage in FULL.stages),
+)
+
+
+class PackedBatches:
+    """Single sentences and pairs, both sampled again in each epoch, bucketed by length."""
+
+    def __init__(self, sentences: Sentences, tokenizer: Tokenizer, stage: Stage, max_len: int, seed: int) -> None:
+        self._sentences, self._tokenizer, self._stage, self._max_len = sentences, tokenizer, stage, max_len
+        self._seed = seed
+        groups = (*sentences.pictures, *sentences.stories)
+        self._alone = self._rows([sentence for group in groups for sentence in group], None)
+        self._n_alone = round(stage.alone * len(self._alone))
+        self._n_pairs = len(self._pairs(random.Random(seed)))
+
+    def __len__(self) -> int:
+        return -(-(self._n_alone + self._n_pairs) // self._stage.training.batch_size)
+
+    def _rows(self, firsts: Sequence[str], seconds: Sequence[str] | None) -> list[tuple[Sequence[int], Sequence[int]]]:
+        encodings = self._tokenizer.encode_batch(firsts, seconds, max_len=self._max_len)
+        return [(encoding.ids, encoding.segment_ids) for encoding in encodings]
+
+    def _pairs(self, rng: random.Random) -> list[tuple[str, str, bool]]:
+        stage = self._stage
+        return sentence_pairs(
+            self._sentences, rng, a_picture=stage.pairs_a_picture, a_neighbour=stage.pairs_a_neighbour
+        )
+
+    def epoch(self, number: int) -> Iterator[PackedBatch]:
+        """Yield the batches of an epoch; the same number gives the same batches."""
+        rng = random.Random(f"{self._seed} {number}")
+        pairs = self._pairs(rng)
+        alone = self._alone if self._n_alone == len(self._alone) else rng.sample(self._alone, self._n_alone)
+        rows = alone + self._rows([first for first, _, _ in pairs], [second for _, second, _ in pairs])
+        classes = [UNPAIRED] * len(alone) + [int(not together) for _, _, together in pairs]
+        order = np.random.default_rng((self._seed, number))
+        for places in bucketed([len(ids) for ids, _ in rows], self._stage.training.batch_size, order):
+            yield PackedBatch(
+                padded([rows[place][0] for place in places], PAD_ID),
+                padded([rows[place][1] for place in places], 0),
+                torch.tensor([classes[place] for place in places]),
+            )
+
+
+def guesses(bundle: Bundle, text: str) -> str:
+    """Return the likeliest words for the hidden one of a text, with their probabilities."""
+    encoding = bundle.tokenizer.encode(text)
+    place = encoding.tokens.index("[MASK]")
+    with torch.inference_mode():
+        chances = bundle.model(torch.tensor([encoding.ids])).mlm_logits[0, place].softmax(-1)  # (vocab,)
+    best = chances.topk(GUESSES)
+    words = (bundle.tokenizer.label_of(int(word)) for word in best.indices)
+    return ", ".join(f"{word} ({float(chance):.0%})" for word, chance in zip(words, best.values, strict=True))
+
+
+def bert_card(on_disk: OnDisk[tuple[Measures, Measures]], facts: dict[str, str]) -> str:
+    """Return the card's Markdown.
+
+    Args:
+        on_disk: the bundle, and what measure_hidden_words and measure_sentence_pairs returned for it.
+        facts: the rows of its table.
+    """
+    bundle, (words, pairs), full = on_disk.bundle, on_disk.measured, on_disk.full
+    quality = f"""- Hidden words of the captions in `captions.val` (each token hidden with probability 0.15, by \
+[MASK]): {words["top1"]:.1%} are its first guess, {words["top5"]:.1%} among its first five ({words["hidden"]:,} hidden \
+tokens, {words["loss_nats"]:.3f} nats).
+- Pairs set aside (two captions of one picture, or a sentence of a story and its next; against a random second): \
+{pairs["accuracy"]:.1%} of {pairs["pairs"]:,} told rightly.
+- Before the weights were rounded to float16: {full[0]["top1"]:.1%}, {full[0]["top5"]:.1%} and \
+{full[1]["accuracy"]:.1%}.
+
+To measure it again, let the recipe write the pairs that were set aside with `--held-out FILE.jsonl`, and then
+
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} captions.val.en.gz
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.jsonl"""
+    filled = [f"{text} → {guesses(bundle, text)}" for text in HIDDEN]
+    limits = [
+        "It knows captions of photographs and short stories for children, and their words alone.",
+        "It lowers the case of what it reads.",
+        "That two sentences belong together means to it that they speak of the same things, as two captions of one "
+        "picture do; whether one follows from the other it was never asked.",
+    ]
+    return write_card(
+        f"{bundle.name}: which word is hidden, and do two sentences belong together?",
+        "An encoder with both of BERT's heads, small, trained from scratch, to be looked into.",
+        facts,
+        {
+            "Measured quality": quality,
+            "Ten sentences of our own, as it fills them in": list_of(filled),
+            "What it cannot do": list_of(limits),
+        },
+    )
 
 
 def _fresh_or_trained(config: ModelConfig, model: nn.Module | None) -> nn.Module:
@@ -48,7 +225,7 @@ def _batches_on(packed: PackedBatches, device: torch.device, epoch: int) -> Iter
 
 
 def read_held_out(set_aside: Sentences, chosen: argparse.Namespace) -> tuple[list[SentencePair], list[str]]:
-    """Return the pairs and the captions to be measured on, and write the pairs where the command line asks for it."""
+    """Return the held-out pairs and captions, and write the pairs to the file of --held-out."""
     pairs = [SentencePair(*pair) for pair in sentence_pairs(set_aside, random.Random(SET_ASIDE_SEED))]
     captions = read_lines(find_file(chosen.data, CAPTIONS_TO_TEST))
     if chosen.quick:
@@ -59,9 +236,9 @@ def read_held_out(set_aside: Sentences, chosen: argparse.Namespace) -> tuple[lis
 
 
 def train_in_stages(
-    settings: Settings, config: ModelConfig, learned: Sentences, tokenizer: Tokenizer, chosen: argparse.Namespace
+    settings: BertSettings, config: ModelConfig, learned: Sentences, tokenizer: Tokenizer, chosen: argparse.Namespace
 ) -> tuple[nn.Module, list[tuple[TrainConfig, Trained]]]:
-    """Train a Bert stage after stage, each going on from the one before; return it, and how each was trained."""
+    """Train a Bert in all stages; return it, and for each stage its config and what it took."""
     clock, trained = open_clock(chosen), []
     model: nn.Module | None = None
     for stage in settings.stages:
@@ -84,10 +261,10 @@ def train_in_stages(
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
-    """Do what the command line asks for; the bundle is on disk afterwards.
+    """Carry out the command line and return its result in words; the bundle is on disk afterwards.
 
     Raises:
-        ValueError: the data cannot be read, or an earlier sitting's files do not fit.
+        ValueError: the data cannot be read, or the files of an interrupted run do not fit.
     """
     settings = QUICK if chosen.quick else FULL
     learned, set_aside = read_sentences(chosen.data)
@@ -113,14 +290,15 @@ def run_recipe(chosen: argparse.Namespace) -> str:
                 )
                 for training, cost in trained
             ),
-            **model_facts(on_disk.bundle, trained[-1][1], megabytes=on_disk.megabytes),
+            **model_facts(on_disk, trained[-1][1]),
         }
-        return bert_card(on_disk.bundle, facts, *on_disk.measured, full=on_disk.full)
+        return bert_card(on_disk, facts)
 
-    words, told = write_bundle(Bundle(chosen.out.name, model, tokenizer), chosen.out, measure, card).measured
+    bundle = Bundle(chosen.out.name, model, tokenizer)
+    words, judged = write_bundle(bundle, chosen.out, measure, card).measured
     return (
-        f"hidden words top-1 {words['top1']:.1%}, top-5 {words['top5']:.1%}, pairs {told['accuracy']:.1%}, "
-        f"{trained[-1][1].cpu_minutes:.1f} minutes of processor time"
+        f"{chosen.out}: hidden words top-1 {words['top1']:.1%}, top-5 {words['top5']:.1%}, "
+        f"pairs {judged['accuracy']:.1%}, {trained[-1][1].cpu_minutes:.1f} minutes of processor time"
     )
 
 

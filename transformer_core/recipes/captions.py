@@ -1,6 +1,6 @@
-"""Captions by picture and stories by sentence, as Bert and Gpt learn from them, and what is set aside of them.
+"""Captions by picture and stories by sentence: the data of Bert and Gpt, and the part of it that is set aside.
 
-Multi30k: Elliott et al. 2016; TinyStories: Eldan and Li 2023. Read next: bert.py.
+Multi30k: Elliott et al. 2016; TinyStories: Eldan and Li 2023.
 """
 
 import json
@@ -14,7 +14,7 @@ from transformer_core.training.tasks.masked import SENTENCE
 
 CAPTIONS_A_PICTURE = 5
 PICTURES_SET_ASIDE = 1_000
-NEEDS = "captions.1.en.gz to captions.5.en.gz of Multi30k and tinystories.train.jsonl.gz, in it or in folders of it"
+NEEDS = "captions.1.en.gz to captions.5.en.gz of Multi30k and tinystories.train.jsonl.gz, in it or in its subfolders"
 Group = tuple[str, ...]  # sentences that belong together: captions of one picture, or a story's, in their order
 
 
@@ -32,10 +32,10 @@ class Sentences:
 
 
 def find_file(folder: Path, name: str) -> Path:
-    """Return a file of a folder, or of one of its folders.
+    """Return a file of a folder or of one of its subfolders.
 
     Raises:
-        ValueError: it is nowhere there.
+        ValueError: there is none.
     """
     found = next((path for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()), None)
     if found is None:
@@ -73,7 +73,7 @@ def sentences_in(story: str) -> Group:
 
 
 def read_sentences(folder: Path) -> tuple[Sentences, Sentences]:
-    """Return what is learned and what is set aside: the last 1,000 pictures, and the stories of the val file."""
+    """Return the training part and the part set aside: the last 1,000 pictures, and the stories of the val file."""
     pictures = read_captions(folder)
     cut = max(len(pictures) - PICTURES_SET_ASIDE, len(pictures) // 2)
     stories = [
@@ -87,14 +87,14 @@ def read_sentences(folder: Path) -> tuple[Sentences, Sentences]:
 def sentence_pairs(
     sentences: Sentences, rng: random.Random, *, a_picture: int = 1, a_neighbour: int = 1
 ) -> list[tuple[str, str, bool]]:
-    """Draw pairs, half of which belong together: two captions of one picture, or a sentence of a story and its next.
+    """Sample pairs, half of which belong together: two captions of one picture, or a story's sentence and its next.
 
     The other half has a second sentence of another picture or story (Devlin et al. 2019, section 3.1, task 2, with
     captions beside sentences that follow each other).
 
     Args:
-        sentences: groups to draw from.
-        rng: where the randomness comes from.
+        sentences: groups to sample from.
+        rng: of every choice.
         a_picture: pairs a picture.
         a_neighbour: pairs a sentence of a story that has a next one.
 

@@ -1,19 +1,48 @@
-"""What the cards of all shipped bundles share: a table of facts, and sections of Markdown.
+"""From a trained model to its bundle: written in float16, measured as it is on disk, with its card.
 
-Form: Mitchell et al. 2019 (model cards). Read next: translation.py.
+All cards have one form (Mitchell et al. 2019, model cards): a table of facts, and sections of Markdown.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, TypeVar
 
-from transformer_core.bundle import Bundle
+import torch
+
+from transformer_core.bundle import Bundle, save
+from transformer_core.bundle_files import WEIGHTS
+from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
+from transformer_core.generation import sample
+from transformer_core.measured import NOTHING_MEASURED, Measured
+from transformer_core.models import Gpt
 from transformer_core.models.recurrent import RecurrentConfig
 from transformer_core.recipes.command import Trained
 from transformer_core.training.config import TrainConfig
 
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, eq=False)
+class OnDisk(Generic[M]):
+    """A bundle as it is on disk, with its measures.
+
+    Args:
+        bundle: read back from the folder.
+        measured: the measures of it.
+        full: the measures of the same weights before they were rounded to float16.
+        megabytes: of the weights on disk, in units of 1,000,000 bytes.
+    """
+
+    bundle: Bundle
+    measured: M
+    full: M
+    megabytes: float
+
 
 def describe_training(trained: Trained, config: TrainConfig, *, batch: str, dropout: float) -> str:
-    """Return in words how a model was trained; `batch` says what a step sees."""
+    """Return in words how a model was trained; `batch` says what a batch holds, such as "96 pairs"."""
     smoothing = f", label smoothing {config.label_smoothing:g}" if config.label_smoothing else ""
     return (
         f"{trained.steps:,} steps of {batch}, {config.optimizer}, learning rate {config.learning_rate:g}, "
@@ -22,33 +51,25 @@ def describe_training(trained: Trained, config: TrainConfig, *, batch: str, drop
     )
 
 
-def model_facts(bundle: Bundle, trained: Trained, *, megabytes: float) -> dict[str, str]:
-    """Return the rows of a card's table on what a model is and cost.
-
-    Args:
-        bundle: as it lies on disk.
-        trained: what training cost, all stages together.
-        megabytes: of the weights on disk, in units of 1,000,000 bytes.
-    """
-    model = bundle.config
+def model_facts(on_disk: OnDisk, trained: Trained) -> dict[str, str]:
+    """Return the rows of a card's table on what a model is and what its training took, all stages together."""
+    bundle, model = on_disk.bundle, on_disk.bundle.config
     return {
         "cost": f"{trained.cpu_minutes:.0f} minutes of processor time ({trained.device})",
         "model": shape_of(model),
         "text": f"{bundle.tokenizer.kind}, {bundle.tokenizer.vocab_size:,} entries; at most {model.max_len} are read",
-        "size": f"{bundle.n_parameters:,} parameters, {megabytes:.1f} MB in float16",
+        "size": f"{bundle.n_parameters:,} parameters, {on_disk.megabytes:.1f} MB in float16",
     }
 
 
-def training_facts(
-    bundle: Bundle, trained: Trained, config: TrainConfig, *, batch: str, megabytes: float
-) -> dict[str, str]:
-    """Return the rows of a card's table that every recipe of one stage can fill in; describe_training has `batch`."""
-    training = describe_training(trained, config, batch=batch, dropout=bundle.config.dropout)
-    return {"training": training, **model_facts(bundle, trained, megabytes=megabytes)}
+def training_facts(on_disk: OnDisk, trained: Trained, config: TrainConfig, *, batch: str) -> dict[str, str]:
+    """Return the rows of a card's table that all recipes of one stage share; `batch` as in describe_training."""
+    training = describe_training(trained, config, batch=batch, dropout=on_disk.bundle.config.dropout)
+    return {"training": training, **model_facts(on_disk, trained)}
 
 
 def shape_of(model: ModelConfig | RecurrentConfig) -> str:
-    """Return the sizes and choices that tell a model from others of its kind, in words."""
+    """Return the sizes and choices of a model in words."""
     if isinstance(model, RecurrentConfig):
         ways = "bidirectional encoder" if model.bidirectional else "encoder"
         return (
@@ -71,3 +92,38 @@ def write_card(title: str, introduction: str, facts: Mapping[str, str], sections
 def list_of(lines: list[str]) -> str:
     """Return lines as a Markdown list."""
     return "\n".join(f"- {line}" for line in lines)
+
+
+def write_bundle(
+    bundle: Bundle,
+    folder: Path,
+    measure: Callable[[Bundle], M],
+    card: Callable[[OnDisk[M]], str],
+    weak_sides: Callable[[Bundle], Measured] | None = None,
+) -> OnDisk[M]:
+    """Write a bundle in float16, measure it as it is on disk, and write its card.
+
+    Args:
+        bundle: the trained model with its tokenizer.
+        folder: where to write.
+        measure: from a bundle to its measures.
+        card: from the bundle on disk and its measures to the card's Markdown.
+        weak_sides: from the bundle on disk to the content of its measured.json; None for an empty one.
+    """
+    full = measure(bundle)
+    save(bundle, folder, dtype=torch.float16)
+    read_back = load(folder, device="cpu")
+    megabytes = (folder / WEIGHTS).stat().st_size / 1e6
+    on_disk = OnDisk(read_back, measure(read_back), full, megabytes)
+    measured = NOTHING_MEASURED if weak_sides is None else weak_sides(read_back)
+    save(replace(read_back, card=card(on_disk), measured=measured), folder, dtype=torch.float16)
+    return on_disk
+
+
+def written_on(bundle: Bundle, beginning: str, *, most: int, seed: int) -> str:
+    """Return a beginning and the tokens that a Gpt samples after it, at temperature 1 with this seed."""
+    assert isinstance(bundle.model, Gpt)
+    token_ids = torch.tensor([bundle.tokenizer.encode(beginning).ids])
+    generator = torch.Generator().manual_seed(seed)
+    steps = sample(bundle.model, token_ids, most=most, generator=generator)
+    return beginning + bundle.tokenizer.decode([step.token_id for step in steps])

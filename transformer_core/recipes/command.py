@@ -1,10 +1,9 @@
-"""A recipe's command line and its sitting: what all recipes ask for, and training that can be taken up again.
-
-Read next: progress.py.
-"""
+"""What all recipes share: their command line, and training that can be interrupted and resumed."""
 
 import argparse
+import json
 import sys
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,22 +11,54 @@ from typing import Any
 
 import torch
 from torch import nn
+from tqdm import tqdm
 
 from transformer_core.device import best_device
-from transformer_core.recipes.progress import CpuClock, take_steps
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Objective, Run
 from transformer_core.training.precision import has_bfloat16
-from transformer_core.training.state import forget_run, load_run
+from transformer_core.training.state import forget_run, load_run, save_run
+
+STEPS_BETWEEN_SAVES = 100
+
+
+class CpuClock:
+    """Processor seconds of a recipe, all its interrupted runs together; they are kept in a file between runs."""
+
+    def __init__(self, file: Path, *, resume: bool) -> None:
+        self._file = file
+        self._before = json.loads(file.read_text())["cpu_seconds"] if resume and file.is_file() else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Processor seconds so far."""
+        return self._before + time.process_time()
+
+    def save(self) -> None:
+        """Write the seconds so far."""
+        self._file.write_text(json.dumps({"cpu_seconds": self.seconds}) + "\n", encoding="utf-8")
+
+
+def take_steps(run: Run, work: Path, clock: CpuClock) -> None:
+    """Train to the end with a progress bar named after the folder, saving the run on the way."""
+    loss = None
+    with tqdm(total=run.total_steps, initial=run.step, desc=work.name, mininterval=2.0) as bar:
+        for step in run.steps():
+            loss = step.loss if loss is None else 0.98 * loss + 0.02 * step.loss
+            bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+            bar.update()
+            if step.step % STEPS_BETWEEN_SAVES == 0 or step.step == run.total_steps:
+                save_run(run, work)
+                clock.save()
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a sitting ends with.
+    """What a training took.
 
     Args:
-        steps: of training, all sittings together.
-        cpu_minutes: processor time of all sittings, all cores together.
+        steps: of training.
+        cpu_minutes: processor time, interrupted runs included, all cores together.
         device: "cpu", "cuda" or "mps".
     """
 
@@ -36,20 +67,22 @@ class Trained:
     device: str
 
 
-def recipe_parser(name: str, *, makes: str, data: str, out: str) -> argparse.ArgumentParser:
-    """Return a parser of what every recipe asks for.
+def recipe_parser(name: str, *, makes: str, data: str, out: str, device: str | None = None) -> argparse.ArgumentParser:
+    """Return a parser of the arguments that all recipes have.
 
     Args:
         name: of the recipe's module.
         makes: what it trains, such as "the GPT of characters".
         data: what --data must hold.
         out: name of the bundle's folder among the shipped ones.
+        device: where to train by default; None for the fastest one available.
     """
     parser = argparse.ArgumentParser(prog=name, description=f"Train {makes} and write its bundle.")
     parser.add_argument("--data", type=Path, required=True, help=f"folder that holds {data}")
     parser.add_argument("--out", type=Path, default=Path("assets/checkpoints") / out, help="folder of the bundle")
     parser.add_argument("--work", type=Path, default=Path(".runs") / out, help="folder of what --resume needs")
-    parser.add_argument("--device", help="cpu, cuda or mps; by default the quickest at hand")
+    fastest = device or "the fastest one available"
+    parser.add_argument("--device", default=device, help=f"cpu, cuda or mps; by default {fastest}")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--resume", action="store_true", help="go on where an interrupted run of the same command was")
     parser.add_argument("--quick", action="store_true", help="a tiny model for seconds, to try the recipe out")
@@ -59,14 +92,14 @@ def recipe_parser(name: str, *, makes: str, data: str, out: str) -> argparse.Arg
 def run_command(
     parser: argparse.ArgumentParser, recipe: Callable[[argparse.Namespace], str], arguments: list[str] | None
 ) -> int:
-    """Run a recipe and return its exit code: 0 with one line of what came of it, or 2 with one of what was wrong."""
+    """Run a recipe and return its exit code: 0 with its result printed, or 2 with one line on what was wrong."""
     chosen = parser.parse_args(arguments)
     try:
-        outcome = recipe(chosen)
+        result = recipe(chosen)
     except (ValueError, OSError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
-    print(f"{chosen.out}: {outcome}")
+    print(result)
     return 0
 
 
@@ -78,14 +111,14 @@ def command_of(name: str, chosen: argparse.Namespace) -> str:
 
 
 def settle(config: TrainConfig, chosen: argparse.Namespace) -> tuple[TrainConfig, torch.device]:
-    """Return a config with the seed asked for and the precision that is quickest on the device, and the device."""
+    """Return a config with the chosen seed and the precision that is fastest on the device, and the device."""
     device = torch.device(chosen.device or best_device())
     precision = "bfloat16" if has_bfloat16(device) else "float32"
     return replace(config, seed=chosen.seed, precision=precision), device
 
 
 def open_clock(chosen: argparse.Namespace) -> CpuClock:
-    """Return the clock of a recipe's processor time, going on from earlier sittings where they are taken up."""
+    """Return the clock of a recipe's processor time; a resumed recipe adds to the time of its interrupted run."""
     chosen.work.mkdir(parents=True, exist_ok=True)
     return CpuClock(chosen.work / "clock.json", resume=chosen.resume)
 
@@ -102,18 +135,18 @@ def train(
     clock: CpuClock | None = None,
     stage: str = "",
 ) -> tuple[nn.Module, Trained]:
-    """Train to the end, taking up what an interrupted sitting left; return the model, on the processor, and its cost.
+    """Train to the end, from where an interrupted run stopped; return the model, on the processor, and its cost.
 
     Args:
         make_model: makes a fresh model; it is seeded with config.seed.
         objective, batches, steps_per_epoch, config: as in Run.
         device: where to train.
-        chosen: what the command line asked for.
+        chosen: arguments of the command line.
         clock: of the whole recipe, where it has several stages; by default a new one.
-        stage: name of a folder for this stage alone, where the recipe has several.
+        stage: name of this stage's folder, where the recipe has several.
 
     Raises:
-        ValueError: what an earlier sitting left does not fit.
+        ValueError: the files of the interrupted run do not fit.
     """
     torch.manual_seed(config.seed)
     run = Run(make_model().to(device), objective, batches, steps_per_epoch=steps_per_epoch, config=config)

@@ -1,6 +1,6 @@
 """A GPT of stories and captions: `python -m transformer_core.recipes.gpt --data DIR` trains and writes its bundle.
 
-Radford et al. 2018, section 3.1. Read next: gpt_card.py.
+Radford et al. 2018, section 3.1.
 """
 
 import argparse
@@ -21,29 +21,40 @@ from transformer_core.evaluation.gpt import measure_text
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories
-from transformer_core.recipes.card import training_facts
+from transformer_core.recipes.card import OnDisk, list_of, training_facts, write_bundle, write_card, written_on
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
-from transformer_core.recipes.gpt_card import gpt_card
-from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_words
 
-STORY_REPEATS = 4  # stories are few beside captions; each is told so often an epoch
+STORY_REPEATS = 4  # an epoch; there are far fewer stories than captions
 LINES_TOGETHER = 12
 BETWEEN_TEXTS = "\n\n"
+BEGINNINGS = (
+    "Once upon a time, there was a",
+    "One day, a little girl named",
+    "Tom and his dog",
+    "The bird was sad because",
+    '"Can I play with you?" asked',
+    "A man in a red shirt",
+    "Two children are",
+    "A woman is standing",
+    "A brown dog",
+    "The",
+)
+TOKENS_WRITTEN = 60
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the recipe fixes."""
+class GptSettings:
+    """Sizes of the vocabulary and the model, and how to train."""
 
     vocab_size: int
     model: ModelConfig
     training: TrainConfig
 
 
-FULL = Settings(
+FULL = GptSettings(
     vocab_size=4_000,
     model=ModelConfig(
         vocab_size=16,
@@ -59,7 +70,7 @@ FULL = Settings(
     ),
     training=TrainConfig(optimizer="muon", learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=32, epochs=3),
 )
-QUICK = Settings(
+QUICK = GptSettings(
     vocab_size=600,
     model=replace(FULL.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1, max_len=64),
     training=replace(FULL.training, batch_size=16, epochs=1),
@@ -70,7 +81,7 @@ QUICK_STORIES, QUICK_PICTURES = 20, 40
 def written_together(stories: list[str], captions: list[str], seed: int) -> str:
     """Return one text of all stories, several times over, and all captions in lists of twelve lines, shuffled.
 
-    Captions of one picture stand apart from each other, since they are shuffled first.
+    Captions are shuffled first, so that those of one picture are rarely in one list.
     """
     rng = random.Random(seed)
     captions = rng.sample(captions, len(captions))
@@ -81,11 +92,11 @@ def written_together(stories: list[str], captions: list[str], seed: int) -> str:
 
 
 class Windows:
-    """Windows of one long row of tokens; each epoch cuts it at other places and takes them in another order."""
+    """Windows of one long sequence of tokens; each epoch cuts it at other places and shuffles the windows."""
 
     def __init__(self, token_ids: Tensor, width: int, batch_size: int, seed: int) -> None:
         self._ids, self._width, self._batch_size, self._seed = token_ids, width, batch_size, seed
-        self._count = len(token_ids) // width - 1  # one is left for the shift
+        self._count = len(token_ids) // width - 1  # one fewer, for the shift
 
     def __len__(self) -> int:
         return max(1, self._count // self._batch_size)
@@ -101,7 +112,7 @@ class Windows:
 
 
 def read_held_out(chosen: argparse.Namespace) -> dict[str, str]:
-    """Return the two texts that nothing was learned from, by name, and write them where the command line asks for it.
+    """Return the two held-out texts by name, and write them to the files of --held-out.
 
     Raises:
         ValueError: a file is missing or broken.
@@ -116,11 +127,50 @@ def read_held_out(chosen: argparse.Namespace) -> dict[str, str]:
     return held_out
 
 
+def gpt_card(on_disk: OnDisk[dict[str, dict[str, Any]]], facts: dict[str, str]) -> str:
+    """Return the card's Markdown.
+
+    Args:
+        on_disk: the bundle, and what measure_text returned for it, by the name of the text.
+        facts: the rows of its table.
+    """
+    bundle, full = on_disk.bundle, on_disk.full
+    quality = [
+        f"{name}: {of['loss_nats']:.4f} nats a token, {of['nats_a_byte']:.4f} a byte, "
+        f"perplexity {of['perplexity']:.2f}, {of['accuracy']:.1%} of {of['tokens']:,} tokens foreseen; "
+        f"{full[name]['loss_nats']:.4f} nats a token before the weights were rounded to float16"
+        for name, of in on_disk.measured.items()
+    ]
+    command = f"""To measure it again, let the recipe write both texts with `--held-out FILE`, and then
+
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.stories.txt
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.captions.txt"""
+    written = "\n\n".join(
+        f"```text\n{written_on(bundle, beginning, most=TOKENS_WRITTEN, seed=number)}\n```"
+        for number, beginning in enumerate(BEGINNINGS)
+    )
+    limits = [
+        "It knows short stories for children and captions of photographs, nothing else of the world.",
+        f"It reads {bundle.config.max_len} tokens: what was said before that is lost to it.",
+        "What it writes holds together for a sentence or two; who did what is soon forgotten.",
+    ]
+    return write_card(
+        f"{bundle.name}: which word comes next?",
+        "A masked decoder, small, trained from scratch on stories and captions, to be looked into.",
+        facts,
+        {
+            "Measured quality": f"{list_of(quality)}\n\n{command}",
+            "Ten beginnings, written on": "Drawn at temperature 1 with the seeds 0 to 9, as they came.\n\n" + written,
+            "What it cannot do": list_of(limits),
+        },
+    )
+
+
 def run_recipe(chosen: argparse.Namespace) -> str:
-    """Do what the command line asks for; the bundle is on disk afterwards.
+    """Carry out the command line and return its result in words; the bundle is on disk afterwards.
 
     Raises:
-        ValueError: the data cannot be read, or an earlier sitting's files do not fit.
+        ValueError: the data cannot be read, or the files of an interrupted run do not fit.
     """
     settings = QUICK if chosen.quick else FULL
     pictures, stories = read_captions(chosen.data), read_stories(chosen.data)
@@ -150,16 +200,16 @@ def run_recipe(chosen: argparse.Namespace) -> str:
             f"{len(token_ids):,} tokens an epoch",
             "licence": "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching",
             "recipe": f"`{command_of('gpt', chosen)}`",
-            **training_facts(on_disk.bundle, trained, config, batch=batch, megabytes=on_disk.megabytes),
+            **training_facts(on_disk, trained, config, batch=batch),
         }
-        return gpt_card(on_disk.bundle, facts, on_disk.measured, full=on_disk.full)
+        return gpt_card(on_disk, facts)
 
     def measure(bundle: Bundle) -> dict[str, dict[str, Any]]:
         return {name: measure_text(bundle, text) for name, text in held_out.items()}
 
     measured = write_bundle(Bundle(chosen.out.name, model, tokenizer), chosen.out, measure, card).measured
     losses = ", ".join(f"{name} {measures['loss_nats']:.4f} nats a token" for name, measures in measured.items())
-    return f"{losses}, {trained.cpu_minutes:.1f} minutes of processor time"
+    return f"{chosen.out}: {losses}, {trained.cpu_minutes:.1f} minutes of processor time"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,19 +1,27 @@
-"""Reviews for training: what is set aside, and the crops of long reviews that a small model learns from.
+"""How the sentiment classifier learns from reviews: crops of them, first to guess hidden words, then to classify.
 
-Data: Maas et al. 2011. Read next: sentiment_settings.py.
+Devlin et al. 2019, section 3.1. Without the first stage the upper layers' heads stay near uniform; the figures behind
+the settings are in DECISIONS.md. Data: Maas et al. 2011.
 """
 
+import argparse
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from torch import nn
 
+from transformer_core.config import ModelConfig
+from transformer_core.models import Bert, Classifier
+from transformer_core.recipes.command import CpuClock, settle, train
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
-from transformer_core.training.data import Example
-from transformer_core.training.splitting import distinct, take
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.examples import Example, distinct, take
+from transformer_core.training.objectives import classification, masked_words
 
 ENCODED_AT_ONCE = 512
 SENTENCE_STOPS = (".", "!", "?")
@@ -22,7 +30,7 @@ SENTENCE_STOPS = (".", "!", "?")
 def set_aside(examples: Iterable[Example], per_class: int, *, seed: int) -> tuple[list[Example], list[Example]]:
     """Split examples into those to train on and a balanced part that is never trained on, both in random order.
 
-    Reviews that say the same but for case and blanks count once: the first is kept, so that no text is in both parts.
+    Reviews that differ only in case and blanks count once: the first is kept, so that no text is in both parts.
 
     Args:
         per_class: examples of each class to set aside.
@@ -49,8 +57,8 @@ class Crops:
     Args:
         opening: probability of its first tokens, as many as fit.
         window: probability of a stretch of as many tokens from anywhere in it.
-        longest: whole sentences, from 1 to this many, that are cut out in the remaining cases: what people type is
-            short, and reviews are not.
+        longest: in the remaining cases, 1 to this many whole sentences are cut out: users of the app type short
+            texts, and reviews are long.
     """
 
     opening: float
@@ -77,11 +85,12 @@ class ReviewBatches:
     Args:
         rows: ids of each review, without special tokens.
         labels: class numbers of the reviews.
-        tokenizer: that made the rows; it knows how sentences end.
+        tokenizer: that made the rows.
         crops: how to cut.
         max_len: tokens a crop has at most, [CLS] and [SEP] included.
         batch_size: reviews a batch.
-        seed: with the epoch's number, it fixes every choice.
+        seed: together with the epoch's number it determines every random choice.
+        device: of the batches; by default the processor.
     """
 
     def __init__(
@@ -94,9 +103,10 @@ class ReviewBatches:
         max_len: int,
         batch_size: int,
         seed: int,
+        device: torch.device | None = None,
     ) -> None:
         self._rows, self._labels, self._crops = rows, np.asarray(labels), crops
-        self._max_len, self._batch_size, self._seed = max_len, batch_size, seed
+        self._max_len, self._batch_size, self._seed, self._device = max_len, batch_size, seed, device
         stops = [number for number in map(tokenizer.id_of, SENTENCE_STOPS) if number is not None]
         self._sentence_ends = [np.flatnonzero(np.isin(row, stops)) + 1 for row in rows]
 
@@ -111,7 +121,8 @@ class ReviewBatches:
         for places in bucketed([len(crop) for crop in crops], self._batch_size, rng):
             rows = [[CLS_ID, *crops[place], SEP_ID] for place in places]
             labels = self._labels[places]
-            yield LabelledBatch(padded(rows, PAD_ID), torch.from_numpy(labels))
+            batch = LabelledBatch(padded(rows, PAD_ID), torch.from_numpy(labels))
+            yield batch if self._device is None else batch.to(self._device)
 
 
 def encode_rows(tokenizer: Tokenizer, examples: Sequence[Example]) -> list[np.ndarray]:
@@ -121,3 +132,138 @@ def encode_rows(tokenizer: Tokenizer, examples: Sequence[Example]) -> list[np.nd
         texts = [example.text for example in examples[start : start + ENCODED_AT_ONCE]]
         rows += [np.array(encoding.ids[1:-1], dtype=np.int32) for encoding in tokenizer.encode_batch(texts)]
     return rows
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """How an encoder learns to guess hidden words; no label is used.
+
+    Args:
+        training: how to train.
+        max_len: tokens of a stretch of a review, [CLS] and [SEP] included.
+        hide: probability of hiding a token.
+    """
+
+    training: TrainConfig
+    max_len: int
+    hide: float
+
+
+@torch.no_grad()
+def copy_encoder(classifier: nn.Module, bert: nn.Module) -> None:
+    """Copy the encoder's weights of a Bert into a classifier."""
+    learned = dict(bert.get_submodule("encoder").named_parameters())
+    for name, parameter in classifier.get_submodule("encoder").named_parameters():
+        parameter.copy_(learned[name])
+
+
+@dataclass(frozen=True)
+class SentimentSettings:
+    """What the recipe fixes.
+
+    Args:
+        vocab_size: largest size of the vocabulary.
+        model: sizes of the encoder and the classifier.
+        set_aside_per_class: reviews of each class that are never trained on.
+        pretraining: the first stage.
+        training, crops, hide: the second stage: how to train, how to cut reviews, probability of hiding a token.
+    """
+
+    vocab_size: int
+    model: ModelConfig
+    set_aside_per_class: int
+    pretraining: Pretraining
+    training: TrainConfig
+    crops: Crops
+    hide: float
+
+
+STRETCHES = Crops(opening=0.0, window=1.0)
+FULL = SentimentSettings(
+    vocab_size=10_000,
+    model=ModelConfig(
+        vocab_size=10_000,
+        d_model=128,
+        n_heads=8,
+        d_ff=512,
+        n_layers=4,
+        max_len=256,
+        dropout=0.0,
+        positions="sinusoidal",
+        scale_embeddings=True,
+    ),
+    set_aside_per_class=1_250,
+    pretraining=Pretraining(
+        TrainConfig(learning_rate=2e-3, warm_up=0.05, weight_decay=0.01, batch_size=24, epochs=8), max_len=128, hide=0.2
+    ),
+    training=TrainConfig(
+        learning_rate=5e-4, warm_up=0.06, weight_decay=0.1, label_smoothing=0.05, batch_size=32, epochs=2
+    ),
+    crops=Crops(opening=0.5, window=0.25),
+    hide=0.1,
+)
+QUICK = replace(
+    FULL,
+    vocab_size=400,
+    model=replace(FULL.model, d_model=32, n_heads=4, d_head=8, d_ff=64, n_layers=1, max_len=64),
+    set_aside_per_class=10,
+    pretraining=replace(
+        FULL.pretraining, training=replace(FULL.pretraining.training, batch_size=16, epochs=1), max_len=32
+    ),
+    training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=5),
+)
+
+
+def describe(settings: SentimentSettings) -> str:
+    """Return in words how a classifier is trained."""
+    config, crops, before = settings.training, settings.crops, settings.pretraining
+    return (
+        f"first {before.training.epochs} epochs of guessing hidden words ({before.hide:.0%} of the tokens, "
+        f"stretches of {before.max_len}, learning rate "
+        f"{before.training.learning_rate:g}), no labels used; then classes, {config.epochs} epochs, "
+        f"{config.batch_size} reviews a step; a review is cut to its opening ({crops.opening:.0%}), to any stretch "
+        f"({crops.window:.0%}), or to 1 to {crops.longest} whole sentences; {settings.hide:.0%} of the tokens hidden; "
+        f"{config.optimizer}, learning rate {config.learning_rate:g}, {config.schedule} schedule, weight decay "
+        f"{config.weight_decay:g}, label smoothing {config.label_smoothing:g}"
+    )
+
+
+def train_in_stages(
+    settings: SentimentSettings,
+    tokenizer: Tokenizer,
+    examples: Sequence[Example],
+    chosen: argparse.Namespace,
+    clock: CpuClock,
+) -> nn.Module:
+    """Train an encoder to guess hidden words, then a classifier that starts from it, and return the classifier."""
+    model = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None)
+    rows, labels = encode_rows(tokenizer, examples), [example.label for example in examples]
+    before, device = settle(settings.pretraining.training, chosen)
+    config, _ = settle(settings.training, chosen)
+    cut = functools.partial(ReviewBatches, rows, labels, tokenizer, seed=chosen.seed, device=device)
+    stretches = cut(STRETCHES, max_len=settings.pretraining.max_len, batch_size=before.batch_size)
+    crops = cut(settings.crops, max_len=model.max_len, batch_size=config.batch_size)
+    stage = functools.partial(train, device=device, chosen=chosen, clock=clock)
+    bert, _ = stage(
+        lambda: Bert(model),
+        functools.partial(masked_words, probability=settings.pretraining.hide),
+        stretches,
+        steps_per_epoch=len(stretches),
+        config=before,
+        stage="pretraining",
+    )
+
+    def pretrained_classifier() -> nn.Module:
+        classifier = Classifier(model)
+        copy_encoder(classifier, bert)
+        return classifier
+
+    classifier, _ = stage(
+        pretrained_classifier,
+        functools.partial(classification, label_smoothing=config.label_smoothing, hide=settings.hide),
+        crops,
+        steps_per_epoch=len(crops),
+        config=config,
+        stage="training",
+    )
+    return classifier

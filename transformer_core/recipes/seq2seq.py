@@ -1,7 +1,6 @@
 """Seq2seq: `python -m transformer_core.recipes.seq2seq --data DIR` trains a GRU with attention and writes its bundle.
 
-Bahdanau et al. 2015, at a size for one processor; data and tokenizer are those of the Transformer beside it.
-Read next: translation.py.
+Bahdanau et al. 2015, at a size for one processor; data and tokenizer are those of the Transformer in translation.py.
 """
 
 import argparse
@@ -33,7 +32,7 @@ LIMITS = (
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
-    """Do what the command line asks for; the bundle is on disk afterwards."""
+    """Carry out the command line and return its result in words; the bundle is on disk afterwards."""
     sizes = QUICK_MODEL if chosen.quick else MODEL
     settings = replace(PAIR, training=TRAINING)
     if chosen.quick:

@@ -1,12 +1,14 @@
 """Translation: `python -m transformer_core.recipes.translation PAIR --data DIR` trains and writes its bundle.
 
-Vaswani et al. 2017, sections 3 and 5, at a size for one processor. Read next: translation_card.py.
+Vaswani et al. 2017, sections 3 and 5, at a size for one processor.
 """
 
 import argparse
 import functools
+import gzip
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,32 +17,88 @@ from torch import nn
 
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.evaluation.translation import Pairs, measure_translation, read_parallel
+from transformer_core.evaluation.translation import Pairs, measure_translation, read_lines, read_parallel
+from transformer_core.generation import translate
 from transformer_core.models import Translation
-from transformer_core.recipes.card import training_facts
+from transformer_core.recipes.card import OnDisk, list_of, training_facts, write_bundle, write_card
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
-from transformer_core.recipes.pairs import read_objects, simplifier, write_lines
-from transformer_core.recipes.translation_card import translation_card
-from transformer_core.recipes.writing import OnDisk, write_bundle
 from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.training.batching import epochs_of
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_target_words
-from transformer_core.training.tasks.batches import epochs_of
 from transformer_core.training.tasks.sequences import PairPart
+
+CAPTIONS = (
+    "A man in a red shirt is riding a horse.",
+    "Two dogs are playing on the beach.",
+    "A little girl is eating an apple in the garden.",
+    "Three people are waiting for the train.",
+    "An old woman is reading a newspaper on a bench.",
+    "A group of children is running after a ball.",
+    "The cook is cutting vegetables in a large kitchen.",
+    "A black cat sleeps on a wooden table.",
+    "I would like to know what time it is.",
+    "The committee rejected the proposal yesterday.",
+)
+EVERYDAY = (
+    "Good morning.",
+    "How are you?",
+    "What is your name?",
+    "My name is Anna.",
+    "I am a student.",
+    "She is my sister.",
+    "Where is the station?",
+    "I do not know.",
+    "Please open the window.",
+    "It is raining.",
+    "I like this book.",
+    "He is very tall.",
+    "We went to school together.",
+    "What time is it now?",
+    "I want to drink some water.",
+    "This car is too expensive.",
+    "Do you speak Chinese?",
+    "I will call you tomorrow.",
+    "He lives in a big city.",
+    "My father works in a hospital.",
+    "Can you help me?",
+    "I have never been to Beijing.",
+    "The cat is under the table.",
+    "She sings better than I do.",
+    "If it rains tomorrow, I will stay at home.",
+    "Who broke the window?",
+    "Thank you for your letter.",
+    "He got up early this morning.",
+    "There are many people in the park.",
+    "The minister announced new taxes on imported steel.",
+)
+INTRODUCTION = "The encoder and decoder of the paper, small, trained from scratch, to be looked into."
+NOT_FOR = {
+    "en-fr": [
+        "It has seen nothing but captions of photographs: of other sentences it makes captions.",
+        "Words that are not in the captions are cut into pieces, and translated by their sound at best.",
+        "It was never taught to address anybody: questions and commands are foreign to it.",
+    ],
+    "en-zh": [
+        "It has seen some nineteen thousand short everyday sentences: longer ones, and words outside them, fail.",
+        "It lowers the case of what it reads; names that it has not seen become other names.",
+        "It writes simplified characters, none that were rare in what it learned.",
+    ],
+}
 
 
 @dataclass(frozen=True)
 class PairSettings:
-    """What the recipe fixes for one pair of languages.
+    """Data, vocabulary, model and training of one pair of languages.
 
     Args:
         read: from the data folder and a part, "train" or "test", to its pairs.
-        needs: the files that the folder must hold, in words.
+        needs: the files that the folder must contain, in words.
         data, licence, test: for the card.
-        tokenizer: kind of the one vocabulary that serves both sides.
+        tokenizer: kind of the vocabulary, which both languages share.
         vocab_size: its largest size.
         lowercase: whether it lowers the case.
-        model: sizes; the vocabulary's comes from the tokenizer.
+        model: its sizes; that of the vocabulary comes from the tokenizer.
         training: how to train.
     """
 
@@ -54,6 +112,44 @@ class PairSettings:
     lowercase: bool
     model: ModelConfig
     training: TrainConfig
+
+
+def read_objects(path: Path, source: str, target: str) -> Pairs:
+    """Return the pairs of a file of JSON lines: its two named values, line by line.
+
+    Raises:
+        ValueError: a line is no JSON object with both as texts.
+    """
+    pairs = []
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            row = json.loads(line)
+            pairs.append((row[source], row[target]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path.name}, line {number}: an object with {source} and {target} is needed") from error
+        if not all(isinstance(text, str) for text in pairs[-1]):
+            raise ValueError(f"{path.name}, line {number}: {source} and {target} must be texts")
+    return pairs
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines of text, gzipped where the name ends in .gz."""
+    text = "".join(f"{line}\n" for line in lines)
+    with gzip.open(path, "wt", encoding="utf-8") if path.suffix == ".gz" else path.open("w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def simplifier() -> Callable[[str], str]:
+    """Return the function that turns traditional Chinese characters into simplified ones.
+
+    Raises:
+        ValueError: the package opencc, which only this recipe needs, is not installed.
+    """
+    try:
+        import opencc
+    except ImportError:
+        raise ValueError("opencc, which turns Chinese into simplified characters, is not installed") from None
+    return opencc.OpenCC("t2s").convert
 
 
 def captions(folder: Path, part: str) -> Pairs:
@@ -114,9 +210,52 @@ HELD_OUT_HELP = "write the test sentences beside each other: FILE.en, FILE.fr"
 
 
 def quick(settings: PairSettings) -> PairSettings:
-    """Return settings of a tiny model that is trained in seconds."""
+    """Return settings of a tiny model that trains in seconds."""
     model = replace(settings.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1)
     return replace(settings, vocab_size=1_500, model=model, training=replace(settings.training, epochs=1))
+
+
+def translation_card(
+    on_disk: OnDisk[dict[str, Any]],
+    facts: dict[str, str],
+    *,
+    pair: str,
+    test: str,
+    introduction: str = INTRODUCTION,
+    limits: tuple[str, ...] = (),
+) -> str:
+    """Return the card's Markdown.
+
+    Args:
+        on_disk: the bundle, and what measure_translation returned for it.
+        facts: the rows of its table.
+        pair: "en-fr" or "en-zh".
+        test: the test data in words.
+        introduction: what the model is, in a sentence.
+        limits: what it cannot do, besides the limits of the pair's data.
+    """
+    bundle, measured = on_disk.bundle, on_disk.measured
+    target = {"en-fr": "French", "en-zh": "Chinese"}[pair]
+    sentences = CAPTIONS if pair == "en-fr" else EVERYDAY
+    lines = [f"{source} → {out}" for source, out in zip(sentences, translate(bundle, sentences), strict=True)]
+    source_file, target_file = (f"FILE.{side}" for side in pair.split("-"))
+    quality = f"""On {test} ({measured["sentences"]:,} sentences, beam {measured["beam"]}): \
+BLEU {measured["bleu"]:.2f}, chrF {measured["chrf"]:.2f} (sacrebleu, raw text; `{measured["bleu_signature"]}`).
+Before the weights were rounded to float16: BLEU {on_disk.full["bleu"]:.2f}.
+
+To measure it again, let the recipe write the test sentences with `--held-out FILE`, and then
+
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} {source_file} {target_file}"""
+    return write_card(
+        f"{bundle.name}: from English to {target}",
+        introduction,
+        facts,
+        {
+            "Measured quality": quality,
+            f"{len(lines)} sentences of our own, as they come out": list_of(lines),
+            "What it cannot do": list_of([*NOT_FOR[pair], *limits]),
+        },
+    )
 
 
 def make_translator(
@@ -128,18 +267,18 @@ def make_translator(
     recipe: str,
     **card_words: Any,
 ) -> str:
-    """Train a model of whatever kind to translate, and write its bundle; return what was measured, in a line.
+    """Train a model of any kind to translate, write its bundle, and return its measures in one line.
 
     Args:
         settings: of the pair of languages.
         make_model: from the size of the vocabulary to a fresh model.
-        chosen: what the command line asked for.
+        chosen: arguments of the command line.
         pair: of languages.
         recipe: its module and the pair, as on the command line.
         card_words: introduction and limits, as in translation_card.
 
     Raises:
-        ValueError: the data cannot be read, or an earlier sitting's files do not fit.
+        ValueError: the data cannot be read, or the files of an interrupted run do not fit.
     """
     pairs = settings.read(chosen.data, "train")[: QUICK_PAIRS if chosen.quick else None]
     test = settings.read(chosen.data, "test")[: QUICK_TEST if chosen.quick else None]
@@ -171,21 +310,18 @@ def make_translator(
             "data": f"{settings.data}; {len(pairs):,} pairs trained on",
             "licence": settings.licence,
             "recipe": f"`{command_of(recipe, chosen)}`",
-            **training_facts(
-                on_disk.bundle, trained, config, batch=f"{config.batch_size} pairs", megabytes=on_disk.megabytes
-            ),
+            **training_facts(on_disk, trained, config, batch=f"{config.batch_size} pairs"),
         }
-        words = {"pair": pair, "full_bleu": on_disk.full["bleu"], "test": settings.test} | card_words
-        return translation_card(on_disk.bundle, facts, on_disk.measured, **words)
+        return translation_card(on_disk, facts, pair=pair, test=settings.test, **card_words)
 
     bundle = Bundle(chosen.out.name, model, tokenizer)
     measured = write_bundle(bundle, chosen.out, lambda read: measure_translation(read, test), card).measured
     cost = f"{trained.cpu_minutes:.1f} minutes of processor time"
-    return f"BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {cost}"
+    return f"{chosen.out}: BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {cost}"
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
-    """Do what the command line asks for; the bundle is on disk afterwards."""
+    """Carry out the command line and return its result in words; the bundle is on disk afterwards."""
     chosen.out, chosen.work = (Path(str(path).replace("PAIR", chosen.pair)) for path in (chosen.out, chosen.work))
     settings = quick(PAIRS[chosen.pair]) if chosen.quick else PAIRS[chosen.pair]
 

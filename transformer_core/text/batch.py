@@ -1,6 +1,7 @@
-"""Batch: encodings of different lengths as one rectangle of ids, with a mask that tells tokens from padding.
+"""Batch: encodings of different lengths as one rectangle of ids, with a mask that distinguishes tokens from padding.
+
 Source: Vaswani et al. 2017, section 5.1 (sentences are batched by approximate length).
-Read next: ../layers/embeddings.py."""
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

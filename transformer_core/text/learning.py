@@ -1,6 +1,7 @@
 """Learning a vocabulary: the four ways to cut text into tokens, each trained by the `tokenizers` package.
+
 Source: Sennrich et al. 2016 (BPE), Radford et al. 2019 (its byte level), Schuster and Nakajima 2012 (WordPiece).
-Read next: merges.py."""
+"""
 
 import re
 from collections import Counter
@@ -10,16 +11,16 @@ from itertools import pairwise
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from transformer_core.text.checks import check_texts
+from transformer_core.text.characters import check_texts
 from transformer_core.text.special import BOS, BOS_ID, CLS, CLS_ID, EOS, EOS_ID, SEP, SEP_ID, SPECIAL_TOKENS, UNK
 
 KINDS = ("bpe", "wordpiece", "word", "character")
 TEMPLATES = ("cls", "bos_eos", "none")
 CONTINUING = "##"
 ONE_CHARACTER = r"[\s\S]"
-# Merging takes time in the square of a word's length, so longer words (and runs of blanks) are learned from in parts.
+# Merging takes quadratic time in a word's length, so longer words (and runs of blanks) are learned from in parts.
 LONG_WORD = re.compile(r"\S{500}(?=\S)|\s{500}(?=\s)")
-# Words are decoded with a space between them; these are the places where people write none.
+# Words are decoded with a space between them; at these places written text has none.
 UNWRITTEN_SPACE = "|".join(
     (
         r"(?<=[\p{Han}\u3000-\u303f\uff00-\uffef]) (?=[\p{Han}\u3000-\u303f\uff00-\uffef])",
@@ -122,7 +123,7 @@ def _learn_wordpiece(
         )
         pipeline.train_from_iterator(texts, trainer)
         alphabet = sorted(set(pipeline.get_vocab()) - set(SPECIAL_TOKENS))
-    # The trainer took the alphabet for special tokens; a pipeline with the vocabulary alone has forgotten that.
+    # The trainer took the alphabet for special tokens; a new pipeline with the same vocabulary does not.
     vocabulary = pipeline.get_vocab()
     pipeline = _words(lowercase)
     pipeline.model = models.WordPiece(vocabulary, unk_token=UNK)

@@ -1,6 +1,7 @@
-"""Lexicon: what each vocabulary entry spells, in bytes and as a label that a person can read.
+"""Lexicon: what each vocabulary entry spells, in bytes and as a readable label.
+
 Source: Radford et al. 2019, section 2.2 (byte-level BPE) with the byte alphabet of GPT-2's published encoder.
-Read next: encoding.py."""
+"""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -8,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
-from transformer_core.text.visible import visible
+from transformer_core.text.characters import visible
 
 CONTINUATION = "·"  # shown where a WordPiece continues a word: ·ing for ##ing
 UNUSED = "<unused>"

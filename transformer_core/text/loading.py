@@ -1,6 +1,7 @@
-"""Loading a tokenizer: a tokenizer.json from anywhere is checked before anything is encoded with it.
+"""Loading a tokenizer: a tokenizer.json from any source is checked before it is used.
+
 Source: the file format of the `tokenizers` package.
-Read next: assembly.py."""
+"""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ class TokenizerError(ValueError):
 
 @contextmanager
 def failing_clearly(action: str) -> Iterator[None]:
-    """Turn whatever the Rust code raises into a TokenizerError; a panic there is not even an Exception.
+    """Turn every error of the Rust code into a TokenizerError, panics included, which are no Exception.
 
     Args:
         action: What was being done, for the message: "cannot ...".
@@ -64,10 +65,10 @@ def read_bounded(path: Path) -> str:
 
 
 def parse(text: str) -> tokenizers.Tokenizer:
-    """Build a pipeline from the text of a tokenizer.json and try it out.
+    """Build a pipeline from the text of a tokenizer.json and test it on a short text.
 
-    Truncation, padding and BPE dropout that the file asks for are switched off: they belong to a call, not to a
-    tokenizer that many threads share.
+    Truncation, padding and BPE dropout that the file asks for are switched off: they are options of a call, not of
+    a tokenizer that many threads share.
 
     Args:
         text: JSON of at most MAX_BYTES in UTF-8.

@@ -1,7 +1,7 @@
-"""Merges: byte-pair encoding learned in the open, so that every step of it can be looked at.
+"""Merges: byte-pair encoding with every step of its learning visible.
 
 Sennrich et al. 2016, algorithm 1; over bytes: Radford et al. 2019, section 2.2. Tokenizer.train learns with the
-`tokenizers` package; this learner finds the same merges and keeps what it counted. Read next: loading.py.
+`tokenizers` package; this learner finds the same merges and returns its counts.
 """
 
 import heapq
@@ -12,12 +12,12 @@ from itertools import pairwise
 
 from tokenizers import Regex, pre_tokenizers
 
-from transformer_core.text.checks import check_text
+from transformer_core.text.characters import check_text
 from transformer_core.text.learning import LONG_WORD
 from transformer_core.text.lexicon import BYTE_OF
 
 ALPHABETS = ("characters", "bytes")
-# A word takes the blank before it along, as in GPT-2; letters, digits and other signs do not mix.
+# A word includes the blank before it, as in GPT-2; letters, digits and other signs do not mix.
 WORDS = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 SIGN_OF = {byte: sign for sign, byte in BYTE_OF.items()}
 
@@ -31,7 +31,7 @@ class Merge:
     Args:
         pair: the two symbols that became one.
         count: how often they stood side by side, before the step.
-        n_tokens: of the whole text, after the step.
+        n_tokens: tokens of the whole text, after the step.
         changes: by how much the step changed the count of each pair.
     """
 
@@ -44,8 +44,8 @@ class Merge:
 def split_words(text: str) -> list[tuple[str, int]]:
     """Cut a text into words, each with its place; merges never cross the border of a word.
 
-    Departure from Sennrich et al.: a word begins with its blank rather than ending in a mark of its own. Words nobody
-    could type are cut after 500 characters.
+    Departure from Sennrich et al.: a word begins with its blank rather than ending in a mark of its own. Words of
+    more than 500 characters are cut.
 
     Raises:
         ValueError: the text is not valid Unicode.
@@ -86,7 +86,7 @@ def join(symbols: Sequence[str], pair: Pair) -> list[str]:
 
 
 def learn_merges(words: Mapping[str, int], *, alphabet: str = "characters", least: int = 2) -> Iterator[Merge]:
-    """Join the most frequent pair of neighbours into a new symbol, again and again.
+    """Join the most frequent pair of neighbours into a new symbol, repeatedly.
 
     Of equally frequent pairs, the one whose symbols were known first is taken (letters count in the order of their
     code points), as the `tokenizers` package does.
@@ -94,7 +94,7 @@ def learn_merges(words: Mapping[str, int], *, alphabet: str = "characters", leas
     Args:
         words: how often each occurs.
         alphabet: one of ALPHABETS.
-        least: stop where no pair occurs so often.
+        least: stop where no pair occurs this often.
 
     Yields:
         One merge a step, until no pair is left.
@@ -117,7 +117,7 @@ def learn_merges(words: Mapping[str, int], *, alphabet: str = "characters", leas
     while queue:
         negative, _, _, pair = heapq.heappop(queue)
         if -negative != counts[pair]:
-            continue  # counted anew since; a later entry says how often
+            continue  # outdated: a later entry has the current count
         if -negative < least:
             return
         age.setdefault("".join(pair), len(age))
@@ -150,7 +150,7 @@ def count_pairs(spelled: Iterable[tuple[Sequence[str], int]]) -> tuple[Counter[P
 
 
 def replay(words: Sequence[str], merges: Iterable[Pair], *, alphabet: str = "characters") -> Iterator[list[list[str]]]:
-    """Cut words as learning would have: join one learned pair after the other.
+    """Apply learned merges to words, one after the other.
 
     Yields:
         The symbols of each word, first without any merge, then after each one.

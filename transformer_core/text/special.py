@@ -1,6 +1,7 @@
 """Special tokens: vocabulary entries that stand for structure rather than for text.
+
 Source: Devlin et al. 2019, section 3 ([CLS], [SEP], [MASK]); [BOS] and [EOS] as in sequence-to-sequence practice.
-Read next: checks.py."""
+"""
 
 PAD, UNK, CLS, SEP, MASK, BOS, EOS = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]")
 

@@ -1,6 +1,7 @@
 """Tokenizer: strings to ids and back, in four kinds that share one interface and one description of their result.
+
 Source: Sennrich et al. 2016 (BPE), Schuster and Nakajima 2012 (WordPiece); the `tokenizers` package does the work.
-Read next: batch.py."""
+"""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -8,9 +9,8 @@ from pathlib import Path
 
 import tokenizers
 
-from transformer_core.text.assembly import assemble, room_for_text
-from transformer_core.text.checks import check_text, check_texts
-from transformer_core.text.encoding import Encoding
+from transformer_core.text.characters import check_text, check_texts
+from transformer_core.text.encoding import Encoding, assemble, room_for_text
 from transformer_core.text.learning import KINDS, learn
 from transformer_core.text.lexicon import build_lexicon
 from transformer_core.text.loading import describe, failing_clearly, parse, read_bounded
@@ -22,11 +22,11 @@ __all__ = ["KINDS", "Tokenizer"]
 class Tokenizer:
     """A trained tokenizer. It never changes after construction, so threads may share it.
 
-    A special token that the text spells out ("a [MASK] b") is taken for that token. Ids of special tokens that the
+    A special token that the text spells out ("a [MASK] b") becomes that token. Ids of special tokens that the
     vocabulary lacks are None.
 
     Args:
-        pipeline: The trained pipeline, which nobody else may change from here on.
+        pipeline: The trained pipeline, which must not be changed afterwards.
 
     Raises:
         TokenizerError: The pipeline's model is of no kind that is supported.
@@ -96,7 +96,7 @@ class Tokenizer:
         return len(self._lexicon.tokens)
 
     def widened(self, size: int) -> "Tokenizer":
-        """Return the same tokenizer with unused entries up to `size`, for a model that reads more than it names."""
+        """Return the same tokenizer with unused entries up to `size`, for a model with more embeddings than entries."""
         other = copy(self)
         other._lexicon = self._lexicon.widened(size)
         return other
@@ -107,7 +107,7 @@ class Tokenizer:
         Args:
             text: The text.
             pair: A second text.
-            max_len: Largest number of tokens, special tokens included; the longer text gives way first, from its end.
+            max_len: Largest number of tokens, special tokens included; the longer text is cut first, from its end.
 
         Raises:
             ValueError: A text is not valid Unicode, or max_len leaves no room for a token of each text.

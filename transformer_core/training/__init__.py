@@ -1,4 +1,5 @@
-"""Training: data, objectives and the loop, leaves to root.
+"""Training: settings, data, objectives and the loop, lowest layer first.
 
-Read in this order: config, schedules, precision, data, batching, objectives, loop, state. Read next: config.py.
+In reading order: config, optimizers, precision, examples, batching, objectives, loop, state, baselines; then corpora
+(our own data), intake (other people's data), tasks (what is learned) and runs (training in the background).
 """

@@ -1,7 +1,6 @@
-"""Baselines: what rules that see no word order reach, so that a model's accuracy can be judged.
+"""Baselines: the accuracy of rules that ignore word order, to compare a model's accuracy with.
 
-Multinomial logistic regression: Bishop 2006, section 4.3.4; its optimiser, L-BFGS: Liu and Nocedal 1989.
-Read next: corpora/reviews.py.
+Multinomial logistic regression: Bishop 2006, section 4.3.4; its optimizer, L-BFGS: Liu and Nocedal 1989.
 """
 
 from collections import Counter
@@ -12,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.text import Tokenizer
-from transformer_core.training.data import Example
+from transformer_core.training.examples import Example
 
 PENALTY = 1.0
 MOST_ITERATIONS = 100
@@ -21,9 +20,9 @@ Rows = Sequence[Sequence[int]]
 
 
 def majority(train_labels: Sequence[int], held_out_labels: Sequence[int]) -> float:
-    """Return the held-out accuracy of always answering the class that is most frequent in training.
+    """Return the held-out accuracy of always predicting the class that is most frequent in training.
 
-    Of classes that are equally frequent, the lowest counts.
+    Of equally frequent classes, the one with the lowest number is predicted.
 
     Raises:
         ValueError: either part is empty.
@@ -37,7 +36,7 @@ def majority(train_labels: Sequence[int], held_out_labels: Sequence[int]) -> flo
 def bag_of_words(
     train: Sequence[Example], held_out: Sequence[Example], tokenizer: Tokenizer, *, n_classes: int
 ) -> float:
-    """Return the held-out accuracy of logistic regression on how often each token occurs; word order is not seen.
+    """Return the held-out accuracy of logistic regression on how often each token occurs, whatever the order.
 
     Args:
         train, held_out: labelled texts; their labels run from 0 to n_classes - 1.
@@ -61,7 +60,7 @@ def bag_of_ids(
     n_features: int,
     n_classes: int,
 ) -> float:
-    """Return what bag_of_words does, for texts that are token ids already; the same ids give the same number.
+    """Do the same as bag_of_words for texts that are already token ids; the same ids give the same accuracy.
 
     Raises:
         ValueError: either part is empty, or a label is outside its range.
@@ -81,8 +80,8 @@ def fit_bag_of_ids(
 ) -> tuple[Tensor, Tensor]:
     """Fit logistic regression to counts of ids.
 
-    Minimises the summed cross entropy, in nats, plus penalty / 2 times the squared norm of the weights; the bias is
-    free. The gradient is written out: with X the counts, P the probabilities and Y the answers, X^T (P - Y).
+    Minimises the summed cross entropy, in nats, plus penalty / 2 times the squared norm of the weights; the bias has
+    no penalty. The gradient is written out: with X the counts, P the probabilities and Y the answers, X^T (P - Y).
 
     Shapes:
         returns: weight (feature, class) and bias (class,)
@@ -112,7 +111,7 @@ def fit_bag_of_ids(
 
 
 def _as_bags(rows: Rows) -> tuple[Tensor, Tensor]:
-    """Return all ids in a row, and where each example's begin, as embedding_bag wants them."""
+    """Return all ids in one sequence, and the start of each example in it, as embedding_bag needs them."""
     lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
     return torch.tensor([id_ for row in rows for id_ in row], dtype=torch.long), lengths.cumsum(0) - lengths
 

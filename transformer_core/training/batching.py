@@ -1,17 +1,21 @@
-"""Batches of examples of about one length, in a seeded random order, so that little is padding.
+"""Batches of examples of similar length, in a seeded random order, so that little of a batch is padding.
 
-Vaswani et al. 2017, section 5.1. Read next: objectives.py.
+Vaswani et al. 2017, section 5.1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 POOL_BATCHES = 64
-UNPAIRED = -100  # what cross entropy leaves out
+TOKENS_AT_ONCE = 8_192
+MOST_ROWS_AT_ONCE = 64
+UNPAIRED = -100  # the class that cross entropy ignores
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +58,7 @@ class PairBatch:
 
 @dataclass(frozen=True, eq=False)
 class PackedBatch:
-    """Sentences, alone or packed two by two, as tensors.
+    """Sentences, single or packed in pairs, as tensors.
 
     Shapes:
         token_ids, segment_ids: (batch, pos), padded on the right
@@ -74,7 +78,7 @@ class PackedBatch:
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
-    """Lay rows of ids side by side, padded on the right to the longest.
+    """Stack rows of ids into one tensor, padded on the right to the longest.
 
     Shapes:
         returns: (batch, pos)
@@ -92,18 +96,18 @@ def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
 
 
 def bucketed(lengths: Sequence[int], batch_size: int, rng: np.random.Generator) -> list[list[int]]:
-    """Cut examples into batches of about one length.
+    """Group examples into batches of similar length.
 
-    Shuffled examples are taken in pools of 64 batches; each pool is sorted by length and cut, and in the end the
-    batches are shuffled, so that a batch is uniform in length while an epoch's order stays random.
+    The shuffled examples are divided into pools of 64 batches; each pool is sorted by length and cut into batches; then
+    all batches are shuffled. A batch is uniform in length, and the order of an epoch stays random.
 
     Args:
         lengths: one number an example, such as its tokens.
         batch_size: examples a batch; the last batch of the last pool may be smaller.
-        rng: where the randomness comes from.
+        rng: of all shuffles.
 
     Returns:
-        The examples' places in `lengths`, batch by batch; every example occurs once.
+        The positions of the examples in `lengths`, batch by batch; every example occurs once.
 
     Raises:
         ValueError: batch_size is less than 1.
@@ -117,3 +121,32 @@ def bucketed(lengths: Sequence[int], batch_size: int, rng: np.random.Generator) 
         pool = sorted(order[start : start + pool_size].tolist(), key=lengths.__getitem__)
         batches += [pool[cut : cut + batch_size] for cut in range(0, len(pool), batch_size)]
     return [batches[index] for index in rng.permutation(len(batches))]
+
+
+def epochs_of(
+    lengths: Sequence[int], batch_size: int, seed: int, collate: Callable[[list[int]], T]
+) -> tuple[Callable[[int], Iterator[T]], int]:
+    """Return the batches of any epoch, in a seeded order, and how many there are.
+
+    Args:
+        lengths: tokens of each example.
+        batch_size: examples a batch.
+        seed: together with the epoch's number it determines the order.
+        collate: from positions of examples to their batch.
+    """
+
+    def batches(epoch: int) -> Iterator[T]:
+        for places in bucketed(lengths, batch_size, np.random.default_rng((seed, epoch))):
+            yield collate(places)
+
+    return batches, -(-len(lengths) // batch_size)
+
+
+def in_turn(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the positions of all examples in batches of similar length, each with a bounded number of tokens."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    start = 0
+    while start < len(order):
+        size = max(1, TOKENS_AT_ONCE // max(lengths[order[min(start + MOST_ROWS_AT_ONCE, len(order)) - 1]], 1))
+        yield order[start : start + min(size, MOST_ROWS_AT_ONCE)]
+        start += min(size, MOST_ROWS_AT_ONCE)

@@ -1,6 +1,6 @@
-"""TrainConfig: every choice of a training run, checked once when it is made.
+"""TrainConfig: all settings of a training run, checked when it is constructed.
 
-Vaswani et al. 2017, section 5; AdamW: Loshchilov and Hutter 2019. Read next: schedules.py.
+Vaswani et al. 2017, section 5; AdamW: Loshchilov and Hutter 2019.
 """
 
 import math
@@ -16,15 +16,15 @@ Precision = Literal["float32", "bfloat16"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """Every choice of a training run that is not the model's or the data's.
+    """All settings of a training run except those of the model and the data.
 
     Args:
         optimizer: "adamw", "adam" (weight decay is added to the gradient), "sgd" (with a momentum of 0.9) or "muon"
             (orthogonal steps for the matrices of inner linear layers, AdamW for all else).
         learning_rate: the highest that the schedule reaches.
-        warm_up: fraction of all steps, in [0, 1), in which the learning rate rises in a straight line.
+        warm_up: fraction of all steps, in [0, 1), in which the learning rate rises linearly.
         schedule: what follows: "cosine" falls to 0 at the last step, "constant" stays, "noam" falls as step^-0.5.
-        weight_decay: of matrices only; biases and normalisations are left alone.
+        weight_decay: of matrices only; biases and normalisations have none.
         clip_norm: the largest norm of the whole gradient; None never clips.
         label_smoothing: probability, in [0, 1), that is spread evenly over all classes.
         batch_size: examples a step.

@@ -1,6 +1,6 @@
-"""The training loop: a generator that takes a step each time it is asked, and can be put down and taken up again.
+"""The training loop: a generator that takes one step each time it is advanced, and can be saved and resumed.
 
-Vaswani et al. 2017, section 5; gradient clipping: Pascanu et al. 2013, algorithm 1. Read next: state.py.
+Vaswani et al. 2017, section 5; gradient clipping: Pascanu et al. 2013, algorithm 1.
 """
 
 import math
@@ -15,19 +15,18 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.optimizers import make_optimizer
+from transformer_core.training.optimizers import learning_rate_at, make_optimizer
 from transformer_core.training.precision import computing_in
-from transformer_core.training.schedules import learning_rate_at
 
 Objective = Callable[[Any, Any], Tensor]
 
 
 class DivergedError(ValueError):
-    """The loss or the gradient is no longer a number."""
+    """The loss or the gradient is infinite or not a number."""
 
 
 @dataclass(frozen=True)
-class Step:
+class TrainingStep:
     """What one step of training did.
 
     Args:
@@ -50,16 +49,16 @@ class Step:
 
 
 class Run:
-    """A run of training: the model, the optimiser, and how far it has come.
+    """A training run: the model, the optimizer, and the number of steps taken.
 
-    The run owns its randomness: whatever the caller draws between two steps changes nothing, and the caller's own
-    generators are left as they were.
+    The run has its own random state: random numbers that the caller draws between two steps do not change it, and the
+    caller's generators are left as they were.
 
     Args:
-        model: trained in place, on the device where it is.
+        model: trained in place, on its device.
         objective: from the model and a batch to the loss.
-        batches: from an epoch's number, from 0, to its batches; the same number must give the same batches. A batch
-            has a length, its examples.
+        batches: from an epoch's number, from 0, to its batches; the same number must give the same batches. The
+            length of a batch is its number of examples.
         steps_per_epoch: how many batches an epoch has.
         config: how to train.
 
@@ -85,8 +84,8 @@ class Run:
         self._objective, self._batches = objective, batches
         self.random_states: dict[str, Tensor] | None = None
 
-    def steps(self) -> Iterator[Step]:
-        """Take the steps that are left, one each time the next is asked for.
+    def steps(self) -> Iterator[TrainingStep]:
+        """Take the remaining steps, one each time the iterator is advanced.
 
         Raises:
             DivergedError: the loss or the gradient is infinite or not a number; the weights are as before the step.
@@ -100,7 +99,7 @@ class Run:
             if done < self.steps_per_epoch:
                 raise ValueError(f"epoch {epoch} has {done} batches; steps_per_epoch={self.steps_per_epoch} are needed")
 
-    def _take(self, batch: Any, epoch: int) -> Step:
+    def _take(self, batch: Any, epoch: int) -> TrainingStep:
         started = time.perf_counter()
         learning_rate = learning_rate_at(self.step, self.total_steps, self.config)
         for group in self.optimizer.param_groups:
@@ -121,7 +120,7 @@ class Run:
         self.optimizer.step()
         self.step += 1
         seconds = time.perf_counter() - started
-        return Step(self.step, epoch, loss.item(), learning_rate, gradient_norm, seconds, len(batch))
+        return TrainingStep(self.step, epoch, loss.item(), learning_rate, gradient_norm, seconds, len(batch))
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
-"""Objectives: from a model and a batch to the loss that training lowers.
+"""Objectives: from a model and a batch to the loss that training minimises.
 
 Label smoothing: Szegedy et al. 2016, section 7; masked words: Devlin et al. 2019, section 3.1; next words: Radford et
-al. 2018, eq. 1. Read next: loop.py.
+al. 2018, eq. 1.
 """
 
 import torch
@@ -49,7 +49,7 @@ def masked_words(model: Bert, batch: LabelledBatch, *, probability: float = 0.15
     """Return the cross entropy, in nats a hidden token, of guessing the hidden tokens of a batch.
 
     Only the hidden positions are scored against the vocabulary: the loss is the same, and most of the work is saved.
-    A batch of which nothing was hidden has the loss 0.
+    A batch in which nothing is hidden has the loss 0.
     """
     corrupted, chosen = mask_words(batch.token_ids, model.config.vocab_size, probability=probability)
     hidden = model.encoder(corrupted)[chosen]  # (chosen, d_model)
@@ -60,7 +60,7 @@ def masked_words(model: Bert, batch: LabelledBatch, *, probability: float = 0.15
 def masked_words_and_pairs(model: Bert, batch: PackedBatch, *, probability: float = 0.15) -> Tensor:
     """Return the sum of both losses of BERT, in nats: a hidden token's, and a pair's (Devlin et al. 2019, section 3.1).
 
-    A batch of which nothing is hidden, or in which no sentences are paired, has 0 for that part.
+    A batch in which nothing is hidden, or no sentences are paired, has the loss 0 for that part.
     """
     corrupted, chosen = mask_words(batch.token_ids, model.config.vocab_size, probability=probability)
     x = model.encoder(corrupted, segment_ids=batch.segment_ids)  # (batch, pos, d_model)
@@ -79,14 +79,14 @@ def classification(
     hide: float = 0.0,
     softmax_before_loss: bool = False,
 ) -> Tensor:
-    """Return the cross entropy, in nats an example, of telling the classes.
+    """Return the cross entropy, in nats an example, of predicting the classes.
 
     Args:
-        model: it may stand on any device that the batch is on.
+        model: on the device of the batch.
         batch: labels are class numbers.
         label_smoothing: probability spread evenly over all classes.
-        hide: probability of hiding a token as masked_words does, so that no single word can be relied on.
-        softmax_before_loss: feed the loss probabilities where it expects logits, a slip that is often printed: with two
+        hide: probability of hiding a token as masked_words does, so that the model cannot rely on single words.
+        softmax_before_loss: pass probabilities to the loss where it expects logits, a common error: with two
             classes the loss then cannot fall below 0.313 nats, and its gradient is weak.
     """
     token_ids = batch.token_ids

@@ -1,9 +1,11 @@
-"""The optimiser that a config names: Adam, AdamW, SGD, or Muon for inner matrices with AdamW for the rest.
+"""The optimizer that a config names, and its learning rate step by step.
 
-AdamW: Loshchilov and Hutter 2019, algorithm 2; Muon: Jordan et al. 2024, whose steps are as large as AdamW's here
-(Liu et al. 2025, section 2.2). Read next: loop.py.
+Optimizers: Adam, AdamW (Loshchilov and Hutter 2019, algorithm 2), SGD, or Muon for inner matrices with AdamW for the
+rest (Jordan et al. 2024; its steps are scaled to the size of AdamW's, Liu et al. 2025, section 2.2). Learning rate: a
+linear warm-up, then constant, cosine (Loshchilov and Hutter 2017, eq. 5) or noam (Vaswani et al. 2017, eq. 3).
 """
 
+import math
 from typing import Any
 
 import torch
@@ -18,10 +20,39 @@ MOMENTUM = 0.9
 ADAM_BETAS = (0.9, 0.98)
 
 
-class MuonAndAdamW(torch.optim.Optimizer):
-    """Muon for some matrices and AdamW for all other parameters, as one optimiser.
+def learning_rate_at(step: int, total_steps: int, config: TrainConfig) -> float:
+    """Return the learning rate of one step.
 
-    Both see the same groups and the same state, so that what is saved of one is what the two need.
+    With w warm-up steps, t = step + 1 and T = total_steps: the highest rate times t / w while t <= w, and then times
+    1 (constant), (1 + cos(pi (t - w) / (T - w))) / 2 (cosine), or sqrt(w / t) (noam). Departure: the paper's noam is
+    scaled by d_model^-0.5; here config.learning_rate is the highest value itself.
+
+    Args:
+        step: from 0 to total_steps - 1.
+        total_steps: steps of the whole run.
+        config: the run's.
+
+    Raises:
+        ValueError: the step is not one of the run's.
+    """
+    if not 0 <= step < total_steps:
+        raise ValueError(f"step={step} must be at least 0 and less than total_steps={total_steps}")
+    warm_up_steps = math.ceil(config.warm_up * total_steps)
+    place = step + 1
+    if place <= warm_up_steps:
+        return config.learning_rate * place / warm_up_steps
+    if config.schedule == "cosine":
+        done = (place - warm_up_steps) / (total_steps - warm_up_steps)
+        return config.learning_rate * (1 + math.cos(math.pi * done)) / 2
+    if config.schedule == "noam":
+        return config.learning_rate * math.sqrt(max(warm_up_steps, 1) / place)
+    return config.learning_rate
+
+
+class MuonAndAdamW(torch.optim.Optimizer):
+    """Muon for some matrices and AdamW for all other parameters, as one optimizer.
+
+    Both use the same groups and the same state, so that one state_dict holds the state of both.
 
     Args:
         matrices: parameters of two dimensions, whose step is the orthogonal matrix nearest to the mean gradient.
@@ -45,25 +76,25 @@ class MuonAndAdamW(torch.optim.Optimizer):
         self._muon.state = self._adamw.state = self.state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a state that state_dict gave."""
+        """Load a state that state_dict returned."""
         super().load_state_dict(state_dict)
         self._share()
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Take a step with the gradients that are there."""
+        """Take a step with the current gradients."""
         self._muon.step()
         self._adamw.step()
 
 
 def _inner_matrices(model: nn.Module) -> list[Tensor]:
-    """Return the weights of linear layers between the embeddings and the words' scores, which are often one matrix."""
+    """Return the weights of all linear layers but the embeddings and the output layer, which often share one matrix."""
     outer = {id(p) for m in model.modules() if isinstance(m, Embedding | WordScores) for p in m.parameters()}
     weights = [m.weight for m in model.modules() if isinstance(m, Linear)]
     return [weight for weight in weights if weight.requires_grad and id(weight) not in outer]
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """Return the optimiser that a config names; only matrices decay."""
+    """Return the optimizer that a config names; only matrices have weight decay."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = _inner_matrices(model) if config.optimizer == "muon" else []
     own = set(map(id, matrices))

@@ -1,6 +1,6 @@
-"""Precision: matrix products in bfloat16 where that is quicker, attention in float32 where that is.
+"""Precision: matrix products in bfloat16 where that is faster, attention in float32 on processors.
 
-Kalamkar et al. 2019 (bfloat16); Micikevicius et al. 2018 (mixed precision). Read next: data.py.
+Kalamkar et al. 2019 (bfloat16); Micikevicius et al. 2018 (mixed precision).
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from transformer_core.training.config import Precision
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Tell whether a device multiplies bfloat16 in hardware; elsewhere it works too, but slowly."""
+    """Return whether a device multiplies bfloat16 in hardware; other devices emulate it slowly."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type == "cpu":
@@ -42,7 +42,7 @@ class _FloatAttention(TorchFunctionMode):
 
 @contextmanager
 def computing_in(precision: Precision, device: torch.device) -> Iterator[None]:
-    """Compute the body in a precision; weights, gradients and the optimiser's state stay in float32.
+    """Compute the body in a precision; weights, gradients and the optimizer's state stay in float32.
 
     Args:
         precision: of matrix products.

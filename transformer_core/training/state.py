@@ -1,6 +1,6 @@
-"""A run on disk, between one sitting and the next: tensors as safetensors, the rest as JSON, nothing pickled.
+"""The state of a training run on disk: tensors as safetensors, the rest as JSON, nothing pickled.
 
-Taken up again, a run goes on to the last digit as if it had never stopped. Read next: recipes/sentiment.py.
+A resumed run gives the same numbers, to the last digit, as one that was never interrupted.
 """
 
 import dataclasses
@@ -18,11 +18,11 @@ from transformer_core.training.loop import Run
 
 TENSORS, PLACE = "run.safetensors", "run.json"
 FORMAT = 1
-REMEDY = "delete the folder to begin anew"
+REMEDY = "delete the folder to start again"
 
 
 def save_run(run: Run, folder: str | os.PathLike[str]) -> None:
-    """Write model, optimiser, randomness and place; the place goes last, so that none points at half a file."""
+    """Write model, optimizer, random state and step; the step goes last, so that it never refers to half a file."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     place = {
@@ -50,10 +50,10 @@ def forget_run(folder: str | os.PathLike[str]) -> None:
 
 
 def load_run(run: Run, folder: str | os.PathLike[str]) -> bool:
-    """Bring a fresh run to where save_run left another of the same model and config; the caller brings the same data.
+    """Load what save_run wrote into a fresh run of the same model, config and data.
 
     Returns:
-        Whether there was anything to take up.
+        Whether there was a saved run.
 
     Raises:
         ValueError: what is in the folder is broken, or belongs to a run of another model, config or number of batches.
@@ -71,7 +71,7 @@ def load_run(run: Run, folder: str | os.PathLike[str]) -> bool:
     needed = (FORMAT, dataclasses.asdict(run.config), run.steps_per_epoch)
     if written != needed:
         raise ValueError(f"{folder}: the saved run is of {written}; this one is of {needed}: {REMEDY}")
-    _take_up(run, tensors, folder)
+    _restore(run, tensors, folder)
     run.step = step
     return True
 
@@ -84,7 +84,7 @@ def _tensors_of(run: Run) -> dict[str, Tensor]:
     return {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
 
 
-def _take_up(run: Run, tensors: dict[str, Tensor], folder: Path) -> None:
+def _restore(run: Run, tensors: dict[str, Tensor], folder: Path) -> None:
     parameters = dict(run.model.named_parameters())
     found = {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
     shapes = {name: parameter.shape for name, parameter in parameters.items()}

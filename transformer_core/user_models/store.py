@@ -21,8 +21,7 @@ from typing import IO
 from transformer_core.archives import MB, ArchiveError, entries, extract, open_zip
 from transformer_core.bundle_files import LARGEST_TEXT_FILE, BundleError
 from transformer_core.checkpoints import load
-from transformer_core.training.runs.folder import LEAVING, MAKING, new_id
-from transformer_core.training.runs.removal import sweep
+from transformer_core.training.runs.store.folder import LEAVING, MAKING, new_id, sweep
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100
 CONFIG, README = "config.json", "README.md"

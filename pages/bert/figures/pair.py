@@ -11,8 +11,7 @@ import numpy as np
 from pages.bert.figures.guesses import QUARTERS, token_axis
 from pages.figures.charts import HUES, INK, Chart, records
 from pages.figures.likeliest import REST
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
 FIRST, SECOND = HUES["query"], HUES["positions"]

@@ -1,6 +1,6 @@
-"""The vocabulary as a map: every entry a point, the searched ones and the sentence's own named.
+"""The vocabulary as points, flat or in space: searched words, their neighbours and the sentence's tokens are named.
 
-The vocabulary in three dimensions, to be turned by hand, and as a page of its own without any network.
+Arrays come from transformer_core.analysis.words: vocabulary_map and two_embeddings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARE_IN_SCALE = 97  # percentile of sizes where the colours end
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """What is drawn.
+    """The points of a map, with what colours, names and marks them.
 
     Shapes:
         xy: (point, 2 or 3); values: (point,)
@@ -39,8 +39,8 @@ class Points:
         kind_names: all kinds, in the order of their hues.
         legend: title of the colours.
         details: further numbers or words for the tooltip, by title.
-        marks: which points are "searched", a "neighbour" of these, or in the "sentence"; the first name counts.
-        named: points that are named besides, such as the extremes.
+        marks: by point: "searched", "neighbour" (of a searched one) or "sentence".
+        named: further points to name, such as the extremes.
     """
 
     xy: np.ndarray
@@ -60,13 +60,13 @@ def extremes(values: np.ndarray, count: int = 160) -> list[int]:
 
 
 def readable(xy: np.ndarray, labels: Sequence[str], places: Sequence[int], taken: list[tuple[float, ...]]) -> list[int]:
-    """Return those places, the first first, whose names cover no name before them.
+    """Return the places, in their order, whose names do not overlap the name of an earlier one.
 
     Shapes:
         xy: (point, 2)
 
     Args:
-        taken: boxes of names that stand already; those of the names chosen are added.
+        taken: boxes of names already drawn, as left, right, low, high; the chosen names' boxes are appended.
     """
     span = np.ptp(xy, axis=0)
     kept = []
@@ -82,7 +82,7 @@ def readable(xy: np.ndarray, labels: Sequence[str], places: Sequence[int], taken
 
 
 def vocabulary_scatter(points: Points, words: Mapping[str, str], *, axes: Sequence[str], height: int = 560) -> Chart:
-    """Draw points that can be zoomed, moved and pointed at.
+    """Draw a scatter plot that can be zoomed, moved and pointed at.
 
     Args:
         words: of the page.
@@ -164,7 +164,7 @@ def _colours(points: Points, words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def colour_bound(values: np.ndarray) -> float:
-    """Return where signed colours end, so that a few far values, which have the end's colour, do not bleach others."""
+    """Return where signed colours end: a percentile, so that a few extremes do not make all others pale."""
     return float(np.percentile(np.abs(values), SHARE_IN_SCALE)) or 1.0
 
 
@@ -199,7 +199,7 @@ def _named(points: Points, words: Mapping[str, str], x: alt.X, y: alt.Y) -> list
 
 
 def vocabulary_space(points: Points, words: Mapping[str, str], *, axes: Sequence[str]) -> go.Figure:
-    """Draw points in space.
+    """Draw points in three dimensions.
 
     Args:
         axes: titles of the three axes.
@@ -239,11 +239,11 @@ def _dots(xyz: np.ndarray, hover: list[str], name: str, **style: object) -> go.S
 
 
 def to_html(figure: go.Figure) -> str:
-    """Return one page that holds the figure and all that draws it."""
+    """Return one HTML page with the figure and plotly's script in it, which needs no network."""
     return figure.to_html(include_plotlyjs=True, full_html=True)
 
 
 def rows_of(points: Points) -> list[dict[str, object]]:
-    """Return a row a point: its token and its three coordinates."""
+    """Return one row for each point: its token and its three coordinates."""
     rows = zip(points.labels, points.xy.tolist(), strict=True)
     return [{"token": label, "x": x, "y": y, "z": z} for label, (x, y, z) in rows]

@@ -1,8 +1,6 @@
-"""Embeddings as matrices: a sentence's vectors, the angles between them, and a one-hot vector that picks a row.
+"""Vectors of words as matrices (a sentence's rows, their cosines, one-hot times matrix), bars and curves.
 
-Arrays come from transformer_core.analysis.words.sentence_vectors and one_hot.
-
-Embeddings as bars and curves: norms, neighbours, analogies, and one word followed through the layers.
+Arrays come from transformer_core.analysis.words: sentence_vectors, one_hot and nearest_words.
 """
 
 import json
@@ -14,15 +12,45 @@ import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 TOKEN = "embedding token"  # the axes with this key move together
 DIMENSION = "embedding dimension"
+HUE, MARKED = HUES["residual"], PALETTE[4]
+MOST_NAMED, MOST_NUMBERED = 64, 32
 
 
 def _dimensions(words: Mapping[str, str], size: int) -> Axis:
     return Axis(words["axis_dimension"], tuple(map(str, range(size))), DIMENSION)
+
+
+def _figure(
+    name: str,
+    panels: tuple[Panel, ...],
+    rows: Axis,
+    cols: Axis,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
+    quantity: str = "value",
+    **fields: Any,
+) -> MatrixFigure:
+    """Return the figure whose note has the key note_NAME; in all of them the same token is marked at once."""
+    return MatrixFigure(
+        panels,
+        rows,
+        cols,
+        ui,
+        role="residual",
+        detail="exact",
+        link="embeddings",
+        quantity=words[f"quantity_{quantity}"],
+        note=words[f"note_{name}"],
+        filename=f"embedding_{name}",
+        version=version,
+        **fields,
+    )
 
 
 def vectors_matrix(
@@ -38,18 +66,14 @@ def vectors_matrix(
         words, ui: of the page, and of the matrix itself.
         version: names this state.
     """
-    return MatrixFigure(
+    return _figure(
+        "vectors",
         (Panel("vectors", "", vectors, Scale.of("signed", vectors)),),
         Axis(words["axis_token"], labels, TOKEN),
         _dimensions(words, vectors.shape[1]),
+        words,
         ui,
-        role="residual",
-        detail="exact",
-        link="embeddings",
         title=words["title_vectors"],
-        quantity=words["quantity_value"],
-        note=words["note_vectors"],
-        filename="embedding_vectors",
         version=version,
     )
 
@@ -62,18 +86,15 @@ def cosine_matrix(
     Shapes:
         cosine: (pos, pos)
     """
-    return MatrixFigure(
+    return _figure(
+        "cosine",
         (Panel("cosine", "", cosine, Scale("signed", -1.0, 1.0)),),
         Axis(words["axis_token"], labels, TOKEN),
         Axis(words["axis_other"], labels, "embedding other"),
+        words,
         ui,
-        role="residual",
-        detail="exact",
-        link="embeddings",
         title=words["title_cosine"],
-        quantity=words["quantity_cosine"],
-        note=words["note_cosine"],
-        filename="embedding_cosine",
+        quantity="cosine",
         version=version,
     )
 
@@ -94,7 +115,8 @@ def one_hot_matrix(
         one_hot: (row, 1); matrix: (row, d_model)
     """
     rows = Axis(words["axis_entry"], tuple(f"{id_}  {label}" for id_, label in zip(ids, labels, strict=True)), TOKEN)
-    return MatrixFigure(
+    return _figure(
+        "one_hot",
         (
             Panel(
                 "one_hot",
@@ -108,15 +130,10 @@ def one_hot_matrix(
         ),
         rows,
         _dimensions(words, matrix.shape[1]),
+        words,
         ui,
         columns=2,
-        role="residual",
-        detail="exact",
         layout="single",
-        link="embeddings",
-        quantity=words["quantity_value"],
-        note=words["note_one_hot"],
-        filename="embedding_one_hot",
         version=version,
     )
 
@@ -131,24 +148,16 @@ def product_matrix(
     """
     values = np.stack([product, row, product - row])  # (3, d_model)
     lines = tuple(words[name] for name in ("line_product", "line_row", "line_difference"))
-    return MatrixFigure(
+    return _figure(
+        "product",
         (Panel("product", "", values, Scale.of("signed", values)),),
         Axis(words["axis_way"], lines, "embedding way"),
         _dimensions(words, len(row)),
+        words,
         ui,
-        role="residual",
-        detail="exact",
-        link="embeddings",
         title=words["title_product"],
-        quantity=words["quantity_value"],
-        note=words["note_product"],
-        filename="embedding_product",
         version=version,
     )
-
-
-HUE, MARKED = HUES["residual"], PALETTE[4]
-MOST_NAMED, MOST_NUMBERED = 64, 32
 
 
 def norm_bars(norms: np.ndarray, labels: Sequence[str], words: Mapping[str, str]) -> Filled:
@@ -177,7 +186,7 @@ def _norms(token: str, norm: str, *, many: bool, written: bool) -> Chart:
 
 
 def _named_axis(labels: Sequence[str], **style: Any) -> alt.Axis:
-    """Name places by labels that may come more than once."""
+    """Return an axis that names places by labels, of which two may be the same."""
     return alt.Axis(labelExpr=f"{json.dumps(list(labels))}[datum.value]", **style)
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from pages.feed_forward.figures.activations import hues_of
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
 

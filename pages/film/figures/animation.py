@@ -53,7 +53,7 @@ def embedding_gif(
         ValueError: If the run has no frame with that map, or `side` lies outside its range.
     """
     painter = _Painter(film, words, method, theme, side, plain_words)
-    count = max(1, sum(method in frame.layouts for frame in film.frames))
+    count = max(1, len(film.laid_out(method)))
     between = max(1, min(MOST_BETWEEN, (MOST_PICTURES - 1) // max(1, count - 1)))
     places = np.linspace(0, count - 1, min(MOST_PICTURES, (count - 1) * between + 1))
     pictures = [painter.picture(float(place)) for place in places]

@@ -4,142 +4,83 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pages.figures.matrix_bytes import Buffers, packed
+from pages.figures.matrix import Buffers, packed
 
 MOST_STEPS = 2_000
 MOST_CLASSES = 20
 SURE = 255  # code of a probability of 1
+CURVES = ("step", "loss", "learning_rate", "gradient_norm")
 
 
-@dataclass(frozen=True)
-class FilmRun:
-    """Say what a run is and how far it has come.
+@dataclass(frozen=True, eq=False)
+class Film:
+    """Hold a run as it is shown.
+
+    Figures do not import the engine, so the records are not named as types: Status, Curves, Frame, Layout and
+    StoredPoints of transformer_core/training/runs/store/records.py are handed in as a RunStore returns them.
+
+    Shapes:
+        predicted, certainty: (point,) each
 
     Args:
         id, name: of the run.
         kind: of model: "classifier", "translation", "gpt" or "bert".
         labels: names of the classes, if any.
-        state: "queued", "starting", "running", "paused", "stopped", "finished", "failed" or "interrupted".
-        step, total_steps: taken, and planned.
+        status: the Status.
+        curves: the Curves.
+        frames: the Frames in their order.
+        layouts: the Layouts, in the order of their frames.
+        predicted: class numbers of the points, by number of frame.
+        certainty: probabilities of those classes, by number of frame.
+        baselines: accuracies to compare with.
+        points: the StoredPoints, if any.
         steps_per_epoch: of training.
-        seconds, seconds_left: of training so far, and expected.
-        message: what went wrong, or "".
-        queue_place: 0 where it is not queued.
         frames_planned: how many frames there will be.
-        alive: whether its worker still writes, whatever the state.
+
+    Raises:
+        ValueError: If points, layouts and predictions are not as many as each other.
     """
 
     id: str
     name: str
     kind: str
     labels: Sequence[str]
-    state: str
-    step: int
-    total_steps: int
-    steps_per_epoch: int = 0
-    seconds: float = 0.0
-    seconds_left: float | None = None
-    message: str = ""
-    queue_place: int = 0
-    frames_planned: int = 0
-    alive: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class FilmPoints:
-    """Name the examples whose sentence vectors are followed.
-
-    Shapes:
-        labels, held_out: (point,)
-    """
-
-    texts: Sequence[str]
-    labels: np.ndarray
-    held_out: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class FilmSteps:
-    """Hold what every step of training measured.
-
-    Shapes:
-        step, loss, learning_rate, gradient_norm: (step,)
-    """
-
-    step: np.ndarray
-    loss: np.ndarray
-    learning_rate: np.ndarray
-    gradient_norm: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class FilmLayout:
-    """Place the points of one frame on a plane.
-
-    Shapes:
-        xy: (point, 2)
-
-    Args:
-        measures: trustworthiness, displacement, neighbours_train and neighbours_held_out.
-    """
-
-    xy: np.ndarray
-    measures: Mapping[str, float]
-
-
-@dataclass(frozen=True, eq=False)
-class FilmFrame:
-    """Hold one moment of a run.
-
-    Shapes:
-        predicted: (point,), class numbers; certainty: (point,), the probabilities of those classes
-    """
-
-    number: int
-    step: int
-    epoch: float
-    measures: Mapping[str, float]
-    layouts: Mapping[str, FilmLayout] = field(default_factory=dict)
-    predicted: np.ndarray | None = None
-    certainty: np.ndarray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Film:
-    """Hold a run as it is shown: what it is, its curves, and its frames in their order.
-
-    Raises:
-        ValueError: If points, layouts and predictions are not as many as each other.
-    """
-
-    run: FilmRun
-    steps: FilmSteps
-    frames: Sequence[FilmFrame] = ()
+    status: Any
+    curves: Any
+    frames: Sequence[Any] = ()
+    layouts: Sequence[Any] = ()
+    predicted: Mapping[int, np.ndarray] = field(default_factory=dict)
+    certainty: Mapping[int, np.ndarray] = field(default_factory=dict)
     baselines: Mapping[str, float] = field(default_factory=dict)
-    points: FilmPoints | None = None
+    points: Any = None
+    steps_per_epoch: int = 0
+    frames_planned: int = 0
 
     def __post_init__(self) -> None:
-        if len(self.run.labels) > MOST_CLASSES:
-            raise ValueError(f"labels names {len(self.run.labels)} classes, at most {MOST_CLASSES} have a colour")
-        counts = {name: np.shape(array) for name, array in vars(self.steps).items()}
+        if len(self.labels) > MOST_CLASSES:
+            raise ValueError(f"labels names {len(self.labels)} classes, at most {MOST_CLASSES} have a colour")
+        counts = {name: np.shape(getattr(self.curves, name)) for name in CURVES}
         if len(set(counts.values())) != 1:
             raise ValueError(f"steps must be arrays of one length, got {counts}")
         n_points = 0 if self.points is None else len(self.points.texts)
         if self.points is not None:
             _check("points.labels", self.points.labels, (n_points,))
             _check("points.held_out", self.points.held_out, (n_points,))
-        for frame in self.frames:
-            for method, layout in frame.layouts.items():
-                _check(f"frame {frame.number}: {method}", layout.xy, (n_points, 2))
-            if frame.predicted is not None:
-                _check(f"frame {frame.number}: predicted", frame.predicted, (n_points,))
-            if frame.certainty is not None:
-                _check(f"frame {frame.number}: certainty", frame.certainty, (n_points,))
+        for layout in self.layouts:
+            _check(f"frame {layout.frame}: {layout.method}", layout.xy, (n_points, 2))
+        for name in ("predicted", "certainty"):
+            for number, array in getattr(self, name).items():
+                _check(f"frame {number}: {name}", array, (n_points,))
+
+    def laid_out(self, method: str) -> list[tuple[Any, Any]]:
+        """Return the frames that have a layout by this method, each with it."""
+        layouts = {layout.frame: layout for layout in self.layouts if layout.method == method}
+        return [(frame, layouts[frame.number]) for frame in self.frames if frame.number in layouts]
 
 
 def film_bytes(film: Film, *, after: int = -1, after_step: int = 0) -> bytes:
@@ -148,14 +89,13 @@ def film_bytes(film: Film, *, after: int = -1, after_step: int = 0) -> bytes:
     The points go along with the first frames alone; steps are thinned to at most MOST_STEPS.
     """
     buffers = Buffers()
-    steps = thinned(film.steps, film.steps.step > after_step)
+    steps = thinned(film.curves, film.curves.step > after_step)
     header: dict[str, Any] = {
-        "run": asdict(replace(film.run, labels=list(film.run.labels))),
+        "run": _packed_run(film),
         "baselines": _plain(film.baselines),
-        "steps": {name: buffers.add(np.asarray(array, "<f4")) for name, array in vars(steps).items()},
-        "frames": [_packed_frame(frame, buffers) for frame in film.frames if frame.number > after],
+        "steps": {name: buffers.add(np.asarray(array, "<f4")) for name, array in steps.items()},
+        "frames": [_packed_frame(film, frame, buffers) for frame in film.frames if frame.number > after],
     }
-    header["run"] |= {name: _finite(header["run"][name]) for name in ("seconds", "seconds_left")}
     if film.points is not None and after < 0:
         labels, held_out = (np.asarray(a, np.uint8) for a in (film.points.labels, film.points.held_out))
         texts = list(film.points.texts)
@@ -163,31 +103,52 @@ def film_bytes(film: Film, *, after: int = -1, after_step: int = 0) -> bytes:
     return packed(header, buffers)
 
 
-def thinned(steps: FilmSteps, kept: np.ndarray | slice = slice(None), most: int = MOST_STEPS) -> FilmSteps:
-    """Return the kept steps as means of equal stretches, at most `most` of them.
+def thinned(curves: Any, kept: np.ndarray | slice = slice(None), most: int = MOST_STEPS) -> dict[str, np.ndarray]:
+    """Return the kept steps of Curves, by name, as means of equal intervals, at most `most` of them.
 
-    A stretch bears the number of its last step, so that a browser that has it asks for what follows.
+    An interval has the number of its last step, so that a browser that has it asks for what follows.
     """
-    step, *others = (np.asarray(array, np.float64)[kept] for array in vars(steps).values())
+    step, *others = (np.asarray(getattr(curves, name), np.float64)[kept] for name in CURVES)
     if len(step) <= most:
-        return FilmSteps(step, *others)
+        return dict(zip(CURVES, (step, *others), strict=True))
     ends = np.linspace(0, len(step), most + 1).astype(int)
     sizes = np.diff(ends)
     means = (np.add.reduceat(array, ends[:-1]) / sizes for array in others)
-    return FilmSteps(step[ends[1:] - 1], *means)
+    return dict(zip(CURVES, (step[ends[1:] - 1], *means), strict=True))
 
 
-def _packed_frame(frame: FilmFrame, buffers: Buffers) -> dict[str, Any]:
+def _packed_run(film: Film) -> dict[str, Any]:
+    status = film.status
+    return {
+        "id": film.id,
+        "name": film.name,
+        "kind": film.kind,
+        "labels": list(film.labels),
+        "state": status.state,
+        "step": status.step,
+        "total_steps": status.total_steps,
+        "steps_per_epoch": film.steps_per_epoch,
+        "seconds": _finite(status.seconds),
+        "seconds_left": _finite(status.seconds_left),
+        "message": status.message,
+        "queue_place": status.queue_place,
+        "frames_planned": film.frames_planned,
+        "alive": status.alive,
+    }
+
+
+def _packed_frame(film: Film, frame: Any, buffers: Buffers) -> dict[str, Any]:
     layouts = {
-        method: {"xy": buffers.add(np.asarray(layout.xy, "<f4")), "measures": _plain(layout.measures)}
-        for method, layout in frame.layouts.items()
+        layout.method: {"xy": buffers.add(np.asarray(layout.xy, "<f4")), "measures": _plain(layout.measures)}
+        for layout in film.layouts
+        if layout.frame == frame.number
     }
     header: dict[str, Any] = {"number": int(frame.number), "step": int(frame.step), "epoch": _finite(frame.epoch)}
     header |= {"measures": _plain(frame.measures), "layouts": layouts}
-    if frame.predicted is not None:
-        header["predicted"] = buffers.add(np.asarray(frame.predicted, np.uint8))
-    if frame.certainty is not None:
-        header["certainty"] = buffers.add(coded(frame.certainty))
+    if frame.number in film.predicted:
+        header["predicted"] = buffers.add(np.asarray(film.predicted[frame.number], np.uint8))
+    if frame.number in film.certainty:
+        header["certainty"] = buffers.add(coded(film.certainty[frame.number]))
     return header
 
 

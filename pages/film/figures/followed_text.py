@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pages.figures.matrix_bytes import Buffers, packed
+from pages.figures.matrix import Buffers, packed
 from pages.film.figures.film import coded
 
 

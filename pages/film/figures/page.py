@@ -77,7 +77,7 @@ def to_html(
         language: of the page.
     """
     texts = [probe.text for probe in probes if probe is not None]
-    runs = [(film.run.id, film.run.name) for film in films]
+    runs = [(film.id, film.name) for film in films]
     data = film_data(runs, words, learned=learned, probe=texts[0] if texts else "", language=language)
     data["films"] = [_as_text(film_bytes(film)) for film in films]
     packed = ["" if probe is None else _as_text(probe_bytes(probe)) for probe in probes]

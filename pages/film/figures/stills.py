@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pages.film.figures.colours import PALETTE
-from pages.film.figures.film import Film
+from pages.film.figures.film import CURVES, Film
 
 EDGE, HEADING, KEY_LINE, SMALL, LARGE = 24, 40, 24, 14, 16
 DIAMOND = ((0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0))
@@ -57,12 +57,12 @@ def still(film: Film, words: Mapping[str, str], at: float, *, method: str, theme
     Raises:
         ValueError: If the run has no points or no frame of that layout, or `at` lies outside.
     """
-    frames = [frame for frame in film.frames if method in frame.layouts]
+    frames = film.laid_out(method)
     if film.points is None or not frames:
-        raise ValueError(f"run {film.run.id} has no frame with a map by {method}")
+        raise ValueError(f"run {film.id} has no frame with a map by {method}")
     if not 0 <= at <= len(frames) - 1:
         raise ValueError(f"at={at} must lie from 0 to {len(frames) - 1}, the last frame")
-    every = np.stack([np.asarray(frame.layouts[method].xy, np.float64) for frame in frames])  # (frame, point, 2)
+    every = np.stack([np.asarray(layout.xy, np.float64) for _, layout in frames])  # (frame, point, 2)
     low, high = np.nanmin(every, axis=(0, 1)), np.nanmax(every, axis=(0, 1))  # (2,)
     scale = (side - 2 * EDGE) / max(float((high - low).max()), 1e-9)
     index = min(int(at), len(frames) - 1)
@@ -71,12 +71,12 @@ def still(film: Film, words: Mapping[str, str], at: float, *, method: str, theme
     here, there = every[index], every[min(index + 1, len(frames) - 1)]
     centred = (here + share * (there - here) - (low + high) / 2) * scale  # (point, 2)
     xy = np.stack([side / 2 + centred[:, 0], HEADING + side / 2 - centred[:, 1]], axis=1)
-    frame = frames[index]
-    title = words["picture_title"].format(name=film.run.name, method=words[f"method_{method}"], step=frame.step)
+    frame, layout = frames[index]
+    title = words["picture_title"].format(name=film.name, method=words[f"method_{method}"], step=frame.step)
     key = _key(film, words, PALETTE[theme], side)
     height = HEADING + side + KEY_LINE * (key[-1][1] + 2) + 8
     radius = min(6.0, max(2.4, 0.13 * side / math.sqrt(max(60, len(xy)))))
-    return Still(side, height, title, _measures(frame.layouts[method].measures, words), xy, radius, key)
+    return Still(side, height, title, _measures(layout.measures, words), xy, radius, key)
 
 
 def _measures(measures: Mapping[str, float], words: Mapping[str, str]) -> str:
@@ -93,7 +93,7 @@ def _measures(measures: Mapping[str, float], words: Mapping[str, str]) -> str:
 
 def _key(film: Film, words: Mapping[str, str], hues: Sequence[str], side: int) -> list:
     entries = [(words["train"], None, False), (words["held_out"], None, True)]
-    entries += [(label[:24], hue, False) for label, hue in zip(film.run.labels, hues, strict=False)]
+    entries += [(label[:24], hue, False) for label, hue in zip(film.labels, hues, strict=False)]
     key, x, line = [], 4.0, 0
     for text, hue, held_out in entries:
         wide = 30 + sum(SMALL if ord(sign) > 0x2E7F else 0.6 * SMALL for sign in text)
@@ -110,9 +110,9 @@ def curves_csv(film: Film) -> str:
     Numbers are written with all digits, so that reading them gives the same values.
     """
     measures = sorted({name for frame in film.frames for name in frame.measures})
-    of_step = {int(step): row for step, *row in zip(*vars(film.steps).values(), strict=True)}
+    of_step = {int(step): row for step, *row in zip(*(getattr(film.curves, name) for name in CURVES), strict=True)}
     of_frame = {frame.step: frame for frame in film.frames}
-    names = [name for name in vars(film.steps) if name != "step"]
+    names = CURVES[1:]
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(["step", *names, "frame", "epoch", *measures])

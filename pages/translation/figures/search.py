@@ -1,8 +1,6 @@
-"""Searches by width as curves, and all targets there are as a ranked list with what each search found.
+"""Searches as charts: measures by beam width, the best of all targets, and the tree of a beam search.
 
 Arrays come from transformer_core.analysis.translation.
-
-Beam search as a tree: a line of boxes for each depth, each with its probability, the fate of each branch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +11,19 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
-from pages.translation.figures.steps import clipped, shown_chance
+from pages.translation.figures.charts import clipped, shown_chance
 
 LEAST_SPAN = 0.1
+ROW = 60
+HALF_WIDTH, HALF_HEIGHT = 0.43, 0.33
+FATES = ("kept", "finished", "dropped")
+FILLS = {"kept": HUES["weights"], "finished": HUES["value"], "dropped": "transparent"}
+MARKS = {"kept": "", "finished": "■ ", "dropped": "✕ "}
+BEST = HUES["positions"]
 
 
 def _scores_domain(scores: np.ndarray) -> list[float]:
-    """Return the ends of an axis of scores, at most 0, so far apart that rounding alone draws a level line."""
+    """Return the ends of an axis of scores, at most 0, far enough apart that rounding noise looks level."""
     low, high = float(scores.min()), float(scores.max())
     half = 0.6 * max(high - low, LEAST_SPAN)
     top = min((low + high) / 2 + half, 0.0)
@@ -69,7 +73,7 @@ def by_width_chart(
 def ranked_chart(
     texts: Sequence[str], scores: np.ndarray, found_by: Sequence[str], right: Sequence[bool], said: Mapping[str, str]
 ) -> Chart:
-    """Draw the best targets of all as bars, the shorter the better, with which searches found each.
+    """Draw the best of all targets as bars, the shorter the better, with the searches that found each.
 
     Shapes:
         scores: (rank,), falling, at most 0
@@ -103,16 +107,8 @@ def ranked_chart(
     return alt.layer(bars, labelled).properties(width="container", height=26 * len(names) + 90)
 
 
-ROW = 60
-HALF_WIDTH, HALF_HEIGHT = 0.43, 0.33
-FATES = ("kept", "finished", "dropped")
-FILLS = {"kept": HUES["weights"], "finished": HUES["value"], "dropped": "transparent"}
-MARKS = {"kept": "", "finished": "■ ", "dropped": "✕ "}
-BEST = HUES["positions"]
-
-
 class Tree(Protocol):
-    """What is drawn, node by node; see BeamTree."""
+    """The nodes to draw; see transformer_core's BeamTree."""
 
     @property
     def depths(self) -> np.ndarray: ...
@@ -134,33 +130,6 @@ class Tree(Protocol):
     def fates(self) -> Sequence[str]: ...
     @property
     def on_best(self) -> np.ndarray: ...
-
-
-def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, whole: bool) -> Chart:
-    """Draw the tree down to a depth.
-
-    Args:
-        said: kept, finished, dropped, best, start, word, text, step, log_prob, score, chance, fate: words for fates,
-            titles of numbers.
-        depth: how many levels are drawn.
-        start: the label of what targets begin with.
-        whole: the search is shown to its end, so that the way to the best may be marked.
-    """
-    shown = np.flatnonzero(tree.depths <= depth)
-    most = int(tree.ranks.max()) + 1
-    middle = (most - 1) / 2
-    at = {-1: (middle, 0.0)} | {int(node): (float(tree.ranks[node]), float(tree.depths[node])) for node in shown}
-    best = tree.on_best & whole
-    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.6, most - 0.4], nice=False))
-    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.4, depth + 0.4], reverse=True, nice=False))
-    layers = [*_edges(tree, shown, at, best, said, x, y), *_nodes(tree, shown, best, said, x, y)]
-    root = records(x=[middle], y=[0.0], word=[start])
-    layers.append(
-        alt.Chart(root)
-        .mark_text(fontSize=14, fontWeight="bold", color=HUES["query"])
-        .encode(x, y, text=alt.Text("word:N"))
-    )
-    return alt.layer(*layers).properties(width="container", height=ROW * (depth + 1))
 
 
 def _edges(
@@ -241,3 +210,30 @@ def _nodes(
     fates = np.array(tree.fates)[shown]
     kinds = [(fate, way, shown[(fates == fate) & (best[shown] == way)]) for fate in FATES for way in (False, True)]
     return [chart for kind in kinds if len(kind[2]) for chart in part(*kind)]
+
+
+def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, whole: bool) -> Chart:
+    """Draw the tree down to a depth.
+
+    Args:
+        said: words for fates (kept, finished, dropped, best) and titles (word, text, step, log_prob, score, chance,
+            fate).
+        depth: how many levels are drawn.
+        start: the label of what targets begin with.
+        whole: the tree is shown to its end, so that the path to the best is marked.
+    """
+    shown = np.flatnonzero(tree.depths <= depth)
+    most = int(tree.ranks.max()) + 1
+    middle = (most - 1) / 2
+    at = {-1: (middle, 0.0)} | {int(node): (float(tree.ranks[node]), float(tree.depths[node])) for node in shown}
+    best = tree.on_best & whole
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.6, most - 0.4], nice=False))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.4, depth + 0.4], reverse=True, nice=False))
+    layers = [*_edges(tree, shown, at, best, said, x, y), *_nodes(tree, shown, best, said, x, y)]
+    root = records(x=[middle], y=[0.0], word=[start])
+    layers.append(
+        alt.Chart(root)
+        .mark_text(fontSize=14, fontWeight="bold", color=HUES["query"])
+        .encode(x, y, text=alt.Text("word:N"))
+    )
+    return alt.layer(*layers).properties(width="container", height=ROW * (depth + 1))

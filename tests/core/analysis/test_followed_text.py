@@ -10,11 +10,11 @@ from transformer_core.analysis.followed_text import follow_text
 from transformer_core.config import ModelConfig
 from transformer_core.probe import capture
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.runs.drawing import draw_layouts
-from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.sitting import Sitting
-from transformer_core.training.runs.spec import DataSpec, RunSpec
-from transformer_core.training.runs.store import RunStore
+from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.worker.layout_thread import continued_layouts
+from transformer_core.training.runs.worker.session import Session
+from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.make import make_task
 
 SOURCES = ("reviews", "reverse", "characters", "masked_words")
@@ -31,11 +31,11 @@ SPEC = RunSpec(
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunStore]:
     """A finished run of each kind of model."""
-    shelf, finished = Shelf(tmp_path_factory.mktemp("runs")), {}
+    shelf, finished = RunList(tmp_path_factory.mktemp("runs")), {}
     for source in SOURCES:
         data = DataSpec(source=source, examples=96, held_out=32, length=5)
         finished[source] = shelf.create(dataclasses.replace(SPEC, data=data))
-        Sitting(finished[source], make_task, draw_layouts).work()
+        Session(finished[source], make_task, continued_layouts).work()
         assert finished[source].status().state == "finished", finished[source].status().message
     return finished
 

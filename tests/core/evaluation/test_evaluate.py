@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.core.training.worlds import separable
+from tests.core.separable import separable
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
@@ -18,7 +18,7 @@ from transformer_core.evaluation.classifier import measure_classifier
 from transformer_core.evaluation.evaluate import evaluate, main
 from transformer_core.models import Bert, Classifier
 from transformer_core.text import Tokenizer
-from transformer_core.training.data import write_labelled
+from transformer_core.training.intake.labelled import write_labelled
 
 EXAMPLES = separable(101)
 LABELS = ("negative", "positive")

@@ -16,7 +16,7 @@ from transformer_core.checkpoints import load
 from transformer_core.evaluation.classifier import measure_classifier
 from transformer_core.evaluation.weak_sides import features_of, main, measure_slices, measure_usual
 from transformer_core.measured import MEASURED, Measured, Slice, Usual
-from transformer_core.training.data import Example
+from transformer_core.training.examples import Example
 
 CHECKPOINTS = ROOT / "assets" / "checkpoints"
 SHORT_AND_NOT = Slice("SST", "sentence", ("short", "negation"), 240, 170)

@@ -7,8 +7,9 @@ import torch
 
 from tests.core.tools.helpers import close, inputs, made
 from transformer_core.models.recurrent import Seq2Seq
-from transformer_core.probe import Trace, capture
+from transformer_core.probe import capture
 from transformer_core.sites import RECURRENT_SITES, site_of
+from transformer_core.trace import Trace
 
 CHANGES = {
     "gru": {},

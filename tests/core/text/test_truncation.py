@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_core.text import KINDS, Tokenizer
-from transformer_core.text.assembly import shares
+from transformer_core.text.encoding import shares
 
 COUNTS = st.integers(0, 30)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.training.worlds import separable
+from tests.core.separable import separable
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer
@@ -134,7 +134,7 @@ def test_a_saved_run_that_does_not_fit_is_refused(tmp_path):
     run = make_run()
     next(run.steps())
     save_run(run, tmp_path)
-    with pytest.raises(ValueError, match=r"the saved run is of .*this one is of .*delete the folder to begin anew"):
+    with pytest.raises(ValueError, match=r"the saved run is of .*this one is of .*delete the folder to start again"):
         load_run(make_run(replace(CONFIG, learning_rate=1e-3)), tmp_path)
     with pytest.raises(ValueError, match="the saved run is of another model"):
         load_run(make_run(sizes=replace(SIZES, d_ff=48)), tmp_path)

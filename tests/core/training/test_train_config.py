@@ -6,7 +6,7 @@ import re
 import pytest
 
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.schedules import learning_rate_at
+from transformer_core.training.optimizers import learning_rate_at
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Figures of recurrent models: what they hold, in the order in which it is shown."""
+"""Figures of recurrent models hold the numbers that they are given, in the order shown."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def gates() -> np.ndarray:
 
 
 @pytest.mark.parametrize("sort", [True, False])
-def test_units_stand_in_order_of_what_they_keep(sort: bool) -> None:
+def test_units_are_ordered_by_what_they_keep(sort: bool) -> None:
     values = gates()
     names = ("reset_gate", "update_gate")
     figure = gates_figure(values, names, TOKENS, SAID, UI, kept=values[1], sort=sort, version="v")
@@ -38,9 +38,8 @@ def test_two_models_share_the_source_and_the_words_where_they_are_the_same() -> 
     same = Looks("new", "New", weights, ("x", "y"), TOKENS)
     other = Looks("new", "New", weights, ("z", "y"), TOKENS)
     said = SAID | {"weight": "weight"}
-    rows, cols = looks_figure([first, same], said, UI, version="v").axes(
-        looks_figure([first, same], said, UI, version="v").panels[1]
-    )
+    figure = looks_figure([first, same], said, UI, version="v")
+    rows, cols = figure.axes(figure.panels[1])
     assert (rows.key, cols.key) == ("target", "source")
     figure = looks_figure([first, other], said, UI, version="v")
     assert figure.axes(figure.panels[1])[0].key == "new"

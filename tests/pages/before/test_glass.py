@@ -1,4 +1,4 @@
-"""Every tensor of a recurrent model lies under the glass, as those of a Transformer do."""
+"""The box of tensors shows those of a recurrent model, as it does those of a Transformer."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -27,7 +27,7 @@ def before(**query: str) -> AppTest:
 
 
 def look_at(app: AppTest, name: str, cell: str | None = None) -> str:
-    """Put a tensor of the page under the glass and return all that is told."""
+    """Open a tensor of the page in the box and return all texts."""
     app.query_params["glass"] = name
     if cell is not None:
         app.query_params["glass_cell"] = cell

@@ -1,4 +1,4 @@
-"""The page on recurrent models: every part and control in both languages, with numbers that the library computes."""
+"""The page on recurrent models: every part, control and link, with numbers that the library computes."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.number_format import significant
 from tests.core.analysis.before.conftest import SENTENCE
 from tests.core.tools.helpers import made
-from tests.pages.running import asks, run, told
+from tests.pages.running import answered, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.before import step_times as timing
 from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
@@ -28,7 +28,7 @@ PARTS = ("gates", "vector", "look", "reach", "time")
 
 @pytest.fixture(scope="module", autouse=True)
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
-    """Tiny models that share a tokenizer, one that does not, and a recurrent one without gates and attention."""
+    """Make tiny models: two that share a tokenizer, one with another, and one without gates and attention."""
     folder = tmp_path_factory.mktemp("models")
     tokenizer, other = (
         Tokenizer.train("word", [SENTENCE, text], min_frequency=1, template="bos_eos")
@@ -62,14 +62,8 @@ def asked(bundle: Bundle) -> dict:
     return {"bundle": bundle, "text": SENTENCE, "n_tokens": len(bundle.tokenizer.encode(SENTENCE))}
 
 
-def answered(app: AppTest, choice: str) -> AppTest:
-    """Answer the page's question."""
-    return asks(app)[0].set_value(choice).run()
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
+@pytest.mark.parametrize(("part", "language"), [("gates", "en"), *((part, "zh") for part in PARTS)])
+def test_every_part_is_shown(part: str, language: str) -> None:
     app = before(lang=language, before_part=part)
     assert not app.exception
     assert not app.error
@@ -78,7 +72,7 @@ def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_which_word_is_left_at_the_end_is_told_after_a_prediction(bundle: Bundle, direction: str) -> None:
+def test_the_word_with_the_largest_share_is_shown_after_a_prediction(bundle: Bundle, direction: str) -> None:
     found = gates_of_sentence(**asked(bundle), direction=direction)
     app = before(before_direction=direction, before_gates_open="true", before_sort="off")
     most = int(found.share.argmax())
@@ -91,7 +85,7 @@ def test_which_word_is_left_at_the_end_is_told_after_a_prediction(bundle: Bundle
     assert f"**{kept.min():.0%}**" in told(app)
 
 
-def test_a_translation_without_looking_is_laid_beside_the_models_own(bundle: Bundle) -> None:
+def test_the_translation_without_attention_is_compared_with_the_models_own(bundle: Bundle) -> None:
     found = one_vector(**asked(bundle))
     app = before(before_part="vector", before_vector_open="true")
     values = [metric.value for metric in app.metric]
@@ -100,7 +94,7 @@ def test_a_translation_without_looking_is_laid_beside_the_models_own(bundle: Bun
     assert f"**{found.kept:.0%}**" in told(app)
 
 
-def test_how_alike_two_models_look_is_that_of_the_library(bundle: Bundle) -> None:
+def test_the_agreement_of_two_models_is_that_of_the_library(bundle: Bundle) -> None:
     other = open_bundle("new")
     both = both_alignments(bundle=bundle, other=other, **{k: v for k, v in asked(bundle).items() if k != "bundle"})
     apart, agree = compared(both.bundle.weights[0], both.other.by_head.mean((0, 1)))
@@ -121,7 +115,7 @@ def test_models_of_other_tokens_each_keep_their_own_words(bundle: Bundle) -> Non
     assert word_alignment(**asked(bundle)).translation in told(app)
 
 
-def test_where_a_word_of_another_sentence_came_from_is_told_after_a_prediction(bundle: Bundle) -> None:
+def test_the_alignment_of_a_typed_sentence_is_shown_after_a_prediction(bundle: Bundle) -> None:
     text = "the mat sat on a cat"
     found = word_alignment(bundle=bundle, text=text, n_tokens=12)
     app = before(before_part="look", before_look_open="true", before_probe=text, before_word="0")
@@ -134,7 +128,7 @@ def test_where_a_word_of_another_sentence_came_from_is_told_after_a_prediction(b
         assert words("en")["text.instead"].partition("{text}")[0].partition("}")[2] in told(app)
 
 
-def test_what_is_left_of_gradients_stands_in_the_table() -> None:
+def test_the_table_has_the_gradients_of_the_library() -> None:
     found = gradient_reach(length=16, d_model=16, seed=3, gain=1.0, keep_bias=1.0)
     query = {"before_length": "16", "before_width": "16", "before_seed": "3", "before_keep": "1.0"}
     app = before(before_part="reach", **query)
@@ -145,7 +139,7 @@ def test_what_is_left_of_gradients_stands_in_the_table() -> None:
     assert app.query_params["before_seed"] in (["4"], "4")
 
 
-def test_open_gates_are_held_against_half_open_ones() -> None:
+def test_open_gates_are_compared_with_half_open_ones() -> None:
     query = {"before_part": "reach", "before_length": "16", "before_width": "16"}
     half = gradient_reach(length=16, d_model=16, seed=0)
     told_of = f"With the bias at 0 and all else the same it is {significant(half.relative[1, 8])}"
@@ -153,14 +147,14 @@ def test_open_gates_are_held_against_half_open_ones() -> None:
     assert told_of not in told(before(**query, before_keep="0.0"))
 
 
-def test_the_trained_encoders_reach_is_told_after_a_prediction(bundle: Bundle) -> None:
+def test_the_trained_encoders_gradients_are_shown_after_a_prediction(bundle: Bundle) -> None:
     found = sentence_reach(**asked(bundle), direction="backward")
     app = before(before_part="reach", before_length="16", before_reach_open="true", before_direction="backward")
     app = answered(app, "one")
     assert f"**{found.norms[-1] / found.norms[0]:.2%}**" in told(app)
 
 
-def test_times_are_measured_anew_when_asked_and_told_after_a_prediction() -> None:
+def test_times_are_measured_again_on_request_and_shown_after_a_prediction() -> None:
     app = before(before_part="time", before_time_width="32", before_time_open="true")
     first = told(app)
     app = app.button(key="before_again").click().run()
@@ -173,7 +167,7 @@ def test_times_are_measured_anew_when_asked_and_told_after_a_prediction() -> Non
     assert "the exponents are" in told(app)
 
 
-def test_a_model_without_gates_and_attention_is_told_so() -> None:
+def test_a_model_without_gates_and_attention_gets_a_message() -> None:
     for part in PARTS[:3]:
         app = before(model="bare", before_part=part, before_vector_open="true")
         assert not app.exception
@@ -193,13 +187,18 @@ def test_a_model_without_gates_and_attention_is_told_so() -> None:
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+def test_a_link_with_impossible_values_still_opens_the_page(query: dict[str, str]) -> None:
     assert not before(**query).exception
 
 
-@pytest.mark.parametrize("text", ["🙂", "电影很好看", "مرحبا بالعالم", "a", "[BOS] [EOS]", "a cat " * 60])
-@pytest.mark.parametrize("part", ["gates", "look"])
-def test_any_text_is_read(text: str, part: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        *(("look", text) for text in ("🙂", "مرحبا بالعالم", "a", "[BOS] [EOS]", "a cat " * 60)),
+        *(("gates", text) for text in ("电影很好看", "a", "[BOS] [EOS]", "a cat " * 60)),
+    ],
+)
+def test_any_text_is_read(part: str, text: str) -> None:
     assert not before(text=text, before_part=part).exception
 
 

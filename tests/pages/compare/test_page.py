@@ -11,9 +11,9 @@ from pages.train.same_but import GUESSES, measured_change, one_changes
 from pages.ui.language import words
 from tests.pages.made_runs import FRAMES, SPECS, STEPS, made_run
 from tests.pages.running import run, told
+from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change, differences
-from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import Origin
+from transformer_core.training.spec import Origin
 
 QUICK = SPECS["classifier"]
 
@@ -101,7 +101,7 @@ def test_the_kin_of_a_run_comes_first(tmp_path: Path) -> None:
     first, second = two(tmp_path)
     stranger = made_run(tmp_path, SPECS["gpt"])
     child = made_run(tmp_path, replace(QUICK, origin=Origin(run=first.id)))
-    runs = Shelf(tmp_path).all()
+    runs = RunList(tmp_path).all()
     assert kin_of(first, runs).id == child.id
     assert kin_of(child, runs).id == first.id
     assert kin_of(stranger, runs).id in {first.id, second.id, child.id}
@@ -133,7 +133,7 @@ def test_same_but_asks_for_a_prediction_and_starts_the_other_run(
         app.radio(key=f"guess {first.id} residual=False").set_value(guess).run()
     next(one for one in app.button if one.label == words(language)["compare.start"]).click().run()
     assert not app.exception
-    (made,) = (store for store in Shelf(tmp_path).all() if store.id != first.id)
+    (made,) = (store for store in RunList(tmp_path).all() if store.id != first.id)
     assert started == [made.id]
     assert differences(first.spec, made.spec) == {"residual": (True, False)}
     assert made.spec.origin == Origin(run=first.id)

@@ -1,4 +1,4 @@
-"""Figures of embeddings hold the numbers they were given, and names on the map do not cover one another."""
+"""Figures of embeddings hold the numbers that they are given, and names on the map do not overlap."""
 
 import numpy as np
 import pytest
@@ -23,18 +23,11 @@ from pages.embeddings.figures.vectors import (
     word_bars,
 )
 from pages.figures.charts import rows_of
-from pages.ui.language import words as all_words
+from tests.pages.running import strings
 
 RNG = np.random.default_rng(0)
 LABELS = ("it's", 'a "b"', "\\n")
-
-
-def some(prefix: str) -> dict[str, str]:
-    """Return the words of a page, without its name."""
-    return {key.removeprefix(f"{prefix}."): word for key, word in all_words("en").items() if key.startswith(prefix)}
-
-
-WORDS, UI = some("embeddings"), some("matrix")
+WORDS, UI = strings("embeddings"), strings("matrix")
 
 
 def test_matrices_hold_their_values_and_printed_bounds() -> None:
@@ -50,7 +43,7 @@ def test_matrices_hold_their_values_and_printed_bounds() -> None:
     assert cosine.link == figure.link
 
 
-def test_the_difference_is_the_third_line() -> None:
+def test_the_third_line_of_the_product_is_the_difference() -> None:
     row = RNG.normal(size=5)
     figure = product_matrix(row, row, WORDS, UI, version="v")
     assert not figure.panels[0].values[2].any()
@@ -70,7 +63,7 @@ def test_bars_and_curves_hold_their_numbers() -> None:
     assert [row["cosine"] for row in rows_of(same_word_curve(values, WORDS))] == values.tolist()
 
 
-def test_names_that_would_cover_a_former_one_are_left_out() -> None:
+def test_a_name_that_would_overlap_an_earlier_one_is_left_out() -> None:
     xy = np.array([[0.0, 0.0], [0.001, 0.0], [1.0, 1.0]])
     taken: list[tuple[float, ...]] = []
     assert readable(xy, ("good", "great", "bad"), [0, 1, 2], taken) == [0, 2]
@@ -78,7 +71,7 @@ def test_names_that_would_cover_a_former_one_are_left_out() -> None:
     assert readable(xy, ("good", "great", "bad"), [1], taken) == []
 
 
-def test_the_map_draws_every_point_and_marks_what_it_is_told() -> None:
+def test_the_map_draws_every_point_and_names_the_marks() -> None:
     values = RNG.normal(size=40)
     labels = tuple(f"w{place}" for place in range(40))
     points = Points(RNG.normal(size=(40, 2)), labels, values=values, marks={3: "searched", 4: "neighbour"})

@@ -1,4 +1,4 @@
-"""The embeddings page: every part and control in both languages, in the link, with the library's own numbers."""
+"""The embeddings page: every part, control and link, with the numbers of the library."""
 
 from dataclasses import replace
 
@@ -35,9 +35,10 @@ def ids_of(*typed: str) -> list[int]:
     return [find(open_bundle("sentiment").tokenizer, word).ids[0] for word in typed]
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_stands_in_both_languages(language: str, part: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "language"), [("sentence", "en"), *((part, "zh") for part in PARTS)], ids=lambda value: value
+)
+def test_every_part_is_shown_without_errors_or_toasts(part: str, language: str) -> None:
     app = run("embeddings", lang=language, text=TEXT, embeddings_part=part, embeddings_count=FEW)
     assert not app.exception
     assert not app.error
@@ -45,7 +46,7 @@ def test_every_part_stands_in_both_languages(language: str, part: str) -> None:
     assert words(language)["embeddings.heading"] in told(app)
 
 
-def test_an_odd_link_is_answered_in_words() -> None:
+def test_an_unknown_part_in_the_link_is_named_in_a_toast() -> None:
     odd = {"embeddings_part": "x", "embeddings_stage": "[a](b)"}
     app = run("embeddings", text=TEXT, **odd)
     assert not app.exception
@@ -64,30 +65,31 @@ def test_an_odd_link_is_answered_in_words() -> None:
         {"embeddings_part": "counts", "embeddings_word_en": "[UNK]"},
     ],
 )
-def test_any_other_link_is_survived(odd: dict[str, str]) -> None:
+def test_a_link_with_impossible_values_still_opens_the_page(odd: dict[str, str]) -> None:
     app = run("embeddings", text=TEXT, **odd)
     assert not app.exception
     assert not app.error
 
 
-@pytest.mark.parametrize("text", ["😀", "[PAD]", "مرحبا بالعالم", "good " * 300])
-@pytest.mark.parametrize("part", ["sentence", "row"])
+@pytest.mark.parametrize(
+    ("text", "part"), [("😀", "sentence"), ("[PAD]", "row"), ("مرحبا بالعالم", "sentence"), ("good " * 300, "row")]
+)
 def test_any_text_is_read(text: str, part: str) -> None:
     app = run("embeddings", text=text, embeddings_part=part, embeddings_try_same="true")
     assert not app.exception
     assert not app.error
 
 
-@pytest.mark.parametrize("stage", ["with_positions", "after_layers"])
-def test_a_stage_shows_its_closest_words(stage: str) -> None:
+def test_each_stage_shows_its_closest_words() -> None:
     app = run("embeddings", text=TEXT)
-    app.button_group(key="embeddings_stage@embeddings").set_value(stage).run()
-    assert not app.exception
     bundle = open_bundle("sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXT))
-    found = sentence_vectors(bundle=bundle, text=TEXT, n_tokens=n_tokens, stage=stage)  # type: ignore[arg-type]
-    assert found.closest is not None
-    assert f"{found.cosine[found.closest]:.3f}" in told(app)
+    for stage in ("with_positions", "after_layers"):
+        app.button_group(key="embeddings_stage@embeddings").set_value(stage).run()
+        assert not app.exception
+        found = sentence_vectors(bundle=bundle, text=TEXT, n_tokens=n_tokens, stage=stage)
+        assert found.closest is not None
+        assert f"{found.cosine[found.closest]:.3f}" in told(app)
 
 
 def test_the_same_word_is_followed_after_a_prediction() -> None:
@@ -107,25 +109,25 @@ def test_the_row_is_the_product_and_is_timed_after_a_prediction() -> None:
     assert "µs" in told(app)
 
 
-@pytest.mark.parametrize("measure", ["cosine", "centred", "euclidean"])
-def test_neighbours_have_the_librarys_average(measure: str) -> None:
+def test_neighbours_by_each_measure_have_the_librarys_average() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="neighbours", embeddings_word="superb")
-    app.button_group(key="embeddings_measure@embeddings").set_value(measure).run()
-    assert not app.exception
     (token_id,) = ids_of("superb")
-    found = nearest_words(bundle=open_bundle("sentiment"), token_id=token_id, measure=measure)  # type: ignore[arg-type]
-    assert f"{found.average:.3f}" in told(app)
+    for measure in ("centred", "euclidean", "cosine"):
+        app.button_group(key="embeddings_measure@embeddings").set_value(measure).run()
+        assert not app.exception
+        found = nearest_words(bundle=open_bundle("sentiment"), token_id=token_id, measure=measure)
+        assert f"{found.average:.3f}" in told(app)
 
 
-@pytest.mark.parametrize(("word", "said"), [("unwatchability", "2 tokens"), ("电影", "no entry"), ("", "Type a word")])
-def test_a_word_that_has_no_row_is_told_why(word: str, said: str) -> None:
+def test_a_word_that_is_not_one_token_is_explained() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="neighbours")
-    app.text_input(key="embeddings_word@embeddings").set_value(word).run()
-    assert not app.exception
-    assert said in told(app)
+    for word, said in (("unwatchability", "2 tokens"), ("电影", "no entry"), ("", "Type a word")):
+        app.text_input(key="embeddings_word@embeddings").set_value(word).run()
+        assert not app.exception
+        assert said in told(app)
 
 
-def test_an_analogy_tells_its_measured_rank_after_a_prediction() -> None:
+def test_an_analogy_shows_its_measured_rank_after_a_prediction() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="neighbours", embeddings_analogy="queen")
     asks(app)[0].set_value("first").run()
     a, b, c, expected = ids_of("king", "man", "woman", "queen")
@@ -134,7 +136,7 @@ def test_an_analogy_tells_its_measured_rank_after_a_prediction() -> None:
     assert f"**{found.rank_with_given:,}**" in told(app)
 
 
-def test_an_analogy_of_ones_own() -> None:
+def test_an_analogy_of_typed_words_waits_for_words_that_are_known() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="neighbours", embeddings_analogy="own", embeddings_d="xyzzyq")
     assert "tokens" in told(app)
     app.text_input(key="embeddings_d@embeddings").set_value("awful").run()

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix_parts import Axis, Explain, Panel, Scale
+from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
 from pages.ui.language import strings
 
 ENGLISH_WORDS = strings("matrix", "en")

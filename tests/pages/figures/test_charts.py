@@ -1,4 +1,11 @@
-"""Charts as files: pictures that are pictures, pages that run nothing they were not given, and rows as they came."""
+"""Charts as files: pictures that are pictures, pages that run nothing they were not given, and rows as they came.
+
+Captions: texts of strangers on one line, shortened, without what cannot be seen.
+
+Labels of logarithmic axes, as the chart really draws them.
+
+Charts that follow a key: other numbers are other rows of the same form, and the rows hold what was computed.
+"""
 
 import html
 import re
@@ -7,8 +14,28 @@ import altair as alt
 import numpy as np
 import pytest
 
-from pages.figures.caption import one_line
-from pages.figures.charts import DASHES, PALETTE, records, rows_of, specification, to_html, to_png, to_svg
+from pages.embeddings.figures.vectors import norm_bars
+from pages.encoder.figures import stage_lines
+from pages.feed_forward.figures.activations import curves_chart, difference_chart
+from pages.figures.charts import (
+    DASHES,
+    LABELS,
+    PALETTE,
+    columns_of,
+    folded,
+    one_line,
+    records,
+    rows_of,
+    specification,
+    to_html,
+    to_png,
+    to_svg,
+)
+from pages.figures.forms import Filled
+from pages.norm.figures import scaled_chart, variants_chart, vector_chart
+from pages.positions.figures.sinusoids import similarity_chart
+from pages.tokens.figures import cost_chart
+from pages.ui.language import words
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -91,3 +118,135 @@ def test_the_data_that_streamlit_shows_of_a_chart_are_what_is_drawn_or_none() ->
     several = specification(alt.layer(zero, line, more))
     assert not {"datasets", "data"} & several.keys()
     assert [len(layer["data"]["values"]) for layer in several["layer"]] == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a film", "a film"),
+        (" a\n\tfilm\x00 \u2028", "a film"),
+        ("\u202eabc\u2066", "abc"),
+        ("\u202e", ""),
+        ("\ud800", ""),
+        ("👩\u200d🚀", "👩\u200d🚀"),
+        ("a" * 80, "a" * 80),
+        ("a" * 81, "a" * 79 + "…"),
+        ("好" * 41, "好" * 39 + "…"),
+    ],
+)
+def test_a_text_becomes_a_line_that_can_be_read(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+def test_a_very_long_text_is_no_work() -> None:
+    assert columns_of(one_line("word " * 2_000_000)) <= 80
+
+
+def test_lines_are_broken_at_blanks_and_none_is_lost() -> None:
+    lines = ["one two three four", "好" * 9, "x" * 15, ""]
+    broken = folded(lines, 10)
+    assert max(map(columns_of, broken)) <= 10
+    assert broken[:2] == ["one two", "three four"]
+    assert "".join(broken).replace(" ", "") == "".join(lines).replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [(1e-12, "10⁻¹²"), (2e-8, "2×10⁻⁸"), (1e-4, "10⁻⁴"), (0.005, "0.005"), (1.0, "1"), (50.0, "50"), (1e7, "10⁷")],
+)
+def test_a_tick_is_labelled_as_in_a_book(value: float, label: str) -> None:
+    axis = alt.Axis(labelExpr=LABELS, values=[value])
+    scale = alt.Scale(type="log", domain=[value / 10, value * 10])
+    chart = (
+        alt.Chart(records(value=[value])).mark_point().encode(y=alt.Y("value:Q", title=None, scale=scale, axis=axis))
+    )
+    assert re.findall(r"<text[^>]*>([^<]*)</text>", to_svg(chart)) == [label]
+
+
+WIDTH, BINS = 12, 40
+REACH = 4.0
+
+
+def words_of(page: str) -> dict[str, str]:
+    """Return a page's words, as its figures get them."""
+    return {name.removeprefix(f"{page}."): said for name, said in words("en").items() if name.startswith(f"{page}.")}
+
+
+NORM, FEED_FORWARD = words_of("norm"), words_of("feed_forward")
+
+
+def vector(seed: int) -> dict[str, np.ndarray]:
+    """Return what a normalised vector comes with, at random."""
+    draw = np.random.default_rng(seed).normal
+    found = {name: draw(size=WIDTH).astype(np.float32) for name in ("x", "standard", "gain", "bias", "after")}
+    return found | {"mean": found["x"].mean(), "variance": found["x"].var()}
+
+
+def activations(seed: int) -> dict[str, np.ndarray]:
+    """Return two activations and numbers at random on their axis."""
+    draw = np.random.default_rng(seed)
+    x = np.linspace(-REACH, REACH, 801)
+    curves = np.stack([x.clip(min=0), x / (1 + np.exp(-x))])
+    counts, token_counts = draw.integers(1, 9, size=(2, BINS))
+    return {
+        "names": np.array(["relu", "silu"]),
+        "x": x,
+        "values": curves,
+        "slopes": np.gradient(curves, x, axis=1),
+        "edges": np.linspace(-REACH, REACH, BINS + 1),
+        "counts": counts,
+        "token_counts": token_counts,
+        "token_values": draw.uniform(-3, 3, size=WIDTH),
+    }
+
+
+def charts(seed: int) -> dict[str, Filled]:
+    """Return every chart, of numbers drawn with this seed."""
+    found, active, draw = vector(seed), activations(seed), np.random.default_rng(seed)
+    stages, counts = {"mean": draw.random(3), "CLS": draw.random(3)}, draw.integers(1, 90, size=2).tolist()
+    return {
+        "vector": vector_chart(found, NORM),
+        "variants": variants_chart(found["after"], found["x"], NORM),
+        "scaled": scaled_chart(found["after"], found["x"], NORM),
+        "curves": curves_chart(active, FEED_FORWARD, used="relu", token=f"{seed} · good"),
+        "difference": difference_chart(active["x"], draw.normal(size=801), FEED_FORWARD),
+        "norms": norm_bars(
+            np.abs(found["x"]), [f"{letter}{seed}" for letter in "abcdefghijkl"], words_of("embeddings")
+        ),
+        "stages": stage_lines(("0", "1", "2"), stages, {"stage": "depth", "value": "chance"}, level=0.5),
+        "cost": cost_chart(("a", "b"), counts, [n * n for n in counts], {"tokens": "n", "pairs": "n²"}),
+    }
+
+
+@pytest.mark.parametrize("name", charts(0))
+def test_other_numbers_are_other_rows_of_the_same_form(name: str) -> None:
+    one, other = charts(1)[name], charts(2)[name]
+    assert one.form == other.form
+    assert rows_of(one) != rows_of(other)
+    assert to_svg(one) != to_svg(other)
+
+
+def test_a_normalised_vector_is_drawn_with_its_numbers() -> None:
+    found, chart = vector(3), vector_chart(vector(3), NORM)
+    rows = [row for row in rows_of(chart) if "standard" in row]
+    for name in ("x", "standard", "gain", "bias", "after"):
+        assert [row[name] for row in rows] == found[name].tolist()
+    assert f"{found['mean']:.3f}" in to_svg(chart)
+
+
+def test_pre_activations_lie_on_the_curve_of_the_model_and_are_counted() -> None:
+    found = activations(3)
+    rows = rows_of(curves_chart(found, FEED_FORWARD, used="relu", token="3 · good"))
+    own = [row for row in rows if "neuron" in row]
+    np.testing.assert_allclose([row["x"] for row in own], found["token_values"], atol=1e-4)
+    np.testing.assert_allclose([row["y"] for row in own], found["token_values"].clip(min=0), atol=1e-2)
+    counted = [row["count"] for row in rows if "share" in row]
+    assert counted == [*found["counts"].tolist(), *found["token_counts"].tolist()]
+
+
+def test_what_a_key_leaves_as_it_is_is_built_once() -> None:
+    values = np.array([1.0, 0.5, 0.25])
+    one, same, other = (similarity_chart(x, words_of("positions"), measure="dot") for x in (values, values, values / 2))
+    assert one is same
+    assert [row["similarity"] for row in rows_of(one)] == values.tolist()
+    assert [row["similarity"] for row in rows_of(other)] == (values / 2).tolist()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pages.figures.exports import panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
-from pages.figures.matrix_parts import Panel, Scale
+from pages.figures.matrix import Panel, Scale
 from tests.pages.figures.matrices import attention, figure
 
 

@@ -12,7 +12,7 @@ from pages.figures.charts import records, rows_of, specification, to_png, to_svg
 from pages.figures.forms import Filled, form, named
 from pages.figures.likeliest import expected_bars
 from pages.figures.token_strip import text_strip
-from pages.translation.figures.steps import likeliest_bars, lines_chart
+from pages.translation.figures.charts import likeliest_bars, lines_chart
 
 made: list[str] = []
 

@@ -1,15 +1,26 @@
-"""The matrix figure: what is packed comes back, and what is wrong is said with its values."""
+"""The matrix figure: what is packed comes back, and what is wrong is said with its values.
+
+The matrix in a browser: no label becomes markup, it needs no network, and it recomputes what Python packed.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
+import json
+import re
+import shutil
+import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from pages.figures.matrix_bytes import quantise, unpack
-from pages.figures.matrix_parts import Axis, Panel, Scale
-from tests.pages.figures.matrices import ENGLISH_WORDS, TOKENS, attention, figure, panel_of
+from pages.figures.matrix import Axis, Panel, Scale, quantise, to_html, unpack
+from pages.figures.standalone import component_assets
+from tests.pages.figures.matrices import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
 
 
 @pytest.mark.parametrize("kind", ["probability", "signed", "count"])
@@ -111,3 +122,142 @@ def test_what_is_wrong_is_said_with_its_values(make, message):
 
 def test_rounding_of_float32_is_no_error():
     figure(panel_of(np.full((5, 5), 1.0000002, dtype=np.float32)))
+
+
+@pytest.fixture
+def page() -> str:
+    words = dict(ENGLISH_WORDS, masked=f"masked {ATTACK}")
+    dangerous = replace(figure(title=ATTACK, note=ATTACK, quantity=ATTACK, filename=ATTACK), strings=words)
+    return to_html(dangerous, title=f"A title {ATTACK}", language='en"><script>')
+
+
+def test_page_has_no_text_of_a_user_as_markup(page):
+    assert ATTACK not in page
+    assert page.count(html.escape(ATTACK)) == 2  # the title, in its two places
+    assert len(re.findall(r"<script", page)) == len(re.findall(r"</script", page)) == 1
+    assert "<img" not in page
+
+
+def test_page_needs_no_network(page):
+    addresses = set(re.findall(r"https?://[^\s\"'`)]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}  # the name of a namespace, never fetched
+    assert not re.search(r"<(?:link|img|iframe)|<script[^>]+src|url\([^#]|@import|^import ", page, flags=re.MULTILINE)
+
+
+def test_page_allows_its_own_script_alone(page):
+    script = re.search(r'<script type="module">(.*)</script>', page, flags=re.DOTALL).group(1)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    assert "default-src 'none'" in page
+
+
+def test_page_carries_the_figure(page):
+    payload = base64.b64decode(re.search(r'data-payload="([^"]+)"', page).group(1))
+    header, arrays = unpack(payload)
+    assert header["title"] == ATTACK
+    assert arrays["head"].shape == (5, 5)
+
+
+NODE = shutil.which("node")
+
+
+def in_node(tmp_path, script: str, **payloads: bytes):
+    """Run the component's modules, then `script`, and return what it prints; `load(name)` gives an unpacked payload."""
+    for name, payload in payloads.items():
+        (tmp_path / name).write_bytes(payload)
+    load = """
+    import { readFileSync } from "node:fs";
+    const load = (name) => unpack(readFileSync(`${process.argv[2]}/${name}`));
+    """
+    (tmp_path / "check.mjs").write_text(component_assets("matrix")[0] + load + script, encoding="utf-8")
+    command = [NODE, tmp_path / "check.mjs", tmp_path]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_browser_reads_and_recomputes_what_python_packed(tmp_path):
+    explain = attention(seed=3, causal=True)
+    shown = np.where(np.isfinite(explain.masked_scores), explain.weights, np.nan)
+    exact = figure(panel_of(shown), detail="exact", explain=explain).to_bytes()
+    coded = figure(panel_of(shown)).to_bytes()
+    script = """
+    const [exact, coded] = [load("exact"), load("coded")];
+    const cells = ({ panels: [panel] }) => Array.from(panel.data, (_, i) => valueAt(panel, Math.floor(i / 5), i % 5));
+    const rows = [0, 1, 2, 3, 4].map((row) => recompute(exact.explain, row));
+    const text = [printed(exact.panels[0], 0, 0), printed(coded.panels[0], 0, 0), printed(coded.panels[0], 0, 1)];
+    const gaps = rows.map(({ weightGap, scoreGap, rowSum }) => [weightGap, scoreGap, rowSum]);
+    console.log(JSON.stringify({ exact: cells(exact), coded: cells(coded), gaps, text }));
+    """
+    found = in_node(tmp_path, script, exact=exact, coded=coded)
+    read = {name: np.array(found[name], dtype=float).reshape(5, 5) for name in ("exact", "coded")}
+    np.testing.assert_array_equal(read["exact"], shown)
+    np.testing.assert_allclose(read["coded"], unpack(coded)[1]["a"], atol=1e-12)
+    weight_gaps, score_gaps, row_sums = np.array(found["gaps"]).T
+    assert weight_gaps.max() < 1e-6
+    assert score_gaps.max() < 1e-5
+    np.testing.assert_allclose(row_sums, 1, atol=1e-6)
+    assert found["text"] == ["1", "1.000 ± 0.002", None]
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_wholly_masked_row_gets_weights_of_zero(tmp_path):
+    explain = attention(seed=4)
+    masked, weights = explain.masked_scores.copy(), explain.weights.copy()
+    masked[2], weights[2] = -np.inf, 0
+    payload = figure(detail="exact", explain=replace(explain, masked_scores=masked, weights=weights)).to_bytes()
+    script = """
+    const { weights, weightGap, sum } = recompute(load("head").explain, 2);
+    console.log(JSON.stringify([...weights, weightGap, sum]));
+    """
+    assert in_node(tmp_path, script, head=payload) == [0] * 7
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_zero_is_the_page_or_a_pale_grey_and_ramps_run_one_way(tmp_path):
+    script = """
+    const found = {};
+    for (const [name, background] of [["light", [255, 255, 255]], ["dark", [14, 17, 23]]]) {
+      const theme = { background, text: background.map((part) => 255 - part), dark: name === "dark" };
+      found[name] = Object.keys(HUES).map((role) => ramp(theme, role, "count"));
+      found[`${name} signed`] = [ramp(theme, "weights", "signed")];
+    }
+    const lightness = (colours) => colours.map((colour) => toLab(colour)[0]);
+    console.log(JSON.stringify(Object.fromEntries(Object.entries(found).map(([k, v]) => [k, [v, v.map(lightness)]]))));
+    """
+    found = in_node(tmp_path, script)
+    for name, background in (("light", [255, 255, 255]), ("dark", [14, 17, 23])):
+        ramps, lightness = found[name]
+        assert all(ramp[0] == background for ramp in ramps)
+        steps = np.diff(np.array(lightness), axis=1) * (1 if name == "dark" else -1)
+        assert steps.min() > -0.004  # one 8-bit rounding
+        signed, (lights,) = found[f"{name} signed"]
+        grey = np.abs(np.array(signed[0][127]) - background)
+        assert grey.min() > 15  # a cell of zero is seen on the page
+        assert grey.max() < 30
+        assert abs(lights[0] - lights[254]) < 0.02  # both ends weigh the same
+
+
+def test_page_script_mounts_it():
+    def script():
+        import numpy as np
+
+        from pages.figures import matrix
+        from pages.figures import matrix as matrix_parts
+        from pages.ui.asking import Answer
+        from pages.ui.matrix import Choice, show_matrix
+        from tests.pages.figures.matrices import ENGLISH_WORDS
+
+        axis = matrix_parts.Axis("position", ("a", "b"))
+        panel = matrix_parts.Panel("p", "", np.eye(2), matrix_parts.Scale.of("probability"))
+        figure = matrix.MatrixFigure((panel,), axis, axis, ENGLISH_WORDS)
+        choice = show_matrix(
+            figure, Answer(None, np.eye, {"layer": 1}), key="m", of={"head": 2}, on_select=print, on_cell=print
+        )
+        assert choice == Choice(None, None)
+
+    for _ in range(2):  # a second server in one process registers it anew
+        ran = AppTest.from_function(script, default_timeout=30).run()
+        assert not ran.exception
+        payload = ran.main.children[0].proto.bytes
+        assert unpack(payload)[0]["panels"][0]["id"] == "p"
+        assert unpack(payload)[0]["caption"] == ["layer 1 · head 2"]

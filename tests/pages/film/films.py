@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from pages.film.figures.film import Film, FilmFrame, FilmLayout, FilmPoints, FilmRun, FilmSteps
+from pages.film.figures.film import Film
 from pages.film.figures.followed_text import FilmProbe, ProbeMoment
 from pages.ui.language import strings
+from transformer_core.training.runs.store.records import Curves, Frame, Layout, State, Status, StoredPoints
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -24,7 +25,7 @@ def clouds(
     seed: int = 0,
     run: str = "abcdefgh",
     name: str = "reviews, quick",
-    state: str = "finished",
+    state: State = "finished",
 ) -> Film:
     """Return a classifier's run whose classes come apart, its held-out half less and later.
 
@@ -41,7 +42,7 @@ def clouds(
     noise = rng.normal(scale=3.2, size=(n_points, 2))
     astray = np.where(held_out & (rng.random(n_points) < 0.18), rng.integers(n_classes, size=n_points), classes)
     turn = rng.normal(scale=0.35, size=n_points)
-    frames = []
+    frames, layouts, guesses, sure = [], [], {}, {}
     for number in range(n_frames):
         share = number / max(1, n_frames - 1)
         pull = share ** np.where(held_out, 1.6 / gap, 0.8)
@@ -56,20 +57,28 @@ def clouds(
         measures |= {"train_accuracy": right[~held_out].mean(), "held_out_accuracy": right[held_out].mean()}
         trust = {"trustworthiness": 0.95 + 0.03 * share, "displacement": 0.34 * (1 - share) + 0.04}
         trust |= {"neighbours_train": 0.5 + 0.49 * share, "neighbours_held_out": 0.5 + 0.38 * share}
-        layouts = {"tsne": FilmLayout(xy, trust), "pca": FilmLayout(0.2 * xy * (0.2 + share), trust)}
+        layouts += [Layout(number, "tsne", xy, trust), Layout(number, "pca", 0.2 * xy * (0.2 + share), trust)]
         certainty = 0.5 + 0.48 * pull
         step = round(share * steps)
-        frames.append(FilmFrame(number, step, 6 * share, measures, layouts, predicted, certainty))
+        frames.append(Frame(number, step, 6 * share, 48 * share, measures))
+        guesses[number], sure[number] = predicted, certainty
     taken = np.arange(1, steps + 1)
     loss = 0.04 + 0.66 * np.exp(-3 * taken / steps) * (1 + 0.25 * rng.normal(size=steps))
     rate = 1e-3 * np.minimum(taken / 24, 1) * 0.5 * (1 + np.cos(np.pi * taken / steps))
-    curves = FilmSteps(taken, loss, rate, 1.4 * np.exp(-2 * taken / steps) * (1 + 0.3 * np.abs(rng.normal(size=steps))))
+    norm = 1.4 * np.exp(-2 * taken / steps) * (1 + 0.3 * np.abs(rng.normal(size=steps)))
     texts = [
         f"Review {i}: the plot was {'thin' if label == 0 else 'bright'} but I cared" for i, label in enumerate(classes)
     ]
-    about = FilmRun(run, name, "classifier", labels, state, steps, steps, steps // 6, 48.0, None, "", 0, n_frames)
-    baselines = {"majority": 0.52, "bag_of_words": 0.81}
-    return Film(about, curves, frames, baselines, FilmPoints(texts, classes, held_out))
+    status, curves = Status(state, steps, steps, seconds=48.0), Curves(taken, loss, rate, norm, 48 * taken / steps)
+    return Film(
+        *(run, name, "classifier", labels, status, curves, frames, layouts),
+        predicted=guesses,
+        certainty=sure,
+        baselines={"majority": 0.52, "bag_of_words": 0.81},
+        points=StoredPoints(texts, classes, held_out),
+        steps_per_epoch=steps // 6,
+        frames_planned=n_frames,
+    )
 
 
 def probe_of(film: Film, text: str = "Not a bad film at all.", *, n_layers: int = 2, n_heads: int = 4) -> FilmProbe:
@@ -80,30 +89,31 @@ def probe_of(film: Film, text: str = "Not a bad film at all.", *, n_layers: int 
     moments = []
     for frame in film.frames:
         share = frame.number / max(1, len(film.frames) - 1)
+        laid = {layout.method: layout for layout in film.layouts if layout.frame == frame.number}
         moments.append(
             ProbeMoment(
                 frame.number,
                 _softmax(4 * share * logits),
-                np.eye(len(film.run.labels))[1] * 0.9 * share + (1 - 0.9 * share) / len(film.run.labels),
-                {method: tuple(layout.xy[film.points.labels == 1].mean(0)) for method, layout in frame.layouts.items()},
+                np.eye(len(film.labels))[1] * 0.9 * share + (1 - 0.9 * share) / len(film.labels),
+                {method: tuple(layout.xy[film.points.labels == 1].mean(0)) for method, layout in laid.items()},
             )
         )
     return FilmProbe(text, tokens, tokens, "self", moments, text)
 
 
-def reversing(n_frames: int = 16, *, steps: int = 400, run: str = "reverse1", state: str = "finished") -> Film:
+def reversing(n_frames: int = 16, *, steps: int = 400, run: str = "reverse1", state: State = "finished") -> Film:
     """Return an encoder-decoder's run that has no points."""
     taken = np.arange(1, steps + 1)
-    loss = 0.02 + 2.4 * np.exp(-5 * taken / steps)
-    curves = FilmSteps(taken, loss, np.full(steps, 1e-3), 2 * np.exp(-taken / steps))
+    loss, rate = 0.02 + 2.4 * np.exp(-5 * taken / steps), np.full(steps, 1e-3)
+    norm = 2 * np.exp(-taken / steps)
     frames = []
     for number in range(n_frames):
         share = number / max(1, n_frames - 1)
         measures = {"train_loss": 2.4 * np.exp(-5 * share), "held_out_loss": 2.5 * np.exp(-4.6 * share)}
         measures |= {"train_accuracy": share**2, "held_out_accuracy": 0.97 * share**2}
-        frames.append(FilmFrame(number, round(share * steps), 4 * share, measures))
-    about = FilmRun(run, "reverse", "translation", (), state, steps, steps, 100, 31.0, None, "", 0, n_frames)
-    return Film(about, curves, frames)
+        frames.append(Frame(number, round(share * steps), 4 * share, 31 * share, measures))
+    status, curves = Status(state, steps, steps, seconds=31.0), Curves(taken, loss, rate, norm, 31 * taken / steps)
+    return Film(run, "reverse", "translation", (), status, curves, frames, steps_per_epoch=100, frames_planned=n_frames)
 
 
 def probe_of_reversing(film: Film, text: str = "d a c b f e h g") -> FilmProbe:

@@ -29,7 +29,7 @@ def test_the_animation_shows_every_frame_and_stays_bounded(n_frames, pictures):
 def test_points_lie_where_the_frame_says_on_axes_that_stay():
     film = clouds(30, 4)
     scenes = [still(film, film_words(), at, method="tsne", theme="light", side=600) for at in (0, 1, 3)]
-    layouts = [film.frames[at].layouts["tsne"].xy for at in (0, 1, 3)]
+    layouts = [film.laid_out("tsne")[at][1].xy for at in (0, 1, 3)]
     scale = np.ptp(scenes[0].xy[:, 0]) / np.ptp(layouts[0][:, 0])
     origin = scenes[0].xy - scale * layouts[0] * [1, -1]
     for scene, xy in zip(scenes, layouts, strict=True):
@@ -81,7 +81,7 @@ def test_curves_read_back_exactly():
     film = replace(film, frames=[*film.frames[:-1], replace(film.frames[-1], measures={"train_loss": 0.1})])
     rows = list(csv.DictReader(io.StringIO(curves_csv(film))))
     assert [int(row["step"]) for row in rows] == list(range(31))
-    np.testing.assert_array_equal([float(row["loss"]) for row in rows[1:]], film.steps.loss)
+    np.testing.assert_array_equal([float(row["loss"]) for row in rows[1:]], film.curves.loss)
     taken = [row for row in rows if row["frame"]]
     assert [int(row["frame"]) for row in taken] == [0, 1, 2, 3]
     assert float(taken[1]["held_out_loss"]) == film.frames[1].measures["held_out_loss"]

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pages.film.figures.film import MOST_STEPS, FilmSteps, coded, film_bytes, thinned
+from pages.film.figures.film import CURVES, MOST_STEPS, coded, film_bytes, thinned
 from pages.film.figures.followed_text import ProbeMoment, probe_bytes
 from tests.pages.film.films import ATTACK, clouds, probe_of, reversing
+from transformer_core.training.runs.store.records import Curves
 
 
 def read(payload: bytes) -> dict:
@@ -31,9 +32,9 @@ def read(payload: bytes) -> dict:
     return resolved(json.loads(payload[4 : 4 + length]))
 
 
-def steps_of(count: int) -> FilmSteps:
+def steps_of(count: int) -> Curves:
     taken = np.arange(1, count + 1)
-    return FilmSteps(taken, 1 / taken, np.full(count, 1e-3), np.sqrt(taken))
+    return Curves(taken, 1 / taken, np.full(count, 1e-3), np.sqrt(taken), 0.1 * taken)
 
 
 def test_what_is_packed_comes_back():
@@ -43,14 +44,15 @@ def test_what_is_packed_comes_back():
     assert got["points"]["texts"] == film.points.texts
     np.testing.assert_array_equal(got["points"]["labels"], film.points.labels)
     np.testing.assert_array_equal(got["points"]["held_out"], film.points.held_out)
-    for name, array in vars(film.steps).items():
-        np.testing.assert_allclose(got["steps"][name], array, rtol=1e-6)
-    for packed, frame in zip(got["frames"], film.frames, strict=True):
+    assert tuple(got["steps"]) == CURVES
+    for name in CURVES:
+        np.testing.assert_allclose(got["steps"][name], getattr(film.curves, name), rtol=1e-6)
+    for packed, (frame, layout) in zip(got["frames"], film.laid_out("tsne"), strict=True):
         assert (packed["number"], packed["step"]) == (frame.number, frame.step)
         assert packed["measures"] == pytest.approx(frame.measures)
-        np.testing.assert_allclose(packed["layouts"]["tsne"]["xy"], frame.layouts["tsne"].xy, rtol=1e-6)
-        np.testing.assert_array_equal(packed["predicted"], frame.predicted)
-        assert np.abs(packed["certainty"] / 255 - frame.certainty).max() <= 0.5 / 255 + 1e-9
+        np.testing.assert_allclose(packed["layouts"]["tsne"]["xy"], layout.xy, rtol=1e-6)
+        np.testing.assert_array_equal(packed["predicted"], film.predicted[frame.number])
+        assert np.abs(packed["certainty"] / 255 - film.certainty[frame.number]).max() <= 0.5 / 255 + 1e-9
 
 
 def test_only_what_a_browser_lacks_is_sent():
@@ -67,9 +69,9 @@ def test_only_what_a_browser_lacks_is_sent():
 def test_numbers_that_are_none_become_none_and_never_broken_json():
     film = clouds(10, 2)
     frame = replace(film.frames[0], measures={"train_loss": float("nan"), "held_out_loss": float("inf")})
-    run = replace(film.run, seconds_left=float("inf"))
-    steps = replace(film.steps, loss=np.full_like(film.steps.loss, np.nan))
-    got = read(film_bytes(replace(film, run=run, steps=steps, frames=[frame])))
+    status = replace(film.status, seconds_left=float("inf"))
+    curves = replace(film.curves, loss=np.full_like(film.curves.loss, np.nan))
+    got = read(film_bytes(replace(film, status=status, curves=curves, frames=[frame])))
     assert got["frames"][0]["measures"] == {"train_loss": None, "held_out_loss": None}
     assert got["run"]["seconds_left"] is None
     assert np.isnan(got["steps"]["loss"]).all()
@@ -79,12 +81,12 @@ def test_numbers_that_are_none_become_none_and_never_broken_json():
 def test_thinned_steps_keep_means_and_end_with_the_last(count: int):
     steps = steps_of(count)
     thin = thinned(steps)
-    assert len(thin.step) == min(count, MOST_STEPS)
+    assert len(thin["step"]) == min(count, MOST_STEPS)
     if count:
-        assert thin.step[-1] == count
-        assert (np.diff(thin.step) > 0).all()
-        sizes = np.diff([0, *thin.step])
-        assert np.average(thin.loss, weights=sizes) == pytest.approx(steps.loss.mean())
+        assert thin["step"][-1] == count
+        assert (np.diff(thin["step"]) > 0).all()
+        sizes = np.diff([0, *thin["step"]])
+        assert np.average(thin["loss"], weights=sizes) == pytest.approx(steps.loss.mean())
 
 
 def test_sure_is_255_and_bytes_stay():
@@ -96,13 +98,16 @@ def test_sure_is_255_and_bytes_stay():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda film: {"steps": replace(film.steps, loss=film.steps.loss[1:])}, "steps must be arrays of one length"),
+        (
+            lambda film: {"curves": replace(film.curves, loss=film.curves.loss[1:])},
+            "steps must be arrays of one length",
+        ),
         (
             lambda film: {"points": replace(film.points, labels=np.zeros(3))},
             r"points.labels has shape \(3,\), needed \(8,\)",
         ),
         (lambda film: {"points": None}, r"frame 0: tsne has shape \(8, 2\), needed \(0, 2\)"),
-        (lambda film: {"run": replace(film.run, labels=["x"] * 21)}, "names 21 classes, at most 20"),
+        (lambda film: {"labels": ["x"] * 21}, "names 21 classes, at most 20"),
     ],
 )
 def test_a_film_that_does_not_fit_is_refused(change, message):

@@ -15,9 +15,9 @@ from pages.film.mount import FilmAsk, _asked, film_routes
 from pages.ui.language import words
 from tests.pages.film.test_figures import read
 from tests.pages.made_runs import FRAMES, POINTS, STEPS, held, made_run
-from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.store import RunStore
-from transformer_core.training.runs.writer import RunWriter
+from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.store.database import RunWriter
+from transformer_core.training.runs.store.run_store import RunStore
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def test_what_cannot_be_answered_is_said_in_the_readers_language(root: Path, lan
 def test_a_deleted_run_is_gone(root: Path):
     store = made_run(root)
     film_of(store)
-    Shelf(root).delete(store.id)
+    RunList(root).delete(store.id)
     assert get(f"/film/{store.id}")[0] == 404
 
 

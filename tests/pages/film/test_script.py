@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from pages.figures.standalone import component_assets
-from pages.film.figures.film import FilmSteps, film_bytes
+from pages.film.figures.film import film_bytes
 from tests.pages.film.films import clouds
+from transformer_core.training.runs.store.records import Curves
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -34,7 +35,7 @@ def in_node(tmp_path, script: str, **payloads: bytes):
 @needs_node
 def test_a_run_that_comes_in_parts_is_the_run_that_comes_whole(tmp_path):
     film = clouds(30, 6, steps=120)
-    half = replace(film, frames=film.frames[:3], steps=FilmSteps(*(a[:60] for a in vars(film.steps).values())))
+    half = replace(film, frames=film.frames[:3], curves=Curves(*(a[:60] for a in vars(film.curves).values())))
     script = """
     const told = (reel) => ({
       frames: reel.frames.map(({ number, step, layouts }) => [number, step, ...layouts.pca.xy]),
@@ -62,8 +63,8 @@ def test_points_glide_between_frames_and_stand_on_them(tmp_path):
     """
     got = in_node(tmp_path, script, film=film_bytes(film))
     first, between, second, last = (np.array(xy).reshape(5, 2) * [1, -1] for xy in got["at"])
-    for shown, frame in zip((first, second, last), film.frames, strict=True):
-        np.testing.assert_allclose(shown, frame.layouts["tsne"].xy, rtol=1e-5)
+    for shown, (_, layout) in zip((first, second, last), film.laid_out("tsne"), strict=True):
+        np.testing.assert_allclose(shown, layout.xy, rtol=1e-5)
     np.testing.assert_allclose(between, (first + second) / 2, rtol=1e-5)
     assert [place["index"] for place in got["place"]] == [0, 1, 2]
     assert got["place"][0]["share"] == pytest.approx(0.98)
@@ -120,10 +121,10 @@ def test_two_runs_share_one_line_of_steps(tmp_path):
 @needs_node
 def test_a_frame_without_a_layout_leaves_no_hole(tmp_path):
     film = clouds(5, 4)
-    frames = [replace(frame, layouts={}) if frame.number in (0, 2) else frame for frame in film.frames]
+    layouts = [layout for layout in film.layouts if layout.frame not in (0, 2)]
     script = """
     const reel = new Reel({ id: "r" });
     reel.add(bytes("film"));
     print([0, 1, 2, 3].map((k) => reel.frames.findIndex(({ layouts }) => layouts.tsne?.xy === reel.layout(k, "tsne"))));
     """
-    assert in_node(tmp_path, script, film=film_bytes(replace(film, frames=frames))) == [1, 1, 1, 3]
+    assert in_node(tmp_path, script, film=film_bytes(replace(film, layouts=layouts))) == [1, 1, 1, 3]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
-from pages.figures.matrix_bytes import unpack
-from pages.figures.matrix_parts import Panel, Scale
+from pages.figures.matrix import Panel, Scale, unpack
 from pages.masks.figures import SERIES, batch_figure, losses, painter
 from pages.ui.language import strings
 from tests.pages.figures.matrices import ENGLISH_WORDS, TOKENS, attention, figure

@@ -1,4 +1,4 @@
-"""What order is worth, on the page: measured after the prediction, for every kind of model at hand."""
+"""What order is worth, on the page: measured after the prediction, for every kind of model."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,15 +8,14 @@ import pytest
 
 from pages.figures.charts import rows_of
 from pages.positions import order as positions_order
-from pages.positions.figures.order import order_chart
+from pages.positions.figures.models import order_chart
 from pages.positions.order import FEWEST_TEXTS, texts_for
 from pages.ui import models
 from pages.ui.asking import ask, forget_answers
-from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.core.tools.helpers import made
 from tests.pages.positions.test_page import TEXT, page
-from tests.pages.running import asks, told
+from tests.pages.running import asks, strings, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
 from transformer_core.bundle import Bundle, save
@@ -61,7 +60,7 @@ def test_order_is_measured_only_after_the_prediction() -> None:
 
 
 @pytest.mark.usefixtures("others")
-def test_models_of_other_kinds_are_measured_and_lend_their_tables() -> None:
+def test_models_of_other_kinds_are_measured_and_their_learned_tables_shown() -> None:
     app = page("schemes", model="classifier")
     assert "bert" in told(app)
     assert "UNTRAINED" not in told(app)
@@ -80,7 +79,7 @@ def test_models_of_other_kinds_are_measured_and_lend_their_tables() -> None:
     assert not app.exception
 
 
-def test_the_script_makes_the_numbers_again() -> None:
+def test_the_script_repeats_the_numbers() -> None:
     bundle, text = open_bundle("sentiment"), "not a dull film"
     n_tokens = len(bundle.tokenizer.encode(text))
     answer = ask(what_order_is_worth_here, bundle=bundle, text=text, n_tokens=n_tokens, seeds=2)
@@ -88,7 +87,7 @@ def test_the_script_makes_the_numbers_again() -> None:
 
 
 def test_figures_hold_the_numbers_of_the_library() -> None:
-    english = {key.removeprefix("positions."): word for key, word in words("en").items()}
+    english = strings("positions")
     values = np.array([[0.5, 0.5], [0.4, 0.2], [0.1, 0.1], [0.3, 0.3]])
     treatments = ("kept", "positions_shuffled", "positions_removed", "tokens_shuffled")
     rows = rows_of(order_chart(values, treatments, english, axis="accuracy", whole=True))

@@ -50,7 +50,7 @@ def test_every_token_is_a_row() -> None:
     assert row == dict(zip(COLUMNS, ("BPE", 0, "a", 3, 0, 1, "a", "41"), strict=True))
 
 
-def test_the_page_of_its_own_holds_the_tokens_and_no_markup_of_theirs() -> None:
+def test_the_html_file_holds_the_tokens_and_none_of_their_markup() -> None:
     page = to_html(chips(HOSTILE), title="Tokens")
     found = re.search(r'data-payload="([^"]+)"', page)
     assert found

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.access import may_read
 from pages.ui.language import plain, prose, words
+from pages.ui.server import may_read
 from tests.pages.running import run, told
 from tests.pages.train.test_page import button
 from transformer_core.training.runs.presets import PRESETS
-from transformer_core.training.runs.shelf import Shelf
-from transformer_core.training.runs.spec import Given
+from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.spec import Given
 
 ROWS = [(f"a {word} film {i}", label) for i in range(20) for word, label in (("fine", "good"), ("dull", "bad"))]
 TABLE = "\n".join(("id,review,kind", *(f"{i},{text},{label}" for i, (text, label) in enumerate(ROWS))))
@@ -51,7 +51,7 @@ def test_a_table_is_read_and_learned_from(language: str, tmp_path: Path) -> None
     assert "a fine film" in said
     button(app, "train.start", language).click().run()
     assert not app.exception
-    (store,) = Shelf(tmp_path / "runs").all()
+    (store,) = RunList(tmp_path / "runs").all()
     assert store.spec.data.labels == ("bad", "good")
     rows = [json.loads(line) for line in (store.folder / store.spec.data.file).read_text().splitlines()]
     assert rows[0] == {"text": "a fine film 0", "label": 1}
@@ -72,7 +72,7 @@ def test_a_table_is_learned_from_under_every_preset_chosen_before_or_after(prese
         assert app.selectbox(key="source@train").value == "table"
         assert "mine.csv, 40 rows, bad / good" in told(app)
     button(app, "train.start").click().run()
-    (store,) = Shelf(tmp_path / "runs").all()
+    (store,) = RunList(tmp_path / "runs").all()
     assert store.spec.data.described == "mine.csv, 40 rows, bad / good"
     assert store.spec.data.examples + store.spec.data.held_out == 40
 
@@ -91,14 +91,14 @@ def test_the_presets_own_data_come_back_by_one_button(tmp_path: Path) -> None:
     button(app, "data.preset_own").click().run()
     assert app.selectbox(key="source@train").value == "reviews"
     button(app, "train.start").click().run()
-    (store,) = Shelf(tmp_path / "runs").all()
+    (store,) = RunList(tmp_path / "runs").all()
     assert store.spec.data.described == "built-in reviews in English, 8,000"
 
 
 def test_another_source_is_what_is_learned(tmp_path: Path) -> None:
     app = run("train", source="sort")
     button(app, "train.start").click().run()
-    (store,) = Shelf(tmp_path / "runs").all()
+    (store,) = RunList(tmp_path / "runs").all()
     assert (store.spec.data.source, store.spec.name) == ("sort", "sort · quick")
 
 
@@ -159,7 +159,7 @@ def test_reviews_on_this_machine(tmp_path: Path) -> None:
     assert not app.exception
     assert words("en")["data.reviews"].format(count=96) in told(app)
     button(app, "train.start").click().run()
-    (store,) = Shelf(tmp_path / "runs").all()
+    (store,) = RunList(tmp_path / "runs").all()
     assert store.spec.data.labels == ("negative", "positive")
 
 
@@ -188,7 +188,7 @@ def test_a_pasted_text_is_learned_from_and_is_in_the_link(source: str, tmp_path:
     app.text_area(key="passage@train").set_value(text).run()
     assert app.query_params["passage"] == text
     button(app, "train.start").click().run()
-    (store,) = Shelf(tmp_path / "runs").all()
+    (store,) = RunList(tmp_path / "runs").all()
     assert (store.folder / store.spec.data.file).read_text() == text.strip()
 
 

@@ -15,7 +15,7 @@ from pages.ui.language import words
 from tests.pages.running import run, told
 from transformer_core.training.runs.presets import PRESETS, QUICK
 from transformer_core.training.runs.settings import settings
-from transformer_core.training.runs.spec import KIND_OF_SOURCE, Origin
+from transformer_core.training.spec import KIND_OF_SOURCE, Origin
 
 SOURCE_OF = {kind: source for source, kind in KIND_OF_SOURCE.items() if source not in ("table", "imdb")}
 OTHER = {"threads": "2", "examples": "500", "d_model": "32", "n_heads": "2", "max_len": "24"}

@@ -14,9 +14,9 @@ from pages.ui import runs
 from pages.ui.language import words
 from tests.pages.made_runs import SPECS, STEPS, held, made_run
 from tests.pages.running import asks, run, told
-from transformer_core.training.runs.folder import REQUEST
-from transformer_core.training.runs.shelf import MOST_RUNS, Shelf
-from transformer_core.training.runs.spec import Origin
+from transformer_core.training.runs.run_list import MOST_RUNS, RunList
+from transformer_core.training.runs.store.folder import REQUEST
+from transformer_core.training.spec import Origin
 
 RESTING = ("stopped", "finished", "failed")
 LIVE = ("queued", "starting", "running", "paused")
@@ -115,7 +115,7 @@ def test_start_makes_a_run_and_puts_it_in_the_link(tmp_path: Path, launcher: _La
     app = run("train", d_model="32", n_heads="2")
     button(app, "train.start").click().run()
     assert not app.exception
-    (store,) = Shelf(tmp_path).all()
+    (store,) = RunList(tmp_path).all()
     assert launcher.started == [store.id]
     assert app.query_params["run"] == store.id
     assert store.spec.model.d_model == 32
@@ -159,7 +159,7 @@ def test_the_form_can_begin_with_a_runs_settings_and_with_its_weights(tmp_path: 
     assert app.number_input(key="vocab_size@train").disabled
     button(app, "train.start").click().run()
     assert not app.exception
-    (made,) = (one for one in Shelf(tmp_path).all() if one.id != store.id)
+    (made,) = (one for one in RunList(tmp_path).all() if one.id != store.id)
     assert made.spec.origin == Origin(run=store.id, frame=2)
     assert made.spec.name == "mine · from frame 2 · relu"
     assert launcher.started == [made.id]
@@ -195,7 +195,7 @@ def test_a_run_is_offered_as_files(language: str, tmp_path: Path) -> None:
     wanted = ("gif", "html", "csv", "script", "run", "bundle", "card")
     assert {words(language)[f"train_export.{name}"] for name in wanted} <= labels
     assert zipfile.ZipFile(io.BytesIO(bundle_zip(store))).namelist() == [f"run_{store.id}/card.md"]
-    again = runs.shelf().import_zip(io.BytesIO(zipped))
+    again = runs.run_list().import_zip(io.BytesIO(zipped))
     assert again.id != store.id
     assert again.spec == store.spec
 

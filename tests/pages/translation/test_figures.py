@@ -1,4 +1,4 @@
-"""Pictures of a translation: what they hold is what they were given, and every fate looks different without colour."""
+"""Figures of a translation hold the numbers that they are given, and fates differ in more than colour."""
 
 from dataclasses import dataclass
 
@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
-from pages.translation.figures.attention import forced_bars, hiding_chart, step_rows
+from pages.translation.figures.charts import forced_bars, hiding_chart, likeliest_bars, lines_chart, shown_chance
+from pages.translation.figures.matrices import step_rows, toy_attentions
 from pages.translation.figures.search import LEAST_SPAN, MARKS, by_width_chart, ranked_chart, tree_chart
-from pages.translation.figures.steps import likeliest_bars, lines_chart, shown_chance, toy_attentions
 from pages.ui.language import words
+from tests.pages.running import strings
 
-STRINGS = {key.removeprefix("matrix."): word for key, word in words("en").items() if key.startswith("matrix.")}
+STRINGS = strings("matrix")
 SAID = {key.partition(".")[2]: word for key, word in words("en").items() if key.startswith("translation_")}
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A start, two beginnings, one of which ends; the other was dropped."""
+    """A tree of two first words: one goes on to the end token, the other was dropped."""
 
     depths = np.array([1, 1, 2])
     parents = np.array([-1, -1, 0])
@@ -50,7 +51,7 @@ def test_a_tree_is_drawn_to_its_depth_and_marks_the_best_only_at_the_end() -> No
     assert SAID["best"] not in texts(rows, "fate")
 
 
-def test_no_box_says_less_than_nothing_or_more_than_its_probability() -> None:
+def test_probabilities_are_never_rounded_to_0_or_100_percent() -> None:
     assert [shown_chance(chance, digits=1) for chance in (0.0, 1e-9, 0.0004, 0.25, 0.9996, 1.0)] == [
         "0.0%",
         "<0.1%",
@@ -83,7 +84,7 @@ def test_lines_are_drawn_for_words_written_so_far() -> None:
     assert line["weight"] == pytest.approx(0.8)
 
 
-def test_bars_name_what_was_written() -> None:
+def test_bars_mark_the_written_word() -> None:
     rows = rows_of(likeliest_bars(("␣chat", "chien"), np.array([0.7, 0.2]), SAID))
     assert [row["word"] for row in rows] == ["1 · chat", "2 · chien"]
     assert [row["kind"] for row in rows] == [SAID["written"], SAID["passed"]]

@@ -1,4 +1,4 @@
-"""The translation page: every part and control in both languages, with numbers that the library computes."""
+"""The translation page: every part, control and link, with numbers that the library computes."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.number_format import significant
 from tests.core.tools.translation import SOURCE, letters_bundle
-from tests.pages.running import asks, run, show_all, told
+from tests.pages.running import answered, asks, run, show_all, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width
 from transformer_core.analysis.translation.greedy_steps import written_greedily
@@ -25,7 +25,7 @@ PARTS = ("steps", "cross", "beam", "search", "forced", "toy")
 
 @pytest.fixture(scope="module", autouse=True)
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
-    """A translator of letters among the models of this module, as the page opens it."""
+    """Put a translator of letters among the models, and return it as the page opens it."""
     folder = tmp_path_factory.mktemp("models")
     save(letters_bundle(), folder / "letters")
     with pytest.MonkeyPatch.context() as patch:
@@ -45,14 +45,8 @@ def asked(bundle: Bundle) -> dict:
     return {"bundle": bundle, "text": SOURCE, "n_tokens": len(bundle.tokenizer.encode(SOURCE))}
 
 
-def answered(app: AppTest, choice: str) -> AppTest:
-    """Answer the page's question."""
-    return asks(app)[0].set_value(choice).run()
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
+@pytest.mark.parametrize(("part", "language"), [("steps", "en"), *((part, "zh") for part in PARTS)])
+def test_every_part_is_shown(part: str, language: str) -> None:
     app = translation(lang=language, translation_part=part)
     assert not app.exception
     assert not app.error
@@ -60,7 +54,7 @@ def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None
     assert app.session_state["translation_part@translation"] == part
 
 
-def test_the_scrubber_begins_where_the_model_was_least_sure_and_tells_each_step(bundle: Bundle) -> None:
+def test_the_first_step_shown_is_the_one_where_the_model_was_least_sure(bundle: Bundle) -> None:
     written = written_greedily(**asked(bundle))
     app = translation()
     unsure = int(written.probabilities.argmin())
@@ -71,20 +65,20 @@ def test_the_scrubber_begins_where_the_model_was_least_sure_and_tells_each_step(
 
 
 @pytest.mark.parametrize(("part", "over"), [("steps", "layer"), ("steps", "head"), ("cross", "head")])
-def test_weights_are_of_all_heads_of_a_layer_or_of_one(part: str, over: str) -> None:
+def test_weights_of_a_layer_or_of_one_head_can_be_chosen(part: str, over: str) -> None:
     app = translation(translation_part=part, translation_over=over, head="1")
     assert not app.exception
     assert app.session_state["translation_over@translation"] == over
 
 
-def test_how_probable_the_whole_is_is_told_after_a_prediction(bundle: Bundle) -> None:
+def test_the_probability_of_the_whole_is_shown_after_a_prediction(bundle: Bundle) -> None:
     whole = float(written_greedily(**asked(bundle)).probabilities.astype(float).prod())
     app = translation(translation_whole_open="true")
     assert f"{significant(100 * whole, 3)}%" not in told(app)
     assert f"**{significant(100 * whole, 3)}%**" in told(answered(app, "under"))
 
 
-def test_a_step_or_depth_that_was_another_sentences_default_does_not_stick() -> None:
+def test_a_step_or_depth_left_at_its_default_follows_the_sentence() -> None:
     for part, name in (("steps", "translation_step"), ("beam", "translation_depth")):
         app = translation(translation_part=part)
         short = app.slider(key=f"{name}@translation").value
@@ -95,7 +89,7 @@ def test_a_step_or_depth_that_was_another_sentences_default_does_not_stick() -> 
         assert name not in app.query_params
 
 
-def test_whether_the_winner_was_ever_behind_is_told(bundle: Bundle) -> None:
+def test_the_page_says_whether_the_best_translation_was_ever_behind(bundle: Bundle) -> None:
     width = 4
     behind = beam_tree(**asked(bundle), width=width, length_penalty=0.6).behind
     app = translation(translation_part="beam", translation_width=str(width))
@@ -104,7 +98,7 @@ def test_whether_the_winner_was_ever_behind_is_told(bundle: Bundle) -> None:
     assert not beam_tree(**asked(bundle), width=1, length_penalty=0.6).behind
 
 
-def test_where_a_word_looks_is_told_after_a_prediction(bundle: Bundle) -> None:
+def test_where_a_word_looks_is_shown_after_a_prediction(bundle: Bundle) -> None:
     written = written_greedily(**asked(bundle))
     query = {"translation_cross_open": "true", "translation_word": "0", "translation_probe": SOURCE}
     app = translation(text="c a", translation_part="cross", **query)
@@ -141,7 +135,7 @@ def test_every_width_is_tried_after_a_prediction(bundle: Bundle) -> None:
         assert f"{score:.3f}" in told(app)
 
 
-def test_the_best_of_all_targets_is_told_whoever_finds_it() -> None:
+def test_the_best_of_all_targets_and_greedys_gap_to_it_are_shown() -> None:
     app = translation(translation_part="search", translation_epochs="2", translation_letters="bca")
     found = letter_search(rule="copy", source="bca", epochs=2, seed=0, length_penalty=0.6)
     assert f"{found.n_targets:,}" in told(app)
@@ -150,7 +144,7 @@ def test_the_best_of_all_targets_is_told_whoever_finds_it() -> None:
 
 
 @pytest.mark.parametrize("letters", ["", "abcabcabc", "<b>🙂"])
-def test_other_letters_get_words(letters: str) -> None:
+def test_other_letters_are_answered_in_words(letters: str) -> None:
     app = translation(translation_part="search", translation_letters=letters)
     assert not app.exception
     assert "a, b and c" in told(app)
@@ -163,6 +157,34 @@ def test_a_target_of_ones_own_is_scored_after_a_prediction(bundle: Bundle) -> No
     assert not app.exception
     assert [metric.value for metric in app.metric][:2] == [f"{found.log_prob:.3f}", f"{found.per_word:.3f}"]
     assert f"{found.probabilities.min():.3%}" in told(app)
+
+
+@pytest.mark.parametrize(("source", "seed"), [("padded", 0), ("ones", 3)])
+def test_the_program_of_the_toy_batch_computes_what_is_shown(source: str, seed: int) -> None:
+    app = translation(translation_part="toy", translation_toy_source=source, translation_seed=str(seed))
+    names: dict = {}
+    exec(compile(app.code[0].value, "toy", "exec"), names)
+    found = toy_batch(source=source, seed=seed, sentence=3, layer=0, head=0)  # type: ignore[arg-type]
+    assert names["source"].tolist() == found.source_ids.tolist()
+    weights = names["trace"]["decoder.layer0.cross_attention.weights"][3, 0]
+    assert np.allclose(weights.detach(), found.cross.weights, atol=1e-6)
+
+
+def test_the_toy_batch_at_first_has_masks_that_hide_something() -> None:
+    app = translation(translation_part="toy")
+    assert app.session_state["translation_toy_source@translation"] == "padded"
+    found = toy_batch(source="padded", seed=0, sentence=3, layer=0, head=0)
+    assert all(not one.mask.all() for one in (found.encoder_self, found.decoder_self, found.cross))
+
+
+def test_the_toy_batch_shows_its_shapes_and_what_padding_gets() -> None:
+    app = translation(translation_part="toy", translation_toy_source="padded", translation_shapes="true")
+    found = toy_batch(source="padded", seed=0, sentence=3, layer=0, head=0)
+    assert f"{found.parameters:,}" in told(app)
+    assert all(f"`{name}`" in told(app) for name in found.names[:40])
+    app = answered(translation(translation_part="toy", translation_toy_open="true"), "nan")
+    assert words("en")["translation.row_zero"] in told(app)
+    assert not app.exception
 
 
 @pytest.mark.parametrize("target", ["", "🙂 مرحبا 你好", "a " * 400, "[EOS] <b>a</b>"])
@@ -187,7 +209,7 @@ def test_any_target_is_read_or_refused_in_words(target: str) -> None:
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+def test_a_link_with_impossible_values_still_opens_the_page(query: dict[str, str]) -> None:
     assert not translation(**query).exception
 
 

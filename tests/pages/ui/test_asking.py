@@ -14,7 +14,7 @@ import torch
 
 from pages.ui import asking
 from pages.ui.asking import ask, ask_ahead, ask_once, repeating
-from pages.ui.caption import caption_of
+from pages.ui.exports import caption_of
 from pages.ui.models import code_that_opens, open_bundle
 from tests.e2e.paths import ROOT
 from tests.pages.scripts import same

@@ -10,7 +10,7 @@ from pages.ui import underway
 from pages.ui.underway import underway_routes
 from tests.pages.made_runs import held, made_run
 from tests.pages.running import run
-from transformer_core.training.runs.shelf import Shelf
+from transformer_core.training.runs.run_list import RunList
 
 ADDRESS = "/runs/underway"
 
@@ -59,7 +59,7 @@ def test_the_disk_is_looked_at_once_a_second_however_many_ask(
 ) -> None:
     looks: list[int] = []
     monkeypatch.setattr(underway, "SECONDS_FRESH", 60.0)
-    monkeypatch.setattr(Shelf, "live", lambda _: looks.append(1) or [])
+    monkeypatch.setattr(RunList, "live", lambda _: looks.append(1) or [])
     for _ in range(50):
         client.get(ADDRESS)
     assert len(looks) == 1

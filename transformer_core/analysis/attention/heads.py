@@ -14,8 +14,9 @@ from torch import Tensor
 
 from transformer_core.analysis.outcome import is_causal, read, scope_of
 from transformer_core.bundle import Bundle
-from transformer_core.probe import Edit, Trace
+from transformer_core.probe import Edit
 from transformer_core.text import Encoding
+from transformer_core.trace import Trace
 
 Ablation = Literal["zero", "mean"]
 Over = Literal["head", "mean", "max"]

@@ -19,7 +19,7 @@ from transformer_core.analysis.rank_correlation import RankCorrelation, rank_cor
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
-from transformer_core.text.words import words_of
+from transformer_core.text.encoding import words_of
 
 Substitute = Literal["mask", "unk", "cut"]
 MOST_AT_ONCE = 32

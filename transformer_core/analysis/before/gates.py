@@ -10,7 +10,8 @@ import torch
 
 from transformer_core.bundle import Bundle
 from transformer_core.models.recurrent import Seq2Seq
-from transformer_core.probe import Trace, capture
+from transformer_core.probe import capture
+from transformer_core.trace import Trace
 
 GATES = {"tanh": (), "gru": ("reset_gate", "update_gate"), "lstm": ("input_gate", "forget_gate", "output_gate")}
 DIRECTIONS = ("forward", "backward")

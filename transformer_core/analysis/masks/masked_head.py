@@ -18,8 +18,9 @@ from transformer_core.analysis.outcome import KINDS, conclude, is_causal, one_te
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import causal_mask, padding_mask
-from transformer_core.probe import Edit, Trace, capture
+from transformer_core.probe import Edit, capture
 from transformer_core.text import Encoding
+from transformer_core.trace import Trace
 
 HIDDEN = float("-inf")
 

@@ -20,7 +20,7 @@ from transformer_core.models import Gpt
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora.grammar import Language
-from transformer_core.training.corpora.passages import passage
+from transformer_core.training.corpora.reviews import passage
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import next_words, word_loss
 

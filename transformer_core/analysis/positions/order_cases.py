@@ -13,8 +13,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, Tokenizer
 from transformer_core.training.corpora.grammar import Language
-from transformer_core.training.corpora.reviews import reviews, written_reviews
-from transformer_core.training.corpora.writing import Review
+from transformer_core.training.corpora.reviews import Review, reviews, written_reviews
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 LABELS = ("negative", "positive")

@@ -15,7 +15,7 @@ from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import read, scope_of
 from transformer_core.analysis.stream.normalization import norm_at, start_site
 from transformer_core.bundle import Bundle
-from transformer_core.probe import Trace
+from transformer_core.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)

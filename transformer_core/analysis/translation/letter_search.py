@@ -20,7 +20,7 @@ from transformer_core.text import EOS_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora.sequences import Rule, answer, sequences
 from transformer_core.training.loop import Run
-from transformer_core.training.runs.spec import DataSpec, RunSpec
+from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.sequences import sequence_task
 
 SYMBOLS, LENGTH = 3, 5

@@ -13,7 +13,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import additive_mask
-from transformer_core.probe import Trace
+from transformer_core.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)

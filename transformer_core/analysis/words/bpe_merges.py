@@ -13,9 +13,9 @@ import numpy as np
 
 from transformer_core.analysis.words.tokenizer_comparison import CORPORA, corpus_text
 from transformer_core.config import require_choice
+from transformer_core.text.characters import visible
 from transformer_core.text.lexicon import BYTE_OF, label_pieces
 from transformer_core.text.merges import Pair, count_pairs, learn_merges, replay, spell, spelled_bytes, split_words
-from transformer_core.text.visible import visible
 
 OWN = "own"
 MOST_MERGES = 1_000

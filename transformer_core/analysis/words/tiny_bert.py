@@ -15,13 +15,12 @@ from torch import Tensor
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert
 from transformer_core.text import PAD_ID, Tokenizer
-from transformer_core.training.batching import LabelledBatch, padded
+from transformer_core.training.batching import LabelledBatch, epochs_of, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora import Language, reviews
 from transformer_core.training.corpora.grammar import load_grammar
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import masked_words
-from transformer_core.training.tasks.batches import epochs_of
 
 REVIEWS = 4_000
 LEAST_OFTEN = 8

@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.words.tiny_bert import Corpus, Language, one_corpus, trained_vectors
+from transformer_core.analysis.words.tiny_bert import Corpus, one_corpus, trained_vectors
 from transformer_core.analysis.words.vocabulary import find, unit_rows
 from transformer_core.analysis.words.vocabulary_map import laid_out
 from transformer_core.layout.neighbours import squared_distances, trustworthiness
 from transformer_core.text import SPECIAL_TOKENS
 from transformer_core.text.tokenizer import Tokenizer
+from transformer_core.training.corpora.grammar import Language
 
 WEIGHT_OF_SIZES = 0.5  # of the singular values in the vectors: U S^p, p of Levy and Goldberg 2014, section 5.3
 

@@ -1,9 +1,9 @@
 """A grammar of short reviews: words, clauses and sentence frames, read from assets/corpora/reviews and checked.
 
-A template such as "although {-detail}, {+final}." holds slots. A sign makes a slot one of opinion: + agrees with the
-review's label, - contradicts it, ? is either. A clause goes where its kind is named, its signs turned round where the
-slot's is -, so that every template fits both labels and tells nothing of them by itself. A number asks for a different
-word of the same list ({thing2}), "a(n)" becomes "a" or "an". Read next: writing.py.
+A template such as "although {-detail}, {+final}." has slots. A slot with a sign takes an opinion: + agrees with the
+review's label, - contradicts it, ? is either. A slot that names a kind of clause is filled by such a clause, whose
+signs are inverted where the slot's sign is -. Every template therefore fits both labels and gives no hint of them. A
+number asks for a different word of the same list ({thing2}); "a(n)" becomes "a" or "an".
 """
 
 import functools
@@ -36,7 +36,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Parts:
-    """Texts for training, and those that only held-out reviews may use."""
+    """Texts for training, and texts that only held-out reviews may use."""
 
     train: tuple[str, ...]
     held_out: tuple[str, ...]
@@ -53,12 +53,12 @@ class Grammar:
     Args:
         language: "en" or "zh".
         lists: for each domain, such as "film", its words by list and polarity (None where there is no opinion).
-        withheld: for a word of opinion, the construction in which training never uses it.
+        withheld: for each opinion word, the construction in which training never uses it.
         clauses: by kind, such as "detail".
         templates: by construction.
-        proper: beginnings, middles and ends of made-up names, which go wherever {proper} stands.
+        proper: beginnings, middles and ends of made-up names, which fill {proper}.
         asides: whole sentences without an opinion.
-        articles: words whose indefinite article the first letter does not tell, by article.
+        articles: words whose indefinite article does not follow from the first letter, by article.
     """
 
     language: Language
@@ -129,7 +129,7 @@ def _lists(content: Mapping[str, Any], domain: Mapping[str, Any]) -> dict[tuple[
 
 
 def _withheld(content: Mapping[str, Any]) -> dict[str, str]:
-    """Deal the words of opinion out to the constructions in turn, in the file's order; idioms have only one anyway."""
+    """Assign the opinion words to the constructions in turn, in the file's order; idioms have one construction only."""
     sections = [*content["opinions"].values()]
     sections += [domain[name] for domain in content["domains"].values() for name in ("adj", "quality")]
     idioms = {word for words in content["idioms"].values() for polarity in POLARITIES for word in words[polarity]}

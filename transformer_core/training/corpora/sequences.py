@@ -1,7 +1,4 @@
-"""Sequences of letters to copy, to reverse or to sort: tasks whose cross-attention has a shape that can be foretold.
-
-Read next: passages.py.
-"""
+"""Sequences of letters to copy, reverse or sort: tasks for which the right cross-attention is known."""
 
 from random import Random
 from string import ascii_lowercase
@@ -16,7 +13,7 @@ SMALL_SPACE = 1 << 31
 
 
 def answer(rule: Rule, source: str) -> str:
-    """Return what a rule makes of letters with blanks between them.
+    """Apply a rule to letters with blanks between them.
 
     Raises:
         ValueError: there is no such rule.
@@ -36,7 +33,7 @@ def sequences(
     All lengths are about equally frequent, as far as there are enough sequences of a length.
 
     Args:
-        rule: what the answer is.
+        rule: from a source to its answer.
         symbols: how many letters there are, from a on; 2 to 26.
         length: most letters a source; the fewest are 2.
         train, held_out: how many pairs.

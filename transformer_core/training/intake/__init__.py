@@ -1,35 +1,38 @@
-"""Intake: what people bring to a run, read within bounds: a table, a pasted text, or the IMDB reviews.
+"""Intake: tables, pasted texts and the IMDB reviews that a run learns from, read within bounds.
 
-Formats: RFC 4180 (CSV), jsonlines.org, RFC 8259 (JSON), RFC 1952 (gzip). Read next: bounds.py.
+Two modes read labelled tables: read_table is tolerant (files that people upload), read_labelled is strict (files of
+known form). Formats: RFC 4180 (CSV), jsonlines.org, RFC 8259 (JSON), RFC 1952 (gzip).
 """
 
 # ruff: noqa: I001, RUF022  the order is the reading order
 
-from transformer_core.training.intake.bounds import IntakeError
-from transformer_core.training.intake.cleaning import CleanText, clean_text
-from transformer_core.training.intake.broken import Broken, BrokenRow
-from transformer_core.training.intake.decoding import ENCODINGS
-from transformer_core.training.intake.dialects import DELIMITERS
-from transformer_core.training.intake.preview import Column, Preview, preview
+from transformer_core.training.intake.opening import ENCODINGS, MOST_BYTES, IntakeError
+from transformer_core.training.intake.cleaning import Broken, BrokenRow, CleanText, clean_text, shown
+from transformer_core.training.intake.delimited import DELIMITERS
 from transformer_core.training.intake.table import Table, read_table
-from transformer_core.training.intake.rows import ROWS_FILE, read_rows, write_rows
+from transformer_core.training.intake.preview import Column, Preview, preview
+from transformer_core.training.intake.labelled import ROWS_FILE, read_labelled, read_rows, write_labelled, write_rows
 from transformer_core.training.intake.imdb import read_imdb
 
 __all__ = [
+    "ENCODINGS",
+    "MOST_BYTES",
     "IntakeError",
-    "CleanText",
-    "clean_text",
     "Broken",
     "BrokenRow",
-    "ENCODINGS",
+    "CleanText",
+    "clean_text",
+    "shown",
     "DELIMITERS",
+    "Table",
+    "read_table",
     "Column",
     "Preview",
     "preview",
-    "Table",
-    "read_table",
     "ROWS_FILE",
+    "read_labelled",
     "read_rows",
+    "write_labelled",
     "write_rows",
     "read_imdb",
 ]

@@ -1,42 +1,149 @@
-"""Delimited tables (CSV, TSV): rows in batches, column by column, with the line in which each row begins.
+"""Delimited tables (CSV, TSV): their dialect, found in a sample, and their rows in batches, column by column.
+
+The delimiter is the one that gives most rows of a sample the same number of cells. The first row is a header unless one
+of its cells is a number, is longer than a name, or occurs in the same column again further down.
 
 A quote that is never closed would swallow the rows after it: where a row over several lines has the wrong number of
 cells, only its first line is broken, and its other lines are read one by one.
-Format: RFC 4180 (CSV). Read next: objects.py.
+Format: RFC 4180 (CSV).
 """
 
-from collections.abc import Iterator, Sequence
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice, pairwise
 from operator import itemgetter
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from transformer_core.training.intake.bounds import MOST_COLUMNS, IntakeError
-from transformer_core.training.intake.broken import Broken
-from transformer_core.training.intake.decoding import open_text
-from transformer_core.training.intake.dialects import (
-    Dialect,
-    column_names,
-    is_header,
-    sniff_dialect,
-    usual_width,
-    without_quotes,
-)
+from transformer_core.training.intake.cleaning import Broken, shown
+from transformer_core.training.intake.opening import LONGEST_LABEL, MOST_COLUMNS, MOST_UNPACKED, IntakeError, open_text
 
+DELIMITERS = ("\t", ";", "|", ",")
+LONGEST_NAME = 64
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+
+csv.field_size_limit(MOST_UNPACKED)
 ROWS_AT_ONCE = 512
 SAMPLE = 1 << 16
 Row = list[str]
 Batch = tuple[Sequence[int], list[Sequence[str]]]
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """How the lines of a table are split into cells.
+
+    Args:
+        delimiter: between cells, one of DELIMITERS.
+        quoted: whether a cell in quotes may hold delimiters and line ends.
+        skip_blanks: whether blanks after a delimiter are dropped.
+    """
+
+    delimiter: str
+    quoted: bool = True
+    skip_blanks: bool = True
+
+    def reader(self, lines: Iterable[str], *, strict: bool = False) -> Any:
+        """Return a csv.reader of lines; a strict one raises csv.Error where quotes are used wrongly."""
+        quoting = csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE
+        how: Any = {"delimiter": self.delimiter, "quoting": quoting, "skipinitialspace": self.skip_blanks}
+        return csv.reader(lines, strict=strict, **how)
+
+
+def sniff_dialect(sample: str, *, is_whole: bool, delimiter: str | None = None) -> tuple[Dialect, list[list[str]]]:
+    """Return the dialect that fits a sample best, and the sample's rows in it.
+
+    Args:
+        sample: the beginning of a table.
+        is_whole: whether it is all of the table; otherwise its last row may be cut.
+        delimiter: the only one to try; None means all.
+
+    Raises:
+        IntakeError: the delimiter is none of DELIMITERS.
+    """
+    if delimiter is not None and delimiter not in DELIMITERS:
+        raise IntakeError(f"delimiter={delimiter!r:.40} must be one of {', '.join(map(repr, DELIMITERS))}")
+    best, best_rows, best_score = Dialect(delimiter or ","), [], -1.0
+    for quoted in (True, False):
+        for candidate in DELIMITERS if delimiter is None else (delimiter,):
+            dialect = Dialect(candidate, quoted)
+            rows = _rows(dialect, sample, is_whole)
+            score = _evenness(rows) - (0.01 if quoted and not _quotes_close(dialect, sample, is_whole) else 0)
+            if score > best_score:
+                best, best_rows, best_score = dialect, rows, score
+    return best, best_rows
+
+
+def is_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first of these rows names the columns, by the rule in the module's docstring."""
+    first = [cell.strip() for cell in rows[0]]
+    if any(NUMBER.fullmatch(cell) or len(cell) > LONGEST_NAME for cell in first):
+        return False
+    return not any(
+        cell and any(place < len(row) and row[place].strip() == cell for row in rows[1:])
+        for place, cell in enumerate(first)
+    )
+
+
+def usual_width(rows: Iterable[Sequence[str]]) -> int:
+    """Return the number of cells that most of the rows with several cells have, 1 where no row has several."""
+    widths = Counter(len(row) for row in rows if len(row) > 1)
+    return widths.most_common(1)[0][0] if widths else 1
+
+
+def column_names(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return a unique name for each column: "column 2" where there is none, "text (2)" for a second text."""
+    names: dict[str, None] = {}
+    for place, cell in enumerate(cells, 1):
+        wanted = name = shown(cell, LONGEST_LABEL) or f"column {place}"
+        again = 1
+        while name in names:
+            again += 1
+            name = f"{wanted} ({again})"
+        names[name] = None
+    return tuple(names)
+
+
+def without_quotes(row: list[str]) -> list[str]:
+    """Return cells without the quotes around them, for a dialect in which quotes have no meaning."""
+    return [cell[1:-1] if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell for cell in row]
+
+
+def _rows(dialect: Dialect, sample: str, is_whole: bool) -> list[list[str]]:
+    rows = [row for row in dialect.reader(io.StringIO(sample)) if any(map(str.strip, row))]
+    if len(rows) > 1 and not is_whole:
+        rows.pop()
+    return rows if dialect.quoted else list(map(without_quotes, rows))
+
+
+def _evenness(rows: Sequence[Sequence[str]]) -> float:
+    """Return the share of the rows that have the usual number of cells, 0 where that is a single cell."""
+    width = usual_width(rows)
+    return sum(len(row) == width for row in rows) / len(rows) if width > 1 else 0.0
+
+
+def _quotes_close(dialect: Dialect, sample: str, is_whole: bool) -> bool:
+    """Return whether every opening quote has a closing one right before a delimiter or the end of a line."""
+    reader = dialect.reader(io.StringIO(sample), strict=True)
+    try:
+        for _ in reader:
+            pass
+    except csv.Error as error:
+        return not is_whole and "unexpected end of data" in str(error)
+    return True
+
+
 @dataclass(frozen=True, eq=False)
 class Delimited:
-    """A table whose cells a delimiter parts.
+    """A table with a delimiter between cells.
 
     Args:
         raw: its bytes.
         encoding: of them.
-        dialect: how lines fall into cells.
+        dialect: how lines are split into cells.
         has_header: whether the first row names the columns.
         columns: their names.
     """
@@ -50,11 +157,11 @@ class Delimited:
 
     @property
     def delimiter(self) -> str:
-        """What stands between cells."""
+        """The character between cells."""
         return self.dialect.delimiter
 
     def batches(self, columns: Sequence[str], broken: Broken) -> Iterator[Batch]:
-        """Yield the lines where rows begin and the cells of each of these columns; other rows go to `broken`."""
+        """Yield the lines where rows begin and the cells of these columns; other rows are added to `broken`."""
         places = [self.columns.index(column) for column in columns]
         header_is_due, alone = self.has_header, _SingleLines(self)
         for starts, rows in self._records():
@@ -102,14 +209,14 @@ class Delimited:
 
 
 class _SingleLines:
-    """The lines of a table read as a row each, from an own stream that only goes forward."""
+    """Each line of a table read as one row, from a separate stream that only moves forward."""
 
     def __init__(self, table: Delimited) -> None:
         self._dialect = table.dialect
         self._lines = enumerate(open_text(table.raw, table.encoding), 1)
 
     def rows(self, start: int, after: int) -> Iterator[tuple[int, Row]]:
-        """Yield the lines from `start` to before `after`, which no call has asked for yet."""
+        """Yield the rows of lines `start` to `after` - 1, which lie behind those of all earlier calls."""
         for number, line in self._lines if start < after else ():
             if number >= start:
                 is_plain = '"' not in line
@@ -121,14 +228,14 @@ class _SingleLines:
 def open_delimited(
     raw: bytes, encoding: str, *, name: str, delimiter: str | None = None, has_header: bool | None = None
 ) -> Delimited:
-    """Find out how a table is written.
+    """Detect how a table is written.
 
     Args:
         raw: its bytes.
         encoding: of them.
-        name: what to call it in messages.
-        delimiter: None to find out.
-        has_header: None to find out.
+        name: of the table in messages.
+        delimiter: None to detect it.
+        has_header: None to detect it.
 
     Raises:
         IntakeError: it has too many columns, or the delimiter is unknown.

@@ -1,24 +1,34 @@
-"""IMDB: the Large Movie Review Dataset as its authors give it away, or as a table, sampled in balance.
+"""IMDB: the Large Movie Review Dataset as its folder, its tar archive, or tables; a balanced sample of it.
 
 A review is chosen by a hash of the seed and its name, so that the folder, the archive in any order, and every larger
-limit choose alike. Data: Maas et al. 2011. Read next: table.py.
+limit choose alike. The archive is read as a stream, and nothing of it is written to disk; links, devices, names that
+lead out of the archive, and more or larger members than expected are refused.
+Data: Maas et al. 2011. Formats: POSIX.1-2001 (pax, ustar), RFC 1952 (gzip).
 """
 
+import gzip
 import heapq
+import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+import tarfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
 
-from transformer_core.training.data import Example
-from transformer_core.training.intake.archive import members
-from transformer_core.training.intake.bounds import LONGEST_TEXT, IntakeError
-from transformer_core.training.intake.cleaning import cleaned
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.cleaning import cleaned, shown
+from transformer_core.training.intake.opening import GZIP, LONGEST_TEXT, IntakeError, megabytes
 from transformer_core.training.intake.preview import preview
 from transformer_core.training.intake.table import read_table
 
+MOST_PACKED = 200 << 20
+MOST_STREAMED = 1 << 30
+MOST_MEMBERS = 250_000
+MOST_BETWEEN = 1 << 20
+BLOCK = 512
 PARTS = ("train", "test")
 CLASSES = ("neg", "pos")
 LONGEST_REVIEW = 1 << 18
@@ -30,8 +40,100 @@ NEEDED = "aclImdb/{train,test}/{pos,neg}/*.txt, its .tar.gz, or a table with the
 File = tuple[tuple[str, ...], bytes]
 
 
+def members(
+    path: Path, wanted: Callable[[tuple[str, ...]], bool], *, longest: int
+) -> Iterator[tuple[tuple[str, ...], bytes]]:
+    """Yield the wanted members of a tar: the parts of their names, and their bytes.
+
+    Args:
+        path: a tar, plain or gzipped.
+        wanted: from the parts of a name to whether its bytes are needed.
+        longest: bytes that a wanted member may have.
+
+    Raises:
+        IntakeError: the archive is broken, over a bound, or holds what a plain archive of texts does not.
+        OSError: the file cannot be read.
+    """
+    if path.stat().st_size > MOST_PACKED:
+        raise IntakeError(
+            f"{path.name} has {megabytes(path.stat().st_size)}; at most {megabytes(MOST_PACKED)} are read"
+        )
+    with path.open("rb") as packed, gzip.open(packed) as unpacked:
+        is_gzip = packed.read(len(GZIP)) == GZIP
+        packed.seek(0)
+        stream = _Bounded(unpacked if is_gzip else packed, path.name)
+        try:
+            with tarfile.open(fileobj=stream, mode="r|", errorlevel=1) as archive:
+                yield from _members(archive, stream, path.name, wanted, longest)
+            if stream.last.strip(b"\0"):
+                raise IntakeError(f"{path.name} is cut off: a whole tar archive ends in zeros")
+        except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, OverflowError, UnicodeError) as error:
+            raise IntakeError(f"{path.name} is no whole tar archive: {error}") from None
+
+
+def _members(
+    archive: tarfile.TarFile,
+    stream: "_Bounded",
+    name: str,
+    wanted: Callable[[tuple[str, ...]], bool],
+    longest: int,
+) -> Iterator[tuple[tuple[str, ...], bytes]]:
+    count = 0
+    while (member := archive.next()) is not None:
+        archive.members.clear()  # pyright: ignore[reportAttributeAccessIssue]
+        count += 1
+        if count > MOST_MEMBERS:
+            raise IntakeError(f"{name} holds more than {MOST_MEMBERS:,} files, the most that are looked at")
+        parts = tuple(part for part in member.name.split("/") if part not in ("", "."))
+        if member.name.startswith("/") or ".." in parts or "\\" in member.name:
+            raise IntakeError(f"{name} holds {shown(member.name, 80)!r}, whose name leads out of the archive")
+        if not (member.isreg() or member.isdir()):
+            raise IntakeError(f"{name} holds {shown(member.name, 80)!r}, which is neither a file nor a folder")
+        if not 0 <= member.size <= MOST_STREAMED:
+            raise IntakeError(f"{name} holds {shown(member.name, 80)!r} of {megabytes(member.size)}")
+        stream.allow(member.size)
+        if member.isreg() and wanted(parts):
+            if member.size > longest:
+                raise IntakeError(
+                    f"{name} holds {parts[-1]!r:.100} of {member.size:,} bytes; at most {longest:,} are read"
+                )
+            file = archive.extractfile(member)
+            yield parts, file.read() if file else b""
+
+
+class _Bounded(io.RawIOBase):
+    """A stream with two bounds on the bytes that are read: in all, and up to the header of the next member.
+
+    tarfile reads extended headers of any size into memory; the second bound prevents that.
+    """
+
+    def __init__(self, file: io.BufferedIOBase | gzip.GzipFile, name: str) -> None:
+        self._file, self._name = file, name
+        self._total = 0
+        self.last = b""
+        self._allowed = MOST_BETWEEN
+
+    def allow(self, size: int) -> None:
+        """Allow the bytes of a member of this size, and the headers up to the next one."""
+        self._allowed = size + MOST_BETWEEN
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.last = (self.last + data)[-BLOCK:]
+        self._total += len(data)
+        self._allowed -= len(data)
+        if self._total > MOST_STREAMED or self._allowed < 0:
+            raise IntakeError(
+                f"{self._name} holds more than its list of files says, or over {megabytes(MOST_STREAMED)}"
+            )
+        return data
+
+
 def read_imdb(path: str | os.PathLike[str], *, limit: int | None, seed: int) -> tuple[list[Example], list[Example]]:
-    """Read reviews; label 1 is positive. A tag <br /> becomes a blank, as in the tables that people share.
+    """Read reviews; label 1 is positive. A tag <br /> becomes a blank, as in tables of this data.
 
     Args:
         path: a folder that is or holds aclImdb; its tar, plain or gzipped; a table (its reviews are all to train on);
@@ -70,7 +172,7 @@ def read_imdb(path: str | os.PathLike[str], *, limit: int | None, seed: int) -> 
 
 
 class _Chosen:
-    """The reviews with the smallest hashes, so many of each part and class."""
+    """The reviews with the smallest hashes, `per_class` of each part and class."""
 
     def __init__(self, per_class: int | None, seed: int) -> None:
         self._per_class, self._seed = per_class, seed
@@ -79,14 +181,14 @@ class _Chosen:
         }
 
     def wants(self, parts: tuple[str, ...]) -> bool:
-        """Tell whether a file of this name would be among the chosen."""
+        """Return whether a file of this name would be chosen."""
         if len(parts) < 3 or parts[-3:-1] not in self._heaps or not parts[-1].endswith(".txt") or parts[-1][0] == ".":
             return False
         heap = self._heaps[parts[-3], parts[-2]]
         return self._per_class is None or len(heap) < self._per_class or self._rank(parts) < -heap[0][0]
 
     def add(self, parts: tuple[str, ...], data: bytes) -> None:
-        """Take in a wanted file."""
+        """Add a wanted file."""
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -94,7 +196,7 @@ class _Chosen:
         self.add_text(parts, text)
 
     def add_text(self, parts: tuple[str, ...], text: str) -> None:
-        """Take in the text of a wanted file; a blank one is none."""
+        """Add the text of a wanted file; a blank text is left out."""
         text = cleaned(LINE_BREAKS.sub(" ", text))[0][:LONGEST_TEXT].strip()
         heap = self._heaps[parts[-3], parts[-2]]
         if text:
@@ -130,7 +232,7 @@ def _add_files(path: Path, files: Iterable[File], chosen: _Chosen) -> None:
 
 
 def _files(folder: Path, chosen: _Chosen) -> Iterator[File]:
-    """Yield the reviews of a folder that are wanted, the parts of their names first; links are none."""
+    """Yield the reviews of a folder that are wanted, the parts of their names first; links are left out."""
     for part, name in product(PARTS, CLASSES):
         if not (folder / part / name).is_dir():
             raise IntakeError(f"{folder.name} holds no folder {part}/{name}; needed is {NEEDED}")

@@ -1,6 +1,6 @@
 """JSON tables: one object a line (JSONL), or one list of objects; keys are the columns.
 
-Formats: jsonlines.org, RFC 8259 (JSON). Read next: preview.py.
+Formats: jsonlines.org, RFC 8259 (JSON).
 """
 
 import json
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, TextIO
 
-from transformer_core.training.intake.bounds import MOST_COLUMNS, IntakeError
-from transformer_core.training.intake.broken import Broken
-from transformer_core.training.intake.cleaning import TO_CLEAN
-from transformer_core.training.intake.decoding import open_text
+from transformer_core.training.intake.cleaning import TO_CLEAN, Broken
 from transformer_core.training.intake.delimited import ROWS_AT_ONCE, Batch
+from transformer_core.training.intake.opening import MOST_COLUMNS, IntakeError, open_text
 
 LIST_BEGINS = re.compile(r"\s*\[\s*\{")
 OBJECT_BEGINS = re.compile(r"\s*\{\s*[\"}]")
@@ -22,7 +20,6 @@ BETWEEN = re.compile(r"[\s,]*")
 ROWS_FOR_COLUMNS = 1_000
 LINES_TO_TELL = 20
 LONGEST_SHOWN = 400
-BAD = object()
 Value = tuple[int, Any, str]
 AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -47,35 +44,35 @@ class Objects:
 
     @property
     def form(self) -> str:
-        """How the objects stand in the file."""
+        """The form of the file."""
         return "json" if self.is_list else "jsonl"
 
     def batches(self, columns: Sequence[str], broken: Broken) -> Iterator[Batch]:
-        """Yield the lines where objects begin and the values of each of these keys; other rows go to `broken`.
+        """Yield the lines where objects begin and the values of each of these keys; other rows are added to `broken`.
 
         A missing value is an empty string; a number, a list or an object is its JSON.
         """
         with open_text(self.raw, self.encoding) as file:
-            values = (_listed if self.is_list else _one_a_line)(file)
+            values = (values_of_list if self.is_list else values_of_lines)(file)
             while batch := list(islice(values, ROWS_AT_ONCE)):
                 records = list(_objects(batch, broken))
                 yield [line for line, _ in records], [_cells([r.get(column) for _, r in records]) for column in columns]
 
 
 def is_list_of_objects(sample: str) -> bool:
-    """Tell whether the beginning of a text is that of a list of JSON objects."""
+    """Return whether a text begins like a list of JSON objects."""
     return LIST_BEGINS.match(sample) is not None
 
 
 def is_lines_of_objects(sample: str) -> bool:
-    """Tell whether the beginning of a text is that of JSONL."""
+    """Return whether a text begins like JSONL."""
     lines = [line for line in sample.split("\n") if line.strip()][:LINES_TO_TELL]
     objects = sum(OBJECT_BEGINS.match(line) is not None for line in lines)
     return OBJECT_BEGINS.match(sample) is not None or 0 < len(lines) <= 2 * objects
 
 
 def open_objects(raw: bytes, encoding: str, *, is_list: bool, name: str) -> Objects:
-    """Find out which columns a JSON table has; keys that no screen can show are none.
+    """Detect the columns of a JSON table; keys with characters that cannot be shown are left out.
 
     Raises:
         IntakeError: no object can be read.
@@ -83,7 +80,7 @@ def open_objects(raw: bytes, encoding: str, *, is_list: bool, name: str) -> Obje
     broken = Broken()
     columns: dict[str, None] = {}
     with open_text(raw, encoding) as file:
-        values = (_listed if is_list else _one_a_line)(file)
+        values = (values_of_list if is_list else values_of_lines)(file)
         for _, record in _objects(islice(values, ROWS_FOR_COLUMNS), broken):
             columns |= dict.fromkeys(key for key in record if key.strip() and not TO_CLEAN.search(key))
     if not columns:
@@ -95,29 +92,28 @@ def open_objects(raw: bytes, encoding: str, *, is_list: bool, name: str) -> Obje
 
 
 def _objects(values: Iterable[Value], broken: Broken) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the values that are objects, with their lines; the others go to `broken`."""
+    """Yield the values that are objects, with their lines; the others are added to `broken`."""
     for line, value, text in values:
         if isinstance(value, dict):
             yield line, value
         else:
-            broken.add(line, "bad_json" if value is BAD else "no_object", text)
+            broken.add(line, "bad_json" if isinstance(value, Exception) else "no_object", text)
 
 
-def _one_a_line(file: TextIO) -> Iterator[Value]:
-    decode = json.JSONDecoder().raw_decode
-    for number, line in enumerate(file, 1):
-        text = line.strip()
-        if not text:
-            continue
-        try:
-            value, end = decode(text)
-        except (ValueError, RecursionError):
-            value, end = BAD, len(text)
-        yield number, value if end == len(text) else BAD, text
+def values_of_lines(lines: Iterable[str]) -> Iterator[Value]:
+    """Yield number, JSON value (the error where it is no JSON) and text of each line that is not blank."""
+    decode = json.JSONDecoder().decode
+    for number, line in enumerate(lines, 1):
+        if text := line.strip():
+            try:
+                value = decode(text)
+            except (ValueError, RecursionError) as error:
+                value = error
+            yield number, value, text
 
 
-def _listed(file: TextIO) -> Iterator[Value]:
-    """Yield the values of a list; a broken one ends it, since nobody can tell where the next begins."""
+def values_of_list(file: TextIO) -> Iterator[Value]:
+    """Yield the values of a list; a broken value ends it, since it is unknown where the next one begins."""
     text = file.read()
     decode = json.JSONDecoder().raw_decode
     line, before, place = 1, 0, text.index("[") + 1
@@ -128,8 +124,8 @@ def _listed(file: TextIO) -> Iterator[Value]:
             return
         try:
             value, end = decode(text, place)
-        except (ValueError, RecursionError):
-            yield line, BAD, text[place : place + LONGEST_SHOWN] or "the list has no end"
+        except (ValueError, RecursionError) as error:
+            yield line, error, text[place : place + LONGEST_SHOWN] or "the list has no end"
             return
         yield line, value, text[place : min(end, place + LONGEST_SHOWN)]
         place = end
@@ -145,7 +141,7 @@ def _cells(values: list[Any]) -> list[str]:
 
 
 def _json(value: Any) -> str:
-    """Return a value's JSON; one that is nested as deeply as Python can still read it is none."""
+    """Return a value's JSON, or nothing where it is nested too deeply to be written."""
     try:
         return AS_JSON(value)
     except RecursionError:

@@ -1,17 +1,11 @@
-"""Preview: what a table looks like, so that a person can choose the columns, before anything is kept of it.
-
-Read next: labels.py.
-"""
+"""Preview: the columns and first rows of a table, from which the user chooses the columns to read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transformer_core.training.intake.bounds import LONGEST_LABEL, MOST_LABELS
-from transformer_core.training.intake.broken import Broken
-from transformer_core.training.intake.cleaning import shown
-from transformer_core.training.intake.labels import natural_order
-from transformer_core.training.intake.opening import Source, name_of
-from transformer_core.training.intake.reading import batches_of, open_table
+from transformer_core.training.intake.cleaning import Broken, shown
+from transformer_core.training.intake.opening import LONGEST_LABEL, MOST_LABELS, Source, name_of
+from transformer_core.training.intake.table import batches_of, natural_order, open_table
 
 ROWS_SHOWN, LONGEST_CELL = 8, 300
 TEXT_NAMES = ("text", "review", "review_text", "reviewtext", "sentence", "content", "comment", "document", "message")
@@ -37,7 +31,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """What a table looks like.
+    """The description of a table.
 
     Args:
         form: "delimited", "jsonl" or "json".
@@ -45,7 +39,7 @@ class Preview:
         delimiter: an entry of DELIMITERS; None for JSON.
         has_header: whether the first row names the columns; None for JSON.
         columns: in their order; without a header they are called "column 1", "column 2", ...
-        rows: the first few, a cell for each column, cut to what a screen can show.
+        rows: the first few, a cell for each column, cut to LONGEST_CELL.
         n_rows: rows with the right number of cells.
         broken: the other rows.
         text_column, label_column: guesses by name and contents; None where no column will do.
@@ -71,12 +65,12 @@ def preview(
     delimiter: str | None = None,
     has_header: bool | None = None,
 ) -> Preview:
-    """Look at a table as a whole.
+    """Read a whole table and describe it.
 
     Args:
         source: bytes or a path: CSV, TSV, JSONL or a list of JSON objects, plain or gzipped.
-        name: what to call it in messages; by default a path's own name.
-        encoding, delimiter, has_header: what was found out wrongly, put right.
+        name: of the source in messages; by default the path's name.
+        encoding, delimiter, has_header: correct what was detected wrongly; None to detect it.
 
     Raises:
         IntakeError: it is no table.
@@ -111,7 +105,7 @@ def preview(
 
 
 class _Facts:
-    """What is counted of a column."""
+    """Counts of one column."""
 
     def __init__(self) -> None:
         self._values: set[str] = set()

@@ -1,26 +1,165 @@
-"""Table: the texts and labels of two columns, ready to be learned from, and what was left out on the way.
+"""Table: the texts and labels of two columns of a file in any form, cleaned, with the labels numbered.
 
-Read next: rows.py.
+This is the tolerant mode: form, encoding, delimiter and labels are found out from the contents, texts are cleaned, and
+rows that cannot be used are counted and left out. The strict mode is labelled.py.
 """
 
+import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from transformer_core.training.data import Example
-from transformer_core.training.intake.bounds import LONGEST_TEXT, IntakeError
-from transformer_core.training.intake.broken import Broken, Reason
-from transformer_core.training.intake.cleaning import SURROGATES, TO_CLEAN, cleaned
-from transformer_core.training.intake.labels import LabelNumbers, natural_order, require_classes
-from transformer_core.training.intake.opening import Source, name_of
-from transformer_core.training.intake.reading import batches_of, open_table
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.cleaning import SURROGATES, TO_CLEAN, Broken, Reason, cleaned, shown
+from transformer_core.training.intake.delimited import SAMPLE, Batch, Delimited, open_delimited
+from transformer_core.training.intake.objects import (
+    Objects,
+    is_lines_of_objects,
+    is_list_of_objects,
+    open_objects,
+)
+from transformer_core.training.intake.opening import (
+    FEWEST_LABELS,
+    LONGEST_LABEL,
+    LONGEST_TEXT,
+    MOST_LABELS,
+    MOST_ROWS,
+    IntakeError,
+    Source,
+    detect_encoding,
+    name_of,
+    open_bytes,
+    open_text,
+    require_encoding,
+)
+
+MOST_COUNTED = 1_000
+SHOWN, LONGEST_SHOWN = 5, 24
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+DIGITS = re.compile(r"([0-9]+)")
+
+
+def open_table(
+    source: Source,
+    *,
+    name: str,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    has_header: bool | None = None,
+) -> Delimited | Objects:
+    """Open a table; its form, and each argument that is None, is detected from its contents, never from its name.
+
+    Args:
+        source: bytes or a path, plain or gzipped.
+        name: of the table in messages.
+        encoding: an entry of ENCODINGS.
+        delimiter: an entry of DELIMITERS; tables of JSON have none.
+        has_header: whether the first row names the columns; tables of JSON have none.
+
+    Raises:
+        IntakeError: it is no table, or an argument is unknown.
+        OSError: the file cannot be read.
+    """
+    raw = open_bytes(source, name)
+    encoding = detect_encoding(raw, name) if encoding is None else require_encoding(encoding)
+    with open_text(raw, encoding) as file:
+        sample = file.read(SAMPLE)
+    if is_list_of_objects(sample):
+        return open_objects(raw, encoding, is_list=True, name=name)
+    if is_lines_of_objects(sample):
+        return open_objects(raw, encoding, is_list=False, name=name)
+    return open_delimited(raw, encoding, name=name, delimiter=delimiter, has_header=has_header)
+
+
+def batches_of(table: Delimited | Objects, columns: Sequence[str], broken: Broken, name: str) -> Iterator[Batch]:
+    """Yield the batches of a table, up to MOST_ROWS rows, whole or broken.
+
+    Raises:
+        IntakeError: there are more.
+    """
+    count = 0
+    for lines, cells in table.batches(columns, broken):
+        count += len(lines)
+        if count + len(broken) > MOST_ROWS:
+            raise IntakeError(f"{name} has more than {MOST_ROWS:,} rows, the most that are read")
+        yield lines, cells
+
+
+def natural_order(labels: Iterable[str]) -> list[str]:
+    """Return labels in order: numbers by their size, words by the alphabet, the numbers within them by size.
+
+    "0", "1", ..., "10"; "1 star", "2 stars", ..., "10 stars".
+    """
+    labels = sorted(labels)
+    if all(NUMBER.fullmatch(label) for label in labels):
+        return sorted(labels, key=float)
+    return sorted(labels, key=_chunks)
+
+
+def _chunks(label: str) -> list[tuple[int, float, str]]:
+    parts = DIGITS.split(label.casefold())
+    return [(0, float(part), "") if part.isascii() and part.isdigit() else (1, 0.0, part) for part in parts if part]
+
+
+class LabelNumbers:
+    """Numbers for labels in order of appearance; labels that differ only in blanks have the same number.
+
+    Args:
+        column: the column's name, for messages.
+    """
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._of: dict[str, int | Reason] = {}
+
+    def of(self, labels: Sequence[str]) -> list[int | Reason]:
+        """Return the number of each label, or the reason why it is none.
+
+        Raises:
+            IntakeError: over MOST_COUNTED different labels came.
+        """
+        for label in set(labels) - self._of.keys():
+            self._of[label] = self._learned(label)
+        return [self._of[label] for label in labels]
+
+    def _learned(self, label: str) -> int | Reason:
+        name = " ".join(cleaned(label)[0].split())
+        if SURROGATES.search(name):
+            return "undecodable"
+        if not name:
+            return "empty_label"
+        if len(name) > LONGEST_LABEL:
+            return "long_label"
+        if name not in self._numbers:
+            if len(self.names) == MOST_COUNTED:
+                raise IntakeError(_wrong_number(self.column, f"more than {MOST_COUNTED:,}", self.names))
+            self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return self._numbers[name]
+
+
+def require_classes(column: str, names: Sequence[str]) -> None:
+    """Raise IntakeError where there are too few or too many labels to be classes."""
+    if not FEWEST_LABELS <= len(names) <= MOST_LABELS:
+        raise IntakeError(_wrong_number(column, f"{len(names):,}", names))
+
+
+def _wrong_number(column: str, count: str, names: Sequence[str]) -> str:
+    some = ", ".join(repr(shown(name, LONGEST_SHOWN)) for name in names[:SHOWN])
+    more = ", ..." * (len(names) > SHOWN)
+    return (
+        f"label_column={shown(column, LONGEST_LABEL)!r} has {count} different label{'s' * (len(names) != 1)} "
+        f"({some}{more}); {FEWEST_LABELS} to {MOST_LABELS} are needed"
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Labelled texts, in the order of the file; iterating gives an Example each.
+    """Labelled texts in the order of the file; iterating over them yields Examples.
 
     Args:
         texts: not blank, at most LONGEST_TEXT characters, clean.
@@ -71,8 +210,8 @@ def read_table(
     Args:
         source: bytes or a path: CSV, TSV, JSONL or a list of JSON objects, plain or gzipped.
         text_column, label_column: names among Preview.columns.
-        name: what to call the source in messages; by default a path's own name.
-        encoding, delimiter, has_header: as preview takes them; None to find out.
+        name: of the source in messages; by default the path's name.
+        encoding, delimiter, has_header: as in preview; None to detect them.
 
     Raises:
         IntakeError: no table, no such column, no row that can be used, or not 2 to 20 different labels.
@@ -96,7 +235,7 @@ def read_table(
 
 
 class _Collected:
-    """What has been read so far; batches without a fault go a fast way."""
+    """The examples read so far; batches without a broken row take a fast path."""
 
     def __init__(self, name: str, label_column: str) -> None:
         self.broken = Broken()
@@ -107,7 +246,7 @@ class _Collected:
         self._n_cut = self._n_dropped = 0
 
     def add(self, lines: Sequence[int], texts: Sequence[str], labels: Sequence[str]) -> None:
-        """Take in a batch of rows that is not empty."""
+        """Add a batch of rows that is not empty."""
         numbers = self._labels.of(labels)
         texts = list(map(str.strip, texts))
         if (
@@ -122,7 +261,7 @@ class _Collected:
         self._numbers.extend(numbers)
 
     def table(self) -> Table:
-        """Return all of it, with the labels in natural order."""
+        """Return all examples, with the labels in natural order."""
         if not self._texts:
             why = f": {self.broken.words()}" if self.broken else ""
             raise IntakeError(f"{self._name} has no row with a text and a label that can be used{why}")
@@ -133,7 +272,7 @@ class _Collected:
         return Table(self._texts, labels, tuple(names), self.broken, self._n_cut, self._n_dropped)
 
     def _mended(self, line: int, text: str, number: int | Reason) -> str:
-        """Return a text as it shall be, or nothing where the row is broken."""
+        """Return a text cleaned and cut, or nothing where the row is broken."""
         text, n_dropped = cleaned(text) if TO_CLEAN.search(text) else (text, 0)
         problem: Reason | None = "undecodable" if SURROGATES.search(text) else None if text else "empty_text"
         if problem is None and isinstance(number, str):

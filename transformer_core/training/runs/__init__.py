@@ -1,4 +1,5 @@
-"""Runs that outlast a click: settings, a folder of frames on disk, and the worker process that fills it.
+"""Training runs that go on without the page that started them: a folder on disk, and a worker process that fills it.
 
-Read next: spec.py.
+store/ reads and writes a run's folder, queue/ starts workers and keeps the order, worker/ trains, exchange/ exports and
+imports; run_list.py is the list of all runs, presets.py and settings.py make specs.
 """

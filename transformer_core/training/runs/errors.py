@@ -1,7 +1,4 @@
-"""RunError: what can go wrong with a run, in words, whatever the operating system called it.
-
-Read next: folder.py.
-"""
+"""RunError, and the words for failures of disk, memory and database that the screen shows."""
 
 import errno
 import re
@@ -18,7 +15,7 @@ PATH = re.compile(r"(?:[A-Za-z]:\\|[\\/])(?:[^\s'\"\\/:]+[\\/])+")
 
 
 class RunError(ValueError):
-    """A run cannot be made, read, started, written or taken in."""
+    """A run cannot be made, read, started, written or imported."""
 
 
 def without_paths(text: str) -> str:
@@ -27,7 +24,7 @@ def without_paths(text: str) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what happened, in words for the person at the screen; no folder of the machine is named."""
+    """Return an error message for the screen; it names no folder of the machine."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return "the memory does not suffice; choose a smaller model, batch or length"
     if isinstance(error, sqlite3.Error):
@@ -42,7 +39,7 @@ def words_of(error: BaseException) -> str:
 
 @contextmanager
 def in_words(doing: str) -> Iterator[None]:
-    """Turn failures of disk and database in the body into RunError; `doing` says what was attempted."""
+    """Turn failures of disk and database in the body into RunError, which begins with `doing`."""
     try:
         yield
     except (OSError, sqlite3.Error, SafetensorError) as error:

@@ -1,6 +1,6 @@
-"""Presets: whole specs to begin with, from a run of seconds to the source article's own.
+"""Presets: whole specs to start from, from a run of seconds to the source article's own.
 
-What each of them reaches, and in what time, is measured by tests/benchmarks. Read next: store.py.
+tests/benchmarks/runs.py measures what they reach and in what time.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ import math
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.runs.settings import change, settings
-from transformer_core.training.runs.spec import BOUNDS, KIND_OF_SOURCE, LABELS_OF_REVIEWS, DataSpec, RunSpec, Source
+from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, LABELS_OF_REVIEWS, DataSpec, RunSpec, Source
 
 QUICK = RunSpec(
     name="quick",
@@ -111,15 +111,15 @@ LEAST_STEPS = 200
 
 
 def fitted(spec: RunSpec, source: Source, *, there: int | None = None) -> RunSpec:
-    """Return a spec that learns from another source, with sizes that go with it; its file is still to be named.
+    """Return a spec that learns from another source, with sizes that suit it; its file is None.
 
-    Where the source calls for another kind of model, how texts are cut and how long it learns come from that kind's
-    own preset. Few examples are seen in more epochs, or the run would be over before it has learned anything.
+    Where the source needs another kind of model, tokenizer and length of training come from that kind's preset. Few
+    examples get more epochs, or the run would end before it has learned anything.
 
     Args:
-        spec: to begin with.
+        spec: to start from.
         source: of the data.
-        there: how many different examples there are; None where that is not bounded.
+        there: number of different examples; None where there is no limit.
     """
     kind = KIND_OF_SOURCE[source]
     own = settings(OF_KIND[kind])

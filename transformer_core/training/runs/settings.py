@@ -1,7 +1,4 @@
-"""Settings: a run's spec as one flat table of names and values, so that runs can be compared and one value changed.
-
-Read next: presets.py.
-"""
+"""Settings: a run's spec as one flat table of names and values, to compare runs and to change single values."""
 
 import dataclasses
 import re
@@ -10,7 +7,7 @@ from typing import Any
 
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.runs.spec import LONGEST_NAME, DataSpec, RunSpec
+from transformer_core.training.spec import LONGEST_NAME, DataSpec, RunSpec
 
 SET_BY_DATA = frozenset(("vocab_size", "target_vocab_size", "n_classes", "pad_id"))
 PARTS = ("data", "model", "training")
@@ -37,15 +34,15 @@ NUMBERED = re.compile(r" \([0-9]+\)$")
 def settings(spec: RunSpec) -> dict[str, Any]:
     """Return every setting of a spec by its name, in reading order; d_head is None where d_model and n_heads fix it."""
     places = ((IN_DATA, spec.data), (IN_MODEL, spec.model), (IN_TRAINING, spec.training), (IN_RUN, spec))
-    told = {name: getattr(owner, name) for names, owner in places for name in names}
-    return told | {"d_head": None if told["d_head"] == told["d_model"] // told["n_heads"] else told["d_head"]}
+    values = {name: getattr(owner, name) for names, owner in places for name in names}
+    return values | {"d_head": None if values["d_head"] == values["d_model"] // values["n_heads"] else values["d_head"]}
 
 
 def change(spec: RunSpec, **values: Any) -> RunSpec:
-    """Return a spec with other settings; what the data sets in the model stays as it was.
+    """Return a spec with other settings; sizes of the model that the data determine stay.
 
     Raises:
-        ValueError: a name that is no setting, or a value outside its range.
+        ValueError: a name is no setting, or a value is outside its range.
     """
     if unknown := [name for name in values if name not in NAMES]:
         raise ValueError(f"{unknown[0]}={values[unknown[0]]!r:.100} is no setting of a run")
@@ -70,21 +67,21 @@ def differences(first: RunSpec, second: RunSpec) -> dict[str, tuple[Any, Any]]:
 
 
 def obstacles(first: RunSpec, second: RunSpec) -> list[str]:
-    """Return the settings that keep the second run from going on with the weights of the first.
+    """Return the settings that keep the second run from starting with the weights of the first.
 
-    These are the ones that the vocabulary follows from. The seed is one of them: another one makes or splits the data
-    anew, and what was held out would have been seen.
+    These are the settings that determine the vocabulary, and the seed: with another one the data are generated or split
+    differently, so that the first run would have seen held-out examples of the second.
     """
     return [name for name in differences(first, second) if name in VOCABULARY]
 
 
 def called(base: RunSpec, usual: RunSpec, spec: RunSpec) -> str:
-    """Return a short name for a run by what is different about it: "quick · lr 0.002", "my.csv · quick · 2 epochs".
+    """Return a short name for a run from the settings that differ: "quick · lr 0.002", "my.csv · quick · 2 epochs".
 
     Args:
-        base: the preset or the run that it was made from, whose name it begins with; other data than the base's go
-            before, or in its place where the base is called after its own.
-        usual: the base with the run's data, and the sizes that follow from them.
+        base: the preset or the run that it was made from; the name starts with the base's name. The name of other data
+            goes before it, or replaces it where the base has data of its own.
+        usual: the base with the run's data and the sizes that suit them.
         spec: the run's.
     """
     heads = [NUMBERED.sub("", base.name)]
@@ -101,7 +98,7 @@ def called(base: RunSpec, usual: RunSpec, spec: RunSpec) -> str:
 
 
 def numbered(name: str, taken: Collection[str]) -> str:
-    """Return a name that is not taken: with (2), (3), ... after it where it must."""
+    """Return a name that is not taken, with (2), (3), ... after it where needed."""
     numbers = (f"{name[: LONGEST_NAME - 6]} ({number})" for number in range(2, len(taken) + 3))
     return next(one for one in (name, *numbers) if one not in taken)
 

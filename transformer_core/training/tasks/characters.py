@@ -1,6 +1,6 @@
-"""The next character: a GPT learns to write like one text.
+"""The next character: a GPT learns to continue one text.
 
-Radford et al. 2018, section 3.1. Read next: masked.py.
+Radford et al. 2018, section 3.1.
 """
 
 import functools
@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.training.batching import TOKENS_AT_ONCE
 from transformer_core.training.objectives import next_words
-from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.tasks.batches import TOKENS_AT_ONCE, both_parts, word_measures
-from transformer_core.training.tasks.task import Task
+from transformer_core.training.spec import RunSpec
+from transformer_core.training.tasks.task import Task, both_parts, word_measures
 
 HELD_OUT_SHARE = 0.1
 QUICK_WINDOWS = 48
@@ -23,7 +23,7 @@ PROMPT_LENGTH = 24
 
 
 def _windows(ids: Tensor, width: int, count: int) -> Tensor:
-    """Return up to `count` windows (window, pos) that lie evenly spread over the text."""
+    """Return up to `count` windows (window, pos) that are evenly spread over the text."""
     count = max(1, min(count, len(ids) // width))
     starts = torch.linspace(0, len(ids) - width, count).long()
     return ids[starts[:, None] + torch.arange(width)]
@@ -37,7 +37,7 @@ def character_task(spec: RunSpec, text: str, device: torch.device) -> Task:
     Args:
         spec: the run's.
         text: what is learned.
-        device: where batches shall be.
+        device: of the batches.
 
     Raises:
         ValueError: the text is too short for one held-out window.

@@ -1,6 +1,6 @@
-"""Texts and their classes: the task whose sentence vectors come apart while it is learned.
+"""Text classification: the task whose sentence vectors separate by class during training.
 
-Devlin et al. 2019, section 4.1. Read next: sequences.py.
+Devlin et al. 2019, section 4.1.
 """
 
 import functools
@@ -13,17 +13,16 @@ from torch import nn
 
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.baselines import bag_of_words, majority
-from transformer_core.training.batching import LabelledBatch, padded
-from transformer_core.training.data import Example
+from transformer_core.training.batching import LabelledBatch, epochs_of, in_turn, padded
+from transformer_core.training.examples import Example
 from transformer_core.training.objectives import classification
-from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size
-from transformer_core.training.tasks.task import Points, Task
+from transformer_core.training.spec import RunSpec
+from transformer_core.training.tasks.task import Points, Task, both_parts, sample_size
 
 LONGEST_SHOWN = 400
 
 
-class Part:
+class LabelledPart:
     """Examples of one part, train or held out, as ids."""
 
     def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer, max_len: int, device: torch.device) -> None:
@@ -49,7 +48,7 @@ class Part:
         return loss / count, right / count
 
 
-def _points(parts: dict[str, Part], count: int) -> Points:
+def _points(parts: dict[str, LabelledPart], count: int) -> Points:
     """Take the first examples of each part, as many of one as of the other where there are enough."""
     shares = {name: min(count // 2, len(part.rows)) for name, part in parts.items()}
     chosen = [(part, place, name == "held_out") for name, part in parts.items() for place in range(shares[name])]
@@ -68,15 +67,15 @@ def classification_task(
     labels: Sequence[str],
     device: torch.device,
 ) -> Task:
-    """Return the task of telling the classes of texts.
+    """Return the task of classifying texts.
 
-    A word that occurs once in training is unknown, so that the model learns what to make of unknown words.
+    Words that occur only once in training become unknown, so that the model learns to handle unknown words.
 
     Args:
         spec: the run's.
         train, held_out: in random order.
         labels: names of the classes.
-        device: where batches shall be.
+        device: of the batches.
 
     Raises:
         ValueError: the texts leave nothing to learn a vocabulary from.
@@ -91,7 +90,7 @@ def classification_task(
         spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, n_classes=len(labels), pad_id=PAD_ID
     )
     parts = {
-        name: Part(examples, tokenizer, config.max_len, device)
+        name: LabelledPart(examples, tokenizer, config.max_len, device)
         for name, examples in (("train", train), ("held_out", held_out))
     }
     sizes = {name: sample_size(part.lengths) for name, part in parts.items()}

@@ -1,18 +1,13 @@
-"""From a run's spec to its task: the data are made or read, and the kind of model follows from them.
-
-Read next: ../runs/worker.py.
-"""
+"""From a run's spec to its task: the data are generated or read, and determine the kind of model."""
 
 from pathlib import Path
 
 import torch
 
-from transformer_core.training.corpora.passages import passage
-from transformer_core.training.corpora.reviews import reviews
-from transformer_core.training.data import Example
-from transformer_core.training.intake.rows import read_rows
-from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.splitting import split
+from transformer_core.training.corpora.reviews import passage, reviews
+from transformer_core.training.examples import Example, split
+from transformer_core.training.intake.labelled import read_rows
+from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.characters import character_task
 from transformer_core.training.tasks.classification import classification_task
 from transformer_core.training.tasks.masked import masked_task
@@ -21,12 +16,12 @@ from transformer_core.training.tasks.task import Task
 
 
 def make_task(spec: RunSpec, folder: Path | None, device: torch.device | None = None) -> Task:
-    """Make or read the data of a run; the same spec and file give the same task.
+    """Generate or read the data of a run; the same spec and file give the same task.
 
     Args:
         spec: the run's.
-        folder: where the file is that spec.data names; None where it names none.
-        device: where batches shall be; by default the processor.
+        folder: of the file that spec.data names; None where it names none.
+        device: of the batches; by default the processor.
 
     Raises:
         ValueError: the data are missing, too few or short for this spec, or not what it says of them.

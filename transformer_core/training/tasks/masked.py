@@ -1,6 +1,6 @@
-"""Masked words: a BERT learns to guess words that are hidden in sentences.
+"""Masked words: a BERT learns to guess hidden words of sentences.
 
-Devlin et al. 2019, section 3.1. Read next: make.py.
+Devlin et al. 2019, section 3.1.
 """
 
 import functools
@@ -13,11 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.text import MASK, MASK_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
-from transformer_core.training.batching import LabelledBatch, padded
+from transformer_core.training.batching import LabelledBatch, epochs_of, in_turn, padded
 from transformer_core.training.objectives import masked_words
-from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size, word_measures
-from transformer_core.training.tasks.task import Task
+from transformer_core.training.spec import RunSpec
+from transformer_core.training.tasks.task import Task, both_parts, sample_size, word_measures
 
 SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*[”’\"']?")
 LEAST_SENTENCES = 20
@@ -58,7 +57,7 @@ def masked_task(spec: RunSpec, text: str, device: torch.device) -> Task:
     Args:
         spec: the run's.
         text: what is learned.
-        device: where batches shall be.
+        device: of the batches.
 
     Raises:
         ValueError: the text has too few sentences.

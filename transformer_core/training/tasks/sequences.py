@@ -1,6 +1,6 @@
-"""Copy, reverse and sort: an encoder-decoder learns a rule whose attention can be foretold.
+"""Copy, reverse and sort: an encoder-decoder learns a rule for which the right attention is known.
 
-Sorting as a toy task: Vinyals et al. 2016, section 6.1. Read next: characters.py.
+Sorting as a toy task: Vinyals et al. 2016, section 6.1.
 """
 
 import functools
@@ -12,12 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.text import PAD_ID, Tokenizer
-from transformer_core.training.batching import PairBatch, padded
+from transformer_core.training.batching import PairBatch, epochs_of, in_turn, padded
 from transformer_core.training.corpora.sequences import Rule, sequences
 from transformer_core.training.objectives import next_target_words
-from transformer_core.training.runs.spec import RunSpec
-from transformer_core.training.tasks.batches import both_parts, epochs_of, in_turn, sample_size, word_measures
-from transformer_core.training.tasks.task import Task
+from transformer_core.training.spec import RunSpec
+from transformer_core.training.tasks.task import Task, both_parts, sample_size, word_measures
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -38,7 +37,7 @@ class PairPart:
         return PairBatch(padded(sources, PAD_ID), padded(targets, PAD_ID)).to(self._device)
 
     def scored(self, model: nn.Module, count: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield logits and the words they should have named, of the first `count` pairs."""
+        """Yield logits and target words of the first `count` pairs."""
         for places in in_turn(self.lengths[:count]):
             batch = self.batch(places)
             yield model(batch.source_ids, batch.target_ids[:, :-1]), batch.target_ids[:, 1:]
@@ -47,12 +46,12 @@ class PairPart:
 def sequence_task(spec: RunSpec, device: torch.device) -> Task:
     """Return the task of copying, reversing or sorting letters; accuracy counts whole sequences.
 
-    A sequence whose every next letter is guessed from the right letters before it is also written rightly by greedy
-    decoding, so that accuracy is that of greedy decoding.
+    A sequence counts where each next letter is predicted correctly from the correct letters before it. Greedy decoding
+    then writes the same sequence, so this is the accuracy of greedy decoding.
 
     Args:
         spec: the run's; data.source names the rule.
-        device: where batches shall be.
+        device: of the batches.
 
     Raises:
         ValueError: the model's max_len is too short for the sequences.

@@ -1,19 +1,20 @@
-"""A task: all that a run must know of what it learns, whatever the kind of model.
+"""A task: everything a training run needs to know about its data, for any kind of model, and its measures."""
 
-Read next: classification.py.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
-from transformer_core.text import Tokenizer
+from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.loop import Objective
 
 Measures = dict[str, float]
+QUICK_TOKENS = 4_096
+LEAST_QUICK = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Task:
             sample, a thorough one every held-out example.
         baselines: held-out accuracy of simple rules by name, such as "majority" and "bag_of_words".
         points: examples to follow; None where the kind of model has no sentence vector.
-        prompt: a text to begin with when nobody has typed one.
+        prompt: a text to use where the user has typed none.
     """
 
     kind: str
@@ -69,3 +70,44 @@ class Task:
     labels: tuple[str, ...] = ()
     baselines: Measures = field(default_factory=dict)
     points: Points | None = None
+
+
+def sample_size(lengths: Sequence[int]) -> int:
+    """Return how many examples, from the first on, a quick measure takes: about 4,000 tokens, and at least 64."""
+    mean = max(1, round(sum(lengths) / max(len(lengths), 1)))
+    return min(len(lengths), max(LEAST_QUICK, QUICK_TOKENS // mean))
+
+
+def word_measures(pairs: Iterator[tuple[Tensor, Tensor]]) -> tuple[float, float, float]:
+    """Return nats a token, the share of tokens guessed, and the share of rows with every token guessed.
+
+    Shapes:
+        pairs: logits (batch, pos, vocab) and words (batch, pos), where padding is not counted
+    """
+    loss = right = words_seen = rows_right = rows = 0.0
+    for logits, words in pairs:
+        real = words != PAD_ID
+        loss += float(
+            F.cross_entropy(logits.float().flatten(0, 1), words.flatten(), ignore_index=PAD_ID, reduction="sum")
+        )
+        hits = (logits.argmax(-1) == words) & real
+        right, words_seen = right + float(hits.sum()), words_seen + float(real.sum())
+        rows_right, rows = rows_right + float((hits == real).all(-1).sum()), rows + len(words)
+    return loss / max(words_seen, 1.0), right / max(words_seen, 1.0), rows_right / max(rows, 1.0)
+
+
+def both_parts(measure: Callable[[nn.Module, str, bool], tuple[float, float]]) -> Callable[[nn.Module, bool], Measures]:
+    """Return a task's measure from a function that measures loss and accuracy of one part, "train" or "held_out"."""
+
+    @torch.inference_mode()
+    def measures(model: nn.Module, thorough: bool) -> Measures:
+        train_loss, train_accuracy = measure(model, "train", False)
+        held_out_loss, held_out_accuracy = measure(model, "held_out", thorough)
+        return {
+            "train_loss": train_loss,
+            "train_accuracy": train_accuracy,
+            "held_out_loss": held_out_loss,
+            "held_out_accuracy": held_out_accuracy,
+        }
+
+    return measures

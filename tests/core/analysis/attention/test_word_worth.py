@@ -9,7 +9,7 @@ from transformer_core.analysis.attention.occlusion import occlusion, word_worth
 from transformer_core.analysis.outcome import one_text, outcome_of
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
-from transformer_core.text.words import words_of
+from transformer_core.text.encoding import words_of
 
 CHECKPOINTS = ROOT / "assets" / "checkpoints"
 

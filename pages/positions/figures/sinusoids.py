@@ -1,0 +1,232 @@
+"""The sinusoidal matrix as figures: its values, columns and rows, similarity over distance, and both exponents.
+
+Arrays come from transformer_core.analysis.positions: sinusoids and exponents.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import altair as alt
+import numpy as np
+
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.forms import kept
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
+
+Words = Mapping[str, str]
+VARIANTS = ("paper", "doubled")
+HUES_OF_VARIANTS = [HUES["positions"], HUES["query"]]
+
+
+def lines_legend(columns: int = 0, orient: Literal["top", "bottom"] = "top") -> alt.Legend:
+    """Return a legend that shows strokes, so that curves differ in hue and in dash."""
+    return alt.Legend(
+        orient=orient, columns=columns, labelLimit=320, symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=260
+    )
+
+
+def numbered(name: str, count: int, *, key: str = "") -> Axis:
+    """Return an axis whose labels are 0, 1, 2, ..."""
+    return Axis(name, tuple(map(str, range(count))), key)
+
+
+def position_figure(
+    table: np.ndarray, tokens: Sequence[str], words: Words, ui: Words, *, cell: tuple[int, int] | None, version: str
+) -> MatrixFigure:
+    """Draw the matrix of positions; the first rows have the tokens at these positions as labels.
+
+    Args:
+        table: (pos, d_model), in [-1, 1].
+        tokens: of a sentence; those beyond the last position are left out.
+        words: of the page.
+        ui: what the matrix itself says.
+        cell: the pinned (pos, dimension).
+        version: names this state.
+    """
+    length, d_model = table.shape
+    named = [f"{pos} {token}" for pos, token in enumerate(tokens[:length])]
+    return MatrixFigure(
+        (Panel("table", words["matrix_title"].format(length=length, d_model=d_model), table, Scale("signed", -1, 1)),),
+        Axis(words["axis_position"], (*named, *map(str, range(len(named), length)))),
+        numbered(words["axis_dimension"], d_model),
+        ui,
+        role="positions",
+        detail="exact" if table.size <= 1 << 15 else "quantised",
+        cell=cell,
+        link="positions",
+        quantity="PE(pos, i)",
+        filename="positions_matrix",
+        version=version,
+    )
+
+
+@kept
+def waves_chart(
+    table: np.ndarray, wavelengths: np.ndarray, dimensions: Sequence[int], words: Words, *, pos: int
+) -> Chart:
+    """Draw chosen columns of the matrix as curves over positions, with a rule at the picked position.
+
+    Args:
+        table: (pos, d_model).
+        wavelengths: (d_model,), in positions, for the legend.
+        dimensions: at most as many as there are hues.
+    """
+    length = len(table)
+    names = [words["wave_name"].format(dimension=i, wavelength=f"{wavelengths[i]:,.4g}") for i in dimensions]
+    data = records(
+        position=np.tile(np.arange(length), len(names)),
+        value=np.concatenate([table[:, i] for i in dimensions]).round(6),
+        dimension=np.repeat(names, length),
+    )
+    scale = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
+    dashes = alt.Scale(domain=names, range=[list(dash) for dash in DASHES[: len(names)]])
+    curves = (
+        alt.Chart(data)
+        .mark_line(point=length <= 40)
+        .encode(
+            x=alt.X("position:Q", title=words["axis_position"], scale=alt.Scale(nice=False)),
+            y=alt.Y("value:Q", title="PE(pos, i)", scale=alt.Scale(domain=[-1.05, 1.05], nice=False)),
+            color=alt.Color("dimension:N", scale=scale, sort=names, title=None, legend=lines_legend(2, "bottom")),
+            strokeDash=alt.StrokeDash("dimension:N", scale=dashes, sort=names, title=None),
+            tooltip=["dimension:N", "position:Q", "value:Q"],
+        )
+    )
+    rule = alt.Chart(records(position=[pos])).mark_rule(color=HUES["positions"], strokeWidth=2).encode(x="position:Q")
+    return alt.layer(curves, rule).properties(width="container", height=340)
+
+
+@kept
+def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> alt.Chart:
+    """Draw the similarity of the first row and the row k further on, over k.
+
+    Args:
+        values: (distance,).
+        measure: "cosine" or "dot", which words name.
+    """
+    data = records(distance=np.arange(len(values)), similarity=values.round(6))
+    return (
+        alt.Chart(data)
+        .mark_line(color=HUES["positions"], point=alt.OverlayMarkDef(color=HUES["positions"], size=18))
+        .encode(
+            x=alt.X("distance:Q", title=words["axis_distance"], scale=alt.Scale(nice=False)),
+            y=alt.Y("similarity:Q", title=words[f"similarity_{measure}"]),
+            tooltip=["distance:Q", "similarity:Q"],
+        )
+        .properties(width="container", height=270)
+    )
+
+
+@kept
+def vector_chart(row: np.ndarray, words: Words, *, pair: int) -> Chart:
+    """Draw one position's vector, sines and cosines in two hues, with the picked pair marked.
+
+    Args:
+        row: (d_model,).
+        pair: dimensions 2 pair and 2 pair + 1 are marked.
+    """
+    dimensions = np.arange(len(row))
+    kinds = [words["sine"], words["cosine"]]
+    data = records(
+        dimension=dimensions,
+        value=row.round(6),
+        kind=[kinds[i % 2] for i in dimensions],
+    )
+    scale = alt.Scale(domain=kinds, range=[HUES["positions"], HUES["query"]])
+    points = (
+        alt.Chart(data)
+        .mark_line(point=alt.OverlayMarkDef(size=24))
+        .encode(
+            x=alt.X("dimension:Q", title=words["axis_dimension"], scale=alt.Scale(nice=False)),
+            y=alt.Y("value:Q", title="PE(pos, i)", scale=alt.Scale(domain=[-1.05, 1.05], nice=False)),
+            color=alt.Color("kind:N", scale=scale, sort=kinds, title=None, legend=lines_legend()),
+            strokeDash=alt.StrokeDash("kind:N", sort=kinds, title=None),
+            tooltip=["dimension:Q", "kind:N", "value:Q"],
+        )
+    )
+    marked = records(dimension=[2 * pair, 2 * pair + 1])
+    rules = alt.Chart(marked).mark_rule(color=HUES["residual"], strokeDash=[3, 3]).encode(x="dimension:Q")
+    return alt.layer(rules, points).properties(width="container", height=330)
+
+
+def exponents_figure(tables: np.ndarray, words: Words, ui: Words, *, version: str) -> MatrixFigure:
+    """Draw both matrices, (variant, pos, d_model), on one scale; a cell pointed at in one is marked in the other."""
+    _, length, d_model = tables.shape
+    panels = tuple(
+        Panel(name, words[f"variant_{name}"], table, Scale("signed", -1, 1))
+        for name, table in zip(VARIANTS, tables, strict=True)
+    )
+    return MatrixFigure(
+        panels,
+        numbered(words["axis_position"], length),
+        numbered(words["axis_dimension"], d_model),
+        ui,
+        columns=2,
+        role="positions",
+        layout="single",
+        link="exponents",
+        quantity="PE(pos, i)",
+        filename="positions_exponents",
+        version=version,
+    )
+
+
+def _compared(x: np.ndarray, values: np.ndarray, words: Words, encoding: dict) -> alt.Chart:
+    names = [words[f"variant_{name}"] for name in VARIANTS]
+    data = records(
+        x=np.tile(x, len(names)),
+        value=values.ravel(),
+        variant=np.repeat(names, len(x)),
+    )
+    return (
+        alt.Chart(data)
+        .mark_line(point=alt.OverlayMarkDef(size=16))
+        .encode(
+            color=alt.Color(
+                "variant:N",
+                scale=alt.Scale(domain=names, range=HUES_OF_VARIANTS),
+                title=None,
+                legend=lines_legend(1),
+            ),
+            strokeDash=alt.StrokeDash("variant:N", sort=names, title=None),
+            tooltip=["variant:N", "x:Q", "value:Q"],
+            **encoding,
+        )
+        .properties(width="container", height=340)
+    )
+
+
+def wavelengths_chart(wavelengths: np.ndarray, words: Words, *, length: int) -> Chart:
+    """Draw wavelength, (variant, d_model) in positions, over dimension on a log axis, with the sentence's length."""
+    curves = _compared(
+        np.arange(wavelengths.shape[1]),
+        wavelengths,
+        words,
+        {
+            "x": alt.X("x:Q", title=words["axis_dimension"], scale=alt.Scale(nice=False)),
+            "y": alt.Y(
+                "value:Q",
+                title=words["axis_wavelength"],
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(format="~s", tickCount=8),
+            ),
+        },
+    )
+    mark = records(value=[length], label=[words["sentence_length"].format(length=length)])
+    rule = alt.Chart(mark).mark_rule(color=HUES["residual"], strokeDash=[5, 4]).encode(y="value:Q")
+    text = (
+        alt.Chart(mark).mark_text(align="right", dx=-4, dy=9).encode(y="value:Q", x=alt.value("width"), text="label:N")
+    )
+    return alt.layer(curves, rule, text).properties(width="container", height=340)
+
+
+def alike_chart(cosines: np.ndarray, words: Words) -> alt.Chart:
+    """Draw the cosine of PE(0) and PE(k), (variant, distance), over k."""
+    return _compared(
+        np.arange(cosines.shape[1]),
+        cosines.round(6),
+        words,
+        {
+            "x": alt.X("x:Q", title=words["axis_distance"], scale=alt.Scale(nice=False)),
+            "y": alt.Y("value:Q", title=words["similarity_cosine"], scale=alt.Scale(zero=False)),
+        },
+    )

@@ -1,0 +1,115 @@
+"""The greedy translation that the parts share, shown word by word, and the choice of whose weights to show."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from pages.ui.asking import Answer, ask_once
+from pages.ui.header import View
+from pages.ui.language import t
+from pages.ui.pickers import choose_head, choose_layer, shown_word
+from pages.ui.url import choose, choose_from_list, current, forget, slide
+from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
+
+OVERS = ("all", "layer", "head")
+STYLE = """<style>
+.tr-line { display: flex; flex-wrap: wrap; gap: 6px 5px; align-items: flex-start; margin: 2px 0; }
+.tr-side { flex: 0 0 5.2em; font-size: 0.85rem; opacity: 0.75; padding-top: 5px; }
+.tr-word { border: 1px solid color-mix(in srgb, currentColor 24%, transparent); border-radius: 7px; padding: 2px 7px; }
+.tr-word { font-size: 1.02rem; text-align: center; line-height: 1.35; }
+.tr-word small { display: block; font-size: 0.72rem; font-variant-numeric: tabular-nums; opacity: 0.8; }
+.tr-text { font-size: 1.15rem; font-weight: 600; min-height: 1.6em; }
+.tr-source { border-color: color-mix(in srgb, #d6453f 45%, transparent); }
+.tr-later { border-style: dashed; color: color-mix(in srgb, currentColor 72%, transparent); }
+.tr-later small { opacity: 1; }
+.tr-now { border: 2px solid #3b76d4; font-weight: 650; }
+</style>"""
+
+
+def translated(view: View) -> Answer[Written]:
+    """Translate the text greedily; the previous translation is a draft, which saves the steps that stay the same."""
+    last = f"translation of {view.bundle.name}"
+    answer = ask_once(written_greedily, {"draft": st.session_state.get(last, ())}, **view.asked)
+    st.session_state[last] = answer.value.token_ids[1:]
+    return answer
+
+
+def slide_to_default(label: str, low: int, high: int, *, name: str, default: int) -> int:
+    """Show a slider; one that was left at the default of the previous sentence moves to the default of this one.
+
+    Args:
+        low, high, name, default: as of slide.
+    """
+    before = f"{name} default"
+    if st.session_state.get(before) != default and current(name) == st.session_state.get(before):
+        forget(name)
+    st.session_state[before] = default
+    return int(slide(label, low, high, name=name, default=default))
+
+
+def choose_written_word(label: str, words: Sequence[str], *, name: str) -> int:
+    """Show the list of written words, the longest first, and return the place of the one chosen.
+
+    Args:
+        name: the choice's name in the URL.
+    """
+    names = {str(place): f"{place} · {shown_word(word)}" for place, word in enumerate(words)}
+    longest = str(max(range(len(words)), key=lambda place: len(words[place])))
+    return int(choose_from_list(label, {longest: names[longest]} | names, name=name) or longest)
+
+
+def choose_weights(view: View) -> tuple[str, int, int]:
+    """Show the choice of weights: all heads, a layer or one head; return it with the layer and the head."""
+    overs = {name: t(f"translation.over_{name}") for name in OVERS}
+    over = choose(t("translation.over"), overs, name="translation_over", default="all")
+    layer = head = 0
+    layer_place, head_place = st.columns([1, 2]) if over == "head" else (st.container(), None)
+    if over != "all":
+        with layer_place:
+            layer = choose_layer(t("translation.layer"), view)
+    if head_place is not None:
+        with head_place:
+            head = choose_head(t("translation.head"), view.bundle.config.n_heads)
+    return over, layer, head
+
+
+def weights_over(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray:
+    """Return one matrix of weights: the mean of all heads, of a layer's, or one head's.
+
+    Shapes:
+        weights: (layer, head, step, key_pos); returns: (step, key_pos)
+    """
+    if over == "all":
+        return weights.mean((0, 1))
+    return weights[layer].mean(0) if over == "layer" else weights[layer, head]
+
+
+def over_word(over: str, layer: int, head: int) -> str:
+    """Return in words whose weights they are."""
+    return t(f"translation.of_{over}", layer=layer, head=head)
+
+
+def show_sentences(written: Written, step: int | None = None) -> None:
+    """Show both sentences word by word, each target word with its probability; words after `step` are pale."""
+    rows = []
+    source = "".join(f'<span class="tr-word tr-source">{escape(shown_word(label))}</span>' for label in written.source)
+    rows.append(f'<div class="tr-line"><span class="tr-side">{escape(t("translation.source"))}</span>{source}</div>')
+    chips = []
+    for place, (label, probability) in enumerate(zip(written.words, written.probabilities, strict=True)):
+        kind = "" if step is None or place < step else " tr-now" if place == step else " tr-later"
+        written_yet = 0 if kind == " tr-later" else 30 * probability
+        tint = f"background: color-mix(in srgb, #3b76d4 {written_yet:.0f}%, transparent)"
+        small = f"<small>{probability:.0%}</small>"
+        chips.append(f'<span class="tr-word{kind}" style="{tint}">{escape(shown_word(label))}{small}</span>')
+    side = escape(t("translation.target"))
+    rows.append(f'<div class="tr-line"><span class="tr-side">{side}</span>{"".join(chips)}</div>')
+    text = written.text if step is None else written.prefixes[step]
+    rows.append(f'<div class="tr-line"><span class="tr-side"></span><span class="tr-text">{escape(text)}</span></div>')
+    st.html(STYLE + "".join(rows))
+
+
+def shown_gap(after: float, before: float) -> float:
+    """Return the difference of two numbers as they stand on the page, with three decimals."""
+    return round(round(after, 3) - round(before, 3), 3) + 0.0  # never -0

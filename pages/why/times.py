@@ -1,0 +1,115 @@
+"""Dot product or additive attention, and what does attention cost? Both questions are timed in this process."""
+
+from pages.figures.charts import HUES
+from pages.figures.curves import Side, curves
+from pages.ui.asking import ask_once
+from pages.ui.number_format import milliseconds
+from pages.ui.url import choose, step_through
+from pages.why.frame import SEED, Desk, Finding, Question, measure_again
+from transformer_core.analysis.why.cost import LENGTHS as TIMED_LENGTHS
+from transformer_core.analysis.why.cost import WIDTHS as TIMED_WIDTHS
+from transformer_core.analysis.why.cost import Cost, time_attention
+from transformer_core.analysis.why.scorings import WIDTHS as SCORED_WIDTHS
+from transformer_core.analysis.why.scorings import ScoringTimes, spread_of_scorings, time_scorings
+
+FIXED = {"length": (32, 64, 128, 256), "width": (32, 128, 512)}
+FIXED_AT_FIRST = {"length": 64, "width": 128}
+SCORED_LENGTHS = (16, 32, 64, 128)
+
+
+def _outcome_of_cost(found: Cost) -> str:
+    times = found.layer[-1] / found.layer[-2]
+    return "two" if times < 2.5 else "three" if times < 3.5 else "four"
+
+
+def _cost(desk: Desk) -> Finding:
+    with desk.controls:
+        ways = {name: desk.word(f"along_{name}") for name in FIXED}
+        along = choose(desk.word("along"), ways, name="why_cost_along", default="length")
+        sizes = TIMED_LENGTHS if along == "length" else TIMED_WIDTHS
+        upto = step_through(
+            desk.word(f"upto_{along}"), sizes, name=f"why_cost_{along}", default=128 if along == "length" else 64
+        )
+        other = step_through(
+            desk.word(f"other_{along}"), FIXED[along], name=f"why_cost_fixed_{along}", default=FIXED_AT_FIRST[along]
+        )
+        measurement = measure_again(desk.name)
+    answer = ask_once(time_attention, along=along, other=other, seed=SEED, measurement=measurement)
+    lengths = ask_once(time_attention, along="length", other=64, seed=SEED, measurement=measurement)
+    found = answer.value
+    across = Side(desk.word(f"{along}_axis"), log=True)
+    with desk.picture:
+        series = {desk.word(name): 1_000 * getattr(found, name) for name in ("layer", "attention", "fused")}
+        hues = (HUES["residual"], HUES["weights"], HUES["query"])
+        up = Side(desk.word("milliseconds"), log=True)
+        chart = curves(found.sizes, series, across=across, up=up, upto=upto, hues=hues)
+        desk.chart(chart, answer, "time")
+        series = {desk.word("layer"): found.layer_count, desk.word("attention"): found.attention_count}
+        up = Side(desk.word("count"), log=True, format="~s")
+        chart = curves(found.sizes, series, across=across, up=up, at=found.even, hues=hues)
+        desk.chart(chart, answer, "counted")
+    numbers = {
+        "other": str(other),
+        "attention_slope": f"{found.attention_slope:.2f}",
+        "fused_slope": f"{found.fused_slope:.2f}",
+        "layer_slope": f"{found.layer_slope:.2f}",
+        "attention_count_slope": f"{found.attention_count_slope:.2f}",
+        "layer_count_slope": f"{found.layer_count_slope:.2f}",
+        "low": str(found.sizes[-4]),
+        "high": str(found.sizes[-1]),
+        "layer": milliseconds(found.layer[-1]),
+        "doubling": f"{found.layer[-1] / found.layer[-2]:.1f}",
+        "even": f"{found.even:.0f}",
+        "part": f"{found.attention_count[0] / found.layer_count[0]:.0%}",
+        "late": f"{found.attention_count[-1] / found.layer_count[-1]:.0%}",
+    }
+    return Finding(_outcome_of_cost(lengths.value), numbers, along)
+
+
+COST = Question("cost", ("two", "three", "four"), _cost)
+
+
+def _outcome_of_scorings(found: ScoringTimes) -> str:
+    return "alike" if found.ratio < 3 else "tens" if found.ratio < 30 else "hundred"
+
+
+def _scorings(desk: Desk) -> Finding:
+    with desk.controls:
+        width = step_through(desk.word("width"), SCORED_WIDTHS, name="why_scorings_width", default=32)
+        n_tokens = step_through(desk.word("tokens"), SCORED_LENGTHS, name="why_scorings_tokens", default=64)
+        measurement = measure_again(desk.name)
+    timed = ask_once(time_scorings, n_tokens=n_tokens, seed=SEED, measurement=measurement)
+    spread = ask_once(spread_of_scorings, seed=SEED)
+    times, scores = timed.value, spread.value
+    across = Side(desk.word("d_k"), log=True)
+    with desk.picture:
+        series = {desk.word("dot"): 1_000 * times.dot_product, desk.word("additive"): 1_000 * times.additive}
+        up = Side(desk.word("milliseconds"), log=True)
+        hues = (HUES["query"], HUES["positions"])
+        chart = curves(times.widths, series, across=across, up=up, upto=width, hues=hues)
+        desk.chart(chart, timed, "time")
+        series = {
+            desk.word("dot"): scores.dot_product,
+            desk.word("additive"): scores.additive,
+            desk.word("dot_divided"): scores.divided,
+            desk.word("additive_divided"): scores.additive_divided,
+        }
+        hues = (HUES["query"], HUES["positions"], HUES["weights"], HUES["residual"])
+        up = Side(desk.word("deviation"), log=True)
+        chart = curves(scores.widths, series, across=across, up=up, upto=width, hues=hues)
+        desk.chart(chart, spread, "spread")
+    numbers = {
+        "tokens": str(n_tokens),
+        "ratio": f"{times.ratio:.0f}",
+        "dot": milliseconds(times.dot_product[-1]),
+        "additive": milliseconds(times.additive[-1]),
+        "dot_slope": f"{times.dot_product_slope:.2f}",
+        "additive_slope": f"{times.additive_slope:.2f}",
+        "floats": f"{times.floats:,}",
+        "spread_dot": f"{scores.dot_product_slope:.2f}",
+        "spread_additive": f"{scores.additive_slope:.2f}",
+    }
+    return Finding(_outcome_of_scorings(times), numbers)
+
+
+SCORINGS = Question("scorings", ("alike", "tens", "hundred"), _scorings)

@@ -1,0 +1,168 @@
+"""The list of runs: they are made, found, named, deleted and pruned; a run branches off from another's frame."""
+
+import json
+import os
+import signal
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.core.training.runs.tiny_runs import SPEC, called, first_two, tiny_task, wait_for
+from transformer_core.training.runs import run_list as run_list_module
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.store.folder import KEPT, LAUNCHED, is_held
+from transformer_core.training.runs.worker.session import Session
+from transformer_core.training.spec import DataSpec, Origin
+
+LONG = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=100))
+
+
+def age(store, seconds):
+    about = json.loads((store.folder / "run.json").read_text())
+    (store.folder / "run.json").write_text(json.dumps(about | {"created": time.time() - seconds}))
+
+
+def ids(stores):
+    return [store.id for store in stores]
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return RunList(tmp_path / "runs")
+
+
+def test_runs_are_listed_newest_first_and_found_by_their_id(runs):
+    assert runs.all() == []
+    old, new = runs.create(SPEC), runs.create(replace(SPEC, name="second"))
+    age(old, 100)
+    assert ids(runs.all()) == [new.id, old.id]
+    assert RunList(runs.root).open(new.id).spec == new.spec
+    for name in ("", "zzzzzzzzzz", "../runs", "A2345678", old.id + "/", None):
+        with pytest.raises(RunError, match="there is no run"):
+            runs.open(name)
+
+
+def test_a_broken_folder_is_shown_with_its_reason_and_can_be_deleted(runs):
+    sound, broken = runs.create(SPEC), runs.create(SPEC)
+    (broken.folder / "spec.json").write_text("{}")
+    (runs.root / "not a run").mkdir()
+    assert ids(runs.all()) == [sound.id]
+    assert list(runs.broken()) == [broken.id]
+    assert "spec.json" in runs.broken()[broken.id]
+    runs.delete(broken.id)
+    assert runs.broken() == {}
+
+
+def test_a_run_gets_another_name_which_nothing_else_follows(runs):
+    store = runs.create(SPEC)
+    assert runs.rename(store.id, "  my own  ").spec == replace(SPEC, name="my own")
+    for name in ("", "   ", "x" * 81):
+        with pytest.raises(RunError, match="name="):
+            runs.rename(store.id, name)
+    with pytest.raises(RunError, match="there is no run"):
+        runs.delete("zzzzzzzzzz")
+
+
+def test_data_lie_in_the_file_that_the_spec_names(runs, tmp_path):
+    spec = replace(SPEC, data=DataSpec(source="table", file="rows.csv"))
+    assert (runs.create(spec, data=b"a,b").folder / "rows.csv").read_bytes() == b"a,b"
+    (tmp_path / "other.csv").write_bytes(b"c,d")
+    assert (runs.create(spec, data=tmp_path / "other.csv").folder / "rows.csv").read_bytes() == b"c,d"
+    for refused, data in ((spec, None), (SPEC, b"a,b")):
+        with pytest.raises(RunError, match="must be given together"):
+            runs.create(refused, data=data)
+    for name in ("spec.json", "run.sqlite", "records.jsonl", "state", ".hidden"):
+        with pytest.raises(RunError, match="a name that the run needs itself"):
+            runs.create(replace(SPEC, data=DataSpec(source="table", file=name)), data=b"")
+    with pytest.raises(RunError, match=r"rows\.csv cannot be copied: No such file"):
+        runs.create(spec, data=tmp_path / "missing.csv")
+    assert len(runs.all()) == 2
+    assert not list(runs.root.glob(".new-*"))
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_words(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"the run cannot be made: (Not a directory|File exists)"):
+        RunList(tmp_path / "file").create(SPEC)
+
+
+def test_a_run_with_a_worker_is_deleted_only_when_it_may_be_stopped(runs):
+    store = runs.create(LONG)
+    process = called(store)
+    wait_for(lambda: store.status().step >= 2)
+    with pytest.raises(RunError, match="has a worker; stop it"):
+        runs.delete(store.id)
+    runs.delete(store.id, stop=True)
+    process.join(60)
+    assert not store.folder.exists()
+    assert runs.all() == []
+
+
+def test_a_worker_that_does_not_listen_is_killed_before_its_run_is_deleted(runs, monkeypatch):
+    store = runs.create(LONG)
+    process = called(store)
+    wait_for(lambda: store.status().step >= 2)
+    os.kill(process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(run_list_module, "PATIENCE", 0.5)
+    runs.delete(store.id, stop=True)
+    process.join(60)
+    assert process.exitcode == -9
+    assert not store.folder.exists()
+
+
+def test_pruning_takes_the_oldest_that_have_ended_and_spares_named_and_live_ones(runs, monkeypatch):
+    monkeypatch.setattr(run_list_module, "MOST_RUNS", 3)
+    stores = [runs.create(SPEC) for _ in range(3)]
+    for place, store in enumerate(stores):
+        age(store, 100 - place)
+    runs.rename(stores[0].id, "wanted")
+    (stores[1].folder / LAUNCHED).touch()
+    fourth = runs.create(SPEC)
+    assert runs.prune() == [stores[2].id]
+    assert set(ids(runs.all())) == {stores[0].id, stores[1].id, fourth.id}
+    (stores[1].folder / LAUNCHED).unlink()
+    assert runs.prune() == []
+    monkeypatch.setattr(run_list_module, "MOST_BYTES", 1)
+    assert runs.prune() == [stores[1].id, fourth.id]
+    assert ids(runs.all()) == [stores[0].id]
+    assert (stores[0].folder / KEPT).exists()
+
+
+def test_a_run_branches_off_from_a_frame_and_no_longer_needs_it(runs):
+    parent = runs.create(SPEC)
+    Session(parent, tiny_task, first_two).work()
+    spec = replace(SPEC, origin=Origin(run=parent.id, frame=3), model=replace(SPEC.model, d_ff=24))
+    child = runs.create(spec)
+    weights = dict(parent.model(3).model.named_parameters())
+    runs.delete(parent.id)
+    Session(child, tiny_task, first_two).work()
+    assert child.status().state == "finished", child.status().message
+    first = dict(child.model(0).model.named_parameters())
+    fresh = {name for name, weight in first.items() if weight.shape != weights[name].shape}
+    assert fresh
+    assert all(torch.equal(first[name], weights[name]) for name in first.keys() - fresh)
+    assert child.facts()["notes"] == [
+        f"{len(first) - len(fresh)} of {len(first)} tensors are those of the moment that it branches off from."
+    ]
+    with pytest.raises(RunError, match="there is no run"):
+        runs.create(spec)
+    with pytest.raises(RunError, match=r"frame 9 of run .* has no weights to begin with"):
+        runs.create(replace(spec, origin=Origin(run=child.id, frame=9)))
+
+
+def test_a_branch_with_other_data_is_refused(runs):
+    parent = runs.create(SPEC)
+    Session(parent, tiny_task, first_two).work()
+    child = runs.create(replace(SPEC, origin=Origin(run=parent.id, frame=0)))
+
+    def of_other_words(*arguments):
+        task = tiny_task(*arguments)
+        return replace(task, tokenizer=type(task.tokenizer).train("word", ["other words"], min_frequency=1))
+
+    Session(child, of_other_words, first_two).work()
+    assert child.status().state == "failed"
+    assert "belong to another vocabulary" in child.status().message
+    assert not is_held(child.folder / "worker.lock")

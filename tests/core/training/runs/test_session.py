@@ -1,0 +1,167 @@
+"""A session, in this process: what a run leaves on disk; recording changes nothing; layouts follow."""
+
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tests.core.training.runs.tiny_runs import (
+    LABELS,
+    SPEC,
+    TEXTS,
+    first_two,
+    own_curve,
+    stored_curve,
+    tiny_task,
+    wait_for,
+)
+from transformer_core.checkpoints import load
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.worker import recorder
+from transformer_core.training.runs.worker import session as session_module
+from transformer_core.training.runs.worker.layout_thread import continued_layouts
+from transformer_core.training.runs.worker.recorder import embed
+from transformer_core.training.runs.worker.session import Session
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    store = RunList(tmp_path_factory.mktemp("runs")).create(SPEC)
+    Session(store, tiny_task, first_two).work()
+    return store
+
+
+def test_a_run_leaves_its_curve_to_the_last_digit_though_frames_were_recorded(done):
+    assert stored_curve(done) == own_curve(SPEC)
+    assert (np.diff(done.curves().seconds) > 0).all()
+    status = done.status()
+    assert (status.state, status.step, status.total_steps, status.epoch, status.n_frames) == ("finished", 15, 15, 5, 5)
+    assert status.message == ""
+    assert not status.alive
+
+
+def test_frames_are_where_the_timetable_says_and_come_with_both_layouts(done):
+    assert [frame.step for frame in done.frames()] == done.facts()["frames_planned"] == [0, 1, 4, 9, 15]
+    assert [frame.number for frame in done.frames(after=2)] == [3, 4]
+    assert [(layout.frame, layout.method) for layout in done.layouts(after=3)] == [(4, "tsne"), (4, "pca")]
+    for layout in done.layouts():
+        np.testing.assert_array_equal(layout.xy, done.embeddings(layout.frame)[:, :2])
+        assert layout.measures == {"trustworthiness": 1.0}, "a measure that is no number is left out"
+    assert done.frames()[-1].measures["held_out_accuracy"] > 0
+
+
+def test_the_model_of_a_frame_gives_that_frames_vectors_and_predictions(done):
+    points = tiny_task(SPEC, None, torch.device("cpu")).points
+    for frame in (0, 4):
+        bundle = done.model(frame)
+        vectors, probabilities = embed(bundle.model, points, 0)
+        np.testing.assert_array_equal(vectors, done.embeddings(frame))
+        np.testing.assert_array_equal(probabilities, done.predictions(frame))
+        assert bundle.labels == ("negative", "positive")
+    assert not np.array_equal(done.embeddings(0), done.embeddings(4))
+    assert done.model().name == f"{done.id}-004"
+
+
+def test_points_and_tokenizer_are_kept(done):
+    points = done.points()
+    assert points is not None
+    assert (points.texts, points.labels.tolist()) == (TEXTS, LABELS)
+    assert points.held_out.dtype == bool
+    assert done.tokenizer().encode(TEXTS[0]).labels == done.model().tokenizer.encode(TEXTS[0]).labels
+
+
+def test_a_finished_run_is_a_bundle_with_a_card_that_says_how_to_repeat_it(done):
+    bundle, last = load(done.folder / "bundle", device="cpu"), done.model(4)
+    for ours, theirs in zip(bundle.model.parameters(), last.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    for words in (done.spec.to_json(), "torch", "1 threads", "majority", "python repeat.py", "After step 15 of 15"):
+        assert words in bundle.card
+    assert not (done.folder / "state" / "run.json").exists(), "nothing is left to go on with"
+
+
+def test_a_finished_run_is_not_begun_again(done):
+    with pytest.raises(RunError, match="has finished"):
+        Session(done, tiny_task, first_two)
+
+
+def test_a_kind_without_points_publishes_frames_at_once(tmp_path):
+    def without_points(*arguments):
+        return replace(tiny_task(*arguments), points=None)
+
+    store = RunList(tmp_path).create(SPEC)
+    Session(store, without_points, lambda _: pytest.fail("nothing is to be laid out")).work()
+    assert store.status().n_frames == 5
+    assert store.points() is None
+    with pytest.raises(RunError, match="has no embeddings of frame 0"):
+        store.embeddings(0)
+
+
+def test_fewer_frames_are_kept_of_a_large_model_and_the_facts_say_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder, "MOST_BYTES_OF_WEIGHTS", 3 * 4 * 2_018)
+    store = RunList(tmp_path).create(SPEC)
+    Session(store, tiny_task, first_two).work()
+    assert store.facts()["frames_planned"] == [0, 4, 15]
+    assert store.facts()["notes"] == ["3 frames are kept instead of 5: more weights would exceed 512 MB."]
+
+
+def slow_layouts(seconds):
+    def make(store):
+        def lay_out(frame, vectors):
+            time.sleep(seconds)
+            return first_two(store)(frame, vectors)
+
+        return lay_out
+
+    return make
+
+
+def test_training_does_not_wait_for_layouts_and_the_run_ends_with_all_of_them(tmp_path):
+    store = RunList(tmp_path).create(SPEC)
+    session = Session(store, tiny_task, slow_layouts(0.3))
+    worker = threading.Thread(target=session.work)
+    worker.start()
+    wait_for(lambda: store.status().step == 15)
+    assert (store.status().state, store.status().n_frames < 5) == ("running", True)
+    worker.join()
+    assert (store.status().state, store.status().n_frames) == ("finished", 5)
+    assert len(store.layouts()) == 10
+
+
+def test_layouts_that_a_stop_leaves_out_come_when_the_run_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(session_module, "PATIENCE_WITH_LAYOUTS", 0.1)
+    store = RunList(tmp_path).create(SPEC)
+    session = Session(store, tiny_task, slow_layouts(0.2))
+    worker = threading.Thread(target=session.work)
+    worker.start()
+    wait_for(lambda: store.status().step == 15)
+    store.ask("stop")
+    worker.join()
+    assert store.status().state == "stopped"
+    assert store.status().n_frames < 5
+    Session(store, tiny_task, first_two).work()
+    assert (store.status().state, store.status().n_frames) == ("finished", 5)
+    assert [layout.frame for layout in store.layouts()] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_pictures_drawn_after_an_interruption_are_those_that_would_have_been(tmp_path, monkeypatch):
+    monkeypatch.setattr(session_module, "PATIENCE_WITH_LAYOUTS", 0.0)
+    whole, broken = (RunList(tmp_path).create(replace(SPEC, name=name)) for name in ("whole", "slow"))
+    Session(whole, tiny_task, continued_layouts).work()
+    for wanted in (1, 3, 4):
+        session = Session(broken, tiny_task, continued_layouts)
+        worker = threading.Thread(target=session.work)
+        worker.start()
+        wait_for(lambda wanted=wanted: broken.status().n_frames >= wanted)
+        session.control.stop()
+        worker.join()
+    if broken.status().state != "finished":
+        Session(broken, tiny_task, continued_layouts).work()
+    assert broken.status().n_frames == 5
+    for ours, theirs in zip(broken.layouts(), whole.layouts(), strict=True):
+        np.testing.assert_array_equal(ours.xy, theirs.xy)
+        assert ours.measures == theirs.measures
+    assert {"trustworthiness", "displacement", "neighbours_train", "neighbours_held_out"} == set(theirs.measures)

@@ -1,0 +1,126 @@
+"""Tasks: batches repeat with their seed, nothing held out is trained on, and measures are what they say."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from transformer_core.bundle import MODELS
+from transformer_core.config import ModelConfig
+from transformer_core.text import MASK, PAD_ID
+from transformer_core.training.batching import in_turn
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.loop import Run
+from transformer_core.training.spec import DataSpec, RunSpec
+from transformer_core.training.tasks.make import make_task
+from transformer_core.training.tasks.task import sample_size, word_measures
+
+SMALL = ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=16, n_layers=1, max_len=32, dropout=0.0)
+SOURCES = ("reviews", "copy", "reverse", "sort", "characters", "masked_words")
+
+
+def spec_of(source: str, **data: object) -> RunSpec:
+    """Return a spec whose data are made in no time."""
+    sizes = {"examples": 96, "held_out": 32, "length": 5, **data}
+    training = TrainConfig(batch_size=16, learning_rate=1e-2)
+    return RunSpec(data=DataSpec(source=source, **sizes), model=SMALL, training=training, points=40)
+
+
+def fresh_model(task) -> torch.nn.Module:
+    """Return an untrained model of a task, the same each time."""
+    torch.manual_seed(0)
+    return MODELS[task.kind](task.config).eval()
+
+
+def tensors(batch) -> list[torch.Tensor]:
+    """Return what a batch is made of."""
+    return [batch] if isinstance(batch, torch.Tensor) else list(vars(batch).values())
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_task_trains_repeats_itself_and_measures_both_parts(source: str) -> None:
+    task, again = make_task(spec_of(source), None), make_task(spec_of(source), None)
+    batches = list(task.batches(0))
+    assert len(batches) == task.steps_per_epoch
+    for one, other in zip(batches, again.batches(0), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(tensors(one), tensors(other), strict=True))
+    model = fresh_model(task)
+    before = task.measure(model, True)
+    assert before.keys() == {"train_loss", "train_accuracy", "held_out_loss", "held_out_accuracy"}
+    assert before == task.measure(model, True)
+    training = TrainConfig(batch_size=16, learning_rate=1e-2, epochs=6)
+    run = Run(model, task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=training)
+    for _ in run.steps():
+        pass
+    assert task.measure(model.eval(), True)["train_loss"] < before["train_loss"]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_measuring_draws_no_random_numbers(source: str) -> None:
+    task = make_task(spec_of(source), None)
+    model = fresh_model(task)
+    state = torch.get_rng_state()
+    task.measure(model, False)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_points_are_of_both_parts_and_marked() -> None:
+    task = make_task(spec_of("reviews"), None)
+    points = task.points
+    assert points is not None
+    assert len(points) == len(points.labels) == len(points.held_out) == len(points.token_ids) == 40
+    assert sum(points.held_out) == 20
+    trained_on = {tuple(row[row != PAD_ID].tolist()) for batch in task.batches(0) for row in batch.token_ids}
+    for row, held_out in zip(points.token_ids, points.held_out, strict=True):
+        assert (tuple(row[row != PAD_ID].tolist()) in trained_on) == (not held_out)
+    assert task.baselines.keys() == {"majority", "bag_of_words"}
+
+
+def test_a_table_brings_its_own_classes(tmp_path) -> None:
+    rows = [{"text": f"{word} {number}", "label": label} for number in range(60) for label, word in enumerate("abc")]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    data = {"file": "data.jsonl", "labels": ("x", "y", "z"), "vocab_size": 64, "held_out": 32}
+    task = make_task(spec_of("table", **data), tmp_path)
+    assert (task.kind, task.labels, task.config.n_classes) == ("classifier", ("x", "y", "z"), 3)
+    with pytest.raises(ValueError, match=r"file='data.jsonl' must name the data"):
+        make_task(spec_of("table", **data), None)
+
+
+def test_text_of_ones_own_is_learned_from(tmp_path) -> None:
+    (tmp_path / "text.txt").write_text("abcdefgh " * 200, encoding="utf-8")
+    task = make_task(spec_of("characters", file="text.txt"), tmp_path)
+    assert set(task.prompt) <= set("abcdefgh ")
+    (tmp_path / "short.txt").write_text("abc", encoding="utf-8")
+    with pytest.raises(ValueError, match="3 characters is too short"):
+        make_task(spec_of("characters", file="short.txt"), tmp_path)
+    with pytest.raises(ValueError, match="1 different sentences"):
+        make_task(spec_of("masked_words", file="short.txt"), tmp_path)
+
+
+def test_masked_words_begin_with_a_hidden_word() -> None:
+    assert MASK in make_task(spec_of("masked_words"), None).prompt
+
+
+def test_sequences_need_room() -> None:
+    spec = dataclasses.replace(spec_of("reverse"), model=dataclasses.replace(SMALL, max_len=8))
+    with pytest.raises(ValueError, match="max_len=8 must be at least 12"):
+        make_task(dataclasses.replace(spec, data=dataclasses.replace(spec.data, length=10)), None)
+
+
+def test_measures_count_real_words_and_whole_rows() -> None:
+    logits = torch.full((2, 3, 4), -50.0)
+    words = torch.tensor([[1, 2, 0], [3, 1, 2]])
+    for row, place, guess in ((0, 0, 1), (0, 1, 2), (0, 2, 3), (1, 0, 3), (1, 1, 1), (1, 2, 1)):
+        logits[row, place, guess] = 50.0
+    loss, right, rows = word_measures(iter([(logits, words)]))
+    assert (right, rows) == (pytest.approx(4 / 5), pytest.approx(1 / 2))
+    assert loss == pytest.approx(100 / 5)
+
+
+def test_all_examples_come_in_turn_and_a_sample_is_bounded() -> None:
+    lengths = [5, 900, 3, 3, 40, 20_000]
+    assert sorted(place for places in in_turn(lengths) for place in places) == list(range(6))
+    assert sample_size([16] * 5_000) == 256
+    assert sample_size([400] * 5_000) == 64
+    assert sample_size([16] * 10) == 10

@@ -1,0 +1,342 @@
+"""Importing a run's zip, of which nothing is trusted: every name, size, record and array is checked before it is used.
+
+No foreign database is open_zip and nothing is unpickled: records are JSON lines; an array is read only when its header
+says the shape and type that the records call for.
+"""
+
+import json
+import math
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any, NoReturn, get_args
+
+import numpy as np
+
+from transformer_core import archives
+from transformer_core.archives import MB, ArchiveError, extract, open_zip
+from transformer_core.bundle import MODELS, load_weights
+from transformer_core.checkpoints import load
+from transformer_core.config import ModelConfig
+from transformer_core.text import Tokenizer
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.exchange.export_run import CURVES, FORMAT, array_name
+from transformer_core.training.runs.exchange.facts import check_facts
+from transformer_core.training.runs.store.database import FLOAT, RunWriter
+from transformer_core.training.runs.store.folder import (
+    ABOUT,
+    ARRAYS,
+    BUNDLE,
+    DATABASE,
+    FRAMES,
+    ID,
+    MOST_BYTES_OF_DATA,
+    ORIGIN,
+    RECORDS,
+    RESERVED_NAMES,
+    SCRIPT,
+    SPEC,
+    STATE,
+    TOKENIZER,
+    new_id,
+)
+from transformer_core.training.runs.store.records import ENDED, Frame, Layout, Method, State, Status
+from transformer_core.training.spec import BOUNDS, RunSpec
+
+MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES = 500 * MB, 1_024 * MB, 256
+WEIGHTS = 400 * MB
+SIZES = {
+    re.escape(ABOUT): MB,
+    re.escape(SPEC): MB,
+    re.escape(SCRIPT): MB,
+    re.escape(RECORDS): 64 * MB,
+    re.escape(ARRAYS): 400 * MB,
+    re.escape(TOKENIZER): 32 * MB,
+    re.escape(ORIGIN): WEIGHTS,
+    rf"{FRAMES}/[0-9]{{3}}\.safetensors": WEIGHTS,
+    rf"{BUNDLE}/(config\.json|tokenizer\.json|card\.md)": 32 * MB,
+    rf"{BUNDLE}/model\.safetensors": WEIGHTS,
+    rf"{STATE}/run\.json": MB,
+    rf"{STATE}/[0-9]{{1,9}}\.run\.safetensors": 3 * WEIGHTS,
+}
+NOT_EXTRACTED = {ABOUT, SCRIPT, SPEC}
+MOST_FRAMES, MOST_STEPS, MOST_MEASURES = BOUNDS["frames"][1], 10_000_000, 32
+MOST_RECORDS = {"format": 1, "status": 1, "facts": 1, "curves": 1, "point": BOUNDS["points"][1], "frame": MOST_FRAMES}
+MOST_RECORDS |= {"layout": MOST_FRAMES * len(get_args(Method))}
+FIELDS = {
+    "format": {"version"},
+    "status": {"state", "step", "total_steps", "epoch", "seconds", "message", "updated"},
+    "curves": {"steps"},
+    "point": {"text", "label", "held_out"},
+    "frame": {"number", "step", "epoch", "seconds", "measures", "published"},
+    "layout": {"frame", "method", "measures"},
+}
+MAGIC = b"\x93NUMPY\x01\x00"
+HEADER = re.compile(
+    rb"\{'descr': '([<>=|][a-zA-Z][0-9]{0,9})', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,100})\), \} *\n"
+)
+LONGEST_LINE, LONGEST_TEXT, LONGEST_NAME = 16 * MB, 10_000, 100
+STEPS_AT_ONCE = 10_000
+Records = dict[str, list[dict[str, Any]]]
+
+
+def import_run(file: Path | IO[bytes], folder: Path) -> tuple[RunSpec, str]:
+    """Check a zip and write its run into an empty folder, all but spec.json and run.json, which the caller writes.
+
+    Returns:
+        The spec and the id.
+
+    Raises:
+        RunError: what is wrong with the zip.
+    """
+    try:
+        with open_zip(file, most_bytes=MOST_PACKED) as archive:
+            spec, about = _extract(archive, folder)
+        facts = _Contents(folder, spec).write()
+    except ArchiveError as error:
+        raise RunError(str(error)) from None
+    for name in (RECORDS, ARRAYS):
+        (folder / name).unlink()
+    _check_models(folder, facts)
+    named = re.search(r'"id": "([a-z0-9]*)"', about)
+    return spec, named[1] if named and ID.fullmatch(named[1]) else new_id()
+
+
+def _extract(archive: zipfile.ZipFile, folder: Path) -> tuple[RunSpec, str]:
+    """Extract the files of a run; return its spec and the content of run.json."""
+    entries = archives.entries(archive, most=MOST_ENTRIES, most_bytes=MOST_UNPACKED)
+    if DATABASE in entries:
+        raise RunError(
+            f"the zip has {DATABASE}, so it was exported by an older version of Vitrine; such zips are no longer "
+            "imported: export the run again with this version"
+        )
+    for name in (SPEC, RECORDS, ARRAYS):
+        if name not in entries:
+            raise RunError(f"the zip has no {name}: it is not an exported run")
+    spec = _spec(archive, entries[SPEC])
+    for name, entry in entries.items():
+        limit = _limit(name, spec)
+        if entry.file_size > limit:
+            raise RunError(f"{name:.100} has {entry.file_size:,} bytes; at most {limit:,} are taken in")
+        if name not in NOT_EXTRACTED:
+            extract(archive, entry, folder / name)
+    return spec, archive.read(entries[ABOUT]).decode("utf-8", "replace") if ABOUT in entries else ""
+
+
+def _spec(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> RunSpec:
+    if entry.file_size > SIZES[re.escape(SPEC)]:
+        raise RunError(f"{SPEC} has {entry.file_size:,} bytes; it must be small")
+    try:
+        return RunSpec.from_json(archive.read(entry).decode("utf-8"))
+    except ValueError as error:
+        raise RunError(f"{SPEC}: {error!s:.300}") from None
+
+
+def _limit(name: str, spec: RunSpec) -> int:
+    """Return how large a file of this name may be."""
+    if name == spec.data.file and name not in RESERVED_NAMES and not name.startswith("."):
+        return MOST_BYTES_OF_DATA
+    for pattern, limit in SIZES.items():
+        if re.fullmatch(pattern, name):
+            return limit
+    raise RunError(f"the zip has {name!r:.100}, which no run has")
+
+
+def _check_models(folder: Path, facts: dict[str, Any]) -> None:
+    """Raise RunError unless every model in the folder can be loaded and is of the kind that the facts name."""
+    try:
+        if (folder / TOKENIZER).exists():
+            Tokenizer.load(folder / TOKENIZER)
+        if (folder / BUNDLE).exists():
+            load(folder / BUNDLE, device="cpu")
+        for path in sorted((folder / FRAMES).glob("*")):
+            if not facts:
+                raise RunError("the zip has frames but no facts about their model")
+            load_weights(path, MODELS[facts["kind"]], ModelConfig(**facts["model"]))
+    except RunError:
+        raise
+    except ValueError as error:
+        raise RunError(f"a model in the zip cannot be read: {error!s:.300}") from None
+
+
+class _Contents:
+    """The records and arrays of a zip, written into a new database as they are checked."""
+
+    def __init__(self, folder: Path, spec: RunSpec) -> None:
+        self._folder, self._spec = folder, spec
+        self._used: set[str] = set()
+
+    def write(self) -> dict[str, Any]:
+        """Write the database and return the facts.
+
+        Raises:
+            RunError, ArchiveError: a record or an array cannot be one of this spec's run.
+        """
+        try:
+            records = _read_records(self._folder / RECORDS)
+            facts = records["facts"][0]
+            if facts:
+                check_facts(facts, self._spec)
+            with open_zip(self._folder / ARRAYS, most_bytes=SIZES[re.escape(ARRAYS)]) as self._archive:
+                most = len(CURVES) + 2 * MOST_FRAMES + MOST_RECORDS["layout"]
+                self._entries = archives.entries(self._archive, most=most, most_bytes=SIZES[re.escape(ARRAYS)])
+                with closing(RunWriter(self._folder)) as writer:
+                    self._write(records, facts, writer)
+            if extra := sorted(self._entries.keys() - self._used):
+                raise RunError(f"{ARRAYS} has {extra[0]!r:.100}, which no run has")
+        except (RunError, ArchiveError):
+            raise
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError, MemoryError) as error:
+            raise RunError(f"{RECORDS} or {ARRAYS} holds what no run writes: {error!r:.200}") from None
+        return facts
+
+    def _write(self, records: Records, facts: dict[str, Any], writer: RunWriter) -> None:
+        points, status = records["point"], _status(records["status"][0])
+        labels, d_model = len(facts.get("labels", ())), facts.get("model", {}).get("d_model", 0)
+        for point in points:
+            fits = _is_text(point["text"]) and _is_whole(point["label"], 0, labels - 1)
+            _require(fits and isinstance(point["held_out"], bool), "point", point)
+        writer.set_facts(facts)
+        writer.set_points(*([point[name] for point in points] for name in ("text", "label", "held_out")))
+        self._write_curves(records["curves"][0]["steps"], status.total_steps, writer)
+        for number, frame in enumerate(records["frame"]):
+            self._write_frame(frame, number, status.total_steps, (len(points), d_model, labels), writer)
+        published = {frame["number"] for frame in records["frame"] if frame["published"]}
+        layouts: dict[int, list[Layout]] = {}
+        for layout in records["layout"]:
+            frame, method = layout["frame"], layout["method"]
+            _require(frame in published and method in get_args(Method), "layout", layout)
+            xy = self._array(array_name(method, frame), FLOAT, (len(points), 2), finite=True)
+            layouts.setdefault(frame, []).append(Layout(frame, method, xy, _measures(layout)))
+        for frame, made in layouts.items():
+            writer.publish(frame, made)
+        writer.set_status(status)
+
+    def _write_curves(self, n_steps: Any, total_steps: int, writer: RunWriter) -> None:
+        _require(_is_whole(n_steps, 0, total_steps), "curves", n_steps)
+        columns = [self._array(name, dtype, (n_steps,), finite=True) for name, dtype in CURVES.items()]
+        step = columns[0]
+        _require(bool((np.diff(step) > 0).all() and (step >= 1).all() and (step <= total_steps).all()), "curves", step)
+        for start in range(0, n_steps, STEPS_AT_ONCE):
+            part = (column[start : start + STEPS_AT_ONCE].tolist() for column in columns)
+            writer.add_steps(list(zip(*part, strict=True)), 0.0, None)
+
+    def _write_frame(
+        self, frame: dict[str, Any], number: int, total_steps: int, sizes: tuple[int, int, int], writer: RunWriter
+    ) -> None:
+        """Write the frame that must have this number; sizes are those of points, embeddings and predictions."""
+        step, epoch, seconds, published = (frame[name] for name in ("step", "epoch", "seconds", "published"))
+        fits = _is_whole(frame["number"], number, number) and _is_whole(step, 0, total_steps)
+        _require(fits and _is_number(epoch) and _is_number(seconds) and isinstance(published, bool), "frame", frame)
+        embeddings = predictions = None
+        n_points, d_model, n_classes = sizes
+        if n_points:  # numbers of a run that diverges may be infinite
+            embeddings = self._array(array_name("embeddings", number), FLOAT, (n_points, d_model))
+            predictions = self._array(array_name("predictions", number), FLOAT, (n_points, n_classes))
+        record = Frame(number, step, float(epoch), float(seconds), _measures(frame))
+        writer.add_frame(record, embeddings, predictions, published=published)
+
+    def _array(self, name: str, dtype: np.dtype, shape: tuple[int, ...], *, finite: bool = False) -> np.ndarray:
+        """Return an array, which must be there once and have this type and shape."""
+        file_name = f"{name}.npy"
+        if file_name not in self._entries or file_name in self._used:
+            raise RunError(f"{ARRAYS} lacks {name}, or two records name it")
+        self._used.add(file_name)
+        with self._archive.open(self._entries[file_name]) as file:
+            found, by_column, found_type = _header(file, name)
+            order = "by columns" if by_column else "by rows"
+            if (found, by_column, found_type) != (shape, False, dtype.str):
+                raise RunError(
+                    f"{ARRAYS} has {name} of shape {found} and type {found_type}, {order}; "
+                    f"shape {shape} and type {dtype.str}, by rows, are needed"
+                )
+            n_bytes = math.prod(shape) * dtype.itemsize
+            content = file.read(n_bytes + 1)
+        if len(content) != n_bytes:
+            raise RunError(f"{ARRAYS} has {name} of another size than its shape {shape}")
+        array = np.frombuffer(content, dtype).reshape(shape)
+        if finite and not np.isfinite(array).all():
+            raise RunError(f"{ARRAYS} has numbers in {name} that are not finite")
+        return array
+
+
+def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, str]:
+    """Return shape, order and type of an array in .npy format 1.0.
+
+    numpy would parse the header as Python, and deep nesting there harms the parser of the whole process in Python 3.11.
+    """
+    if file.read(len(MAGIC)) != MAGIC:
+        raise RunError(f"{ARRAYS} has {name} in no .npy format 1.0")
+    found = HEADER.fullmatch(file.read(int.from_bytes(file.read(2), "little")))
+    if found is None:
+        raise RunError(f"{ARRAYS} has {name} with a header that numpy does not write")
+    shape = tuple(map(int, re.findall(rb"[0-9]+", found[3])))
+    return shape, found[2] == b"True", found[1].decode()
+
+
+def _read_records(path: Path) -> Records:
+    """Return the records of each kind; of format, status, facts and curves there is one."""
+    records: Records = {kind: [] for kind in MOST_RECORDS}
+    for kind, values in _lines(path):
+        _require(kind in records and isinstance(values, dict), "a record", kind)
+        if kind == "format" and values != {"version": FORMAT}:
+            raise RunError(f"{RECORDS} has format={values.get('version')!r:.40}; format={FORMAT} is taken in")
+        _require(kind == "facts" or values.keys() == FIELDS[kind], kind, values)
+        records[kind].append(values)
+        if len(records[kind]) > MOST_RECORDS[kind]:
+            raise RunError(f"{RECORDS} has more than {MOST_RECORDS[kind]:,} of {kind}")
+    for kind in ("format", "status", "facts", "curves"):
+        if not records[kind]:
+            raise RunError(f"{RECORDS} has no {kind}")
+    return records
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            _require(len(line) <= LONGEST_LINE, "a line", line[:100])
+            record = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+            _require(isinstance(record, dict) and len(record) == 1, "a line", record)
+            yield from record.items()
+
+
+def _status(values: dict[str, Any]) -> Status:
+    """Return the status of a run that no worker has."""
+    state, step, total, message = (values[name] for name in ("state", "step", "total_steps", "message"))
+    fits = state in get_args(State) and _is_whole(total, 0, MOST_STEPS) and _is_whole(step, 0, total)
+    numbers = [values[name] for name in ("epoch", "seconds", "updated")]
+    _require(fits and all(map(_is_number, numbers)) and _is_text(message), "status", values)
+    epoch, seconds, updated = map(float, numbers)
+    state = state if state in ENDED else "stopped"
+    return Status(state, step, total, epoch, seconds, message=message, updated=updated)
+
+
+def _measures(values: dict[str, Any]) -> dict[str, float]:
+    measures = values["measures"]
+    fits = isinstance(measures, dict) and len(measures) <= MOST_MEASURES
+    _require(fits and all(len(name) <= LONGEST_NAME for name in measures), "measures", measures)
+    _require(all(map(_is_number, measures.values())), "measures", measures)
+    return {name: float(value) for name, value in measures.items()}
+
+
+def _require(fits: bool, kind: str, value: Any) -> None:
+    if not fits:
+        raise RunError(f"{RECORDS} holds in {kind} what no run writes: {value!r:.100}")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise RunError(f"{RECORDS} has {constant}, which is not finite")
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT

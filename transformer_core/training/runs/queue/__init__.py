@@ -1,0 +1,1 @@
+"""Starting runs: the queue for processors, and the launcher of worker processes."""

@@ -1,0 +1,303 @@
+"""The launcher: starts worker processes for a server, and keeps one warm so that a run starts within a second.
+
+Workers outlive their server. The lines that they read and write are described in worker/process.py.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from transformer_core.training.runs.errors import RunError, in_words, without_paths
+from transformer_core.training.runs.queue.slots import Queue
+from transformer_core.training.runs.store.folder import LAUNCHED, REQUEST, Data, put_data
+from transformer_core.training.runs.store.records import ENDED, Estimate
+from transformer_core.training.runs.store.run_store import NEVER_STARTED, RunStore
+from transformer_core.training.spec import RunSpec
+
+COMMAND = (sys.executable, "-m", "transformer_core.training.runs.worker.process")
+PROJECT = Path(__file__).parents[4]
+LAST_LINES = 3
+SECONDS_BEFORE_NEXT = 8.0
+PATIENCE_WITH_BUSY = 1.5
+PATIENCE_WITH_START = 5.0
+PATIENCE_WITH_ESTIMATE = 120.0
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a worker: idle threads sleep, and matrix products on a GPU are deterministic."""
+    path = os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH"))))
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+    }
+
+
+class Standby:
+    """A worker process as its launcher sees it: it waits, with everything imported, for a request.
+
+    Args:
+        command: that starts it.
+
+    Raises:
+        RunError: the process cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+        self.turn = threading.Lock()
+        self.ready = threading.Event()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the process
+        with in_words("the worker cannot be started"):
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=environment(),
+                start_new_session=True,
+            )
+        self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, name="standby", daemon=True).start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Send a request; a worker that is not ready yet reads it later.
+
+        Raises:
+            RunError: the process has died.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise RunError(f"the worker has died{self._last_words()}") from None
+
+    def answer(self, patience: float) -> dict[str, Any] | None:
+        """Return the next answer, or None where there is none within `patience` seconds.
+
+        Raises:
+            RunError: the worker answers with an error, or has died.
+        """
+        try:
+            answer = self._answers.get(timeout=patience)
+        except queue.Empty:
+            return None
+        if answer is None:
+            raise RunError(f"the worker has died{self._last_words()}")
+        if "error" in answer:
+            raise RunError(answer["error"])
+        return answer
+
+    def detach(self) -> None:
+        """Close the connection to a worker that has a run; it goes on alone."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        self._errors.close()
+
+    def dismiss(self, *, at_once: bool = False) -> None:
+        """End a worker that has no run; `at_once` kills it."""
+        self.detach()
+        if at_once:
+            self._process.kill()
+        self._process.wait()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                answer = json.loads(line)
+                if "ready" in answer:
+                    self.ready.set()
+                else:
+                    self._answers.put(answer)
+        self._answers.put(None)
+        self._process.wait()
+
+    def _last_words(self) -> str:
+        with suppress(OSError, ValueError):
+            self._errors.seek(0)
+            lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()[-LAST_LINES:]
+            return f": {without_paths(' / '.join(lines))[:400]}" if lines else ""
+        return ""
+
+
+class Launcher:
+    """Start runs on this machine; any number of threads and servers may do so at once.
+
+    Args:
+        command: that starts a worker process.
+    """
+
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+        self._command = tuple(command)
+        self._standby: Standby | None = None
+        self._turn = threading.Lock()
+        self._estimating = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._closed = False
+
+    def warm(self) -> None:
+        """Start a worker that waits for a request; return at once, while it imports what it needs.
+
+        Raises:
+            RunError: the process cannot be started.
+        """
+        with self._turn:
+            if not self._closed and (self._standby is None or not self._standby.is_alive):
+                self._standby = Standby(self._command)
+
+    def start(self, store: RunStore) -> None:
+        """Start a run, or put it in the queue.
+
+        Raises:
+            RunError: it was started before, too many wait, or the worker cannot be started.
+        """
+        with _claiming(store):
+            status = store.status()
+            if status.state != "interrupted" or not status.message.startswith(NEVER_STARTED):
+                raise RunError(f"run {store.id} was started before; it is {status.state}")
+        self._launch(store)
+
+    def resume(self, store: RunStore) -> None:
+        """Continue a run that is paused or, from its last checkpoint, one that ended before its last step.
+
+        Raises:
+            RunError: it is running or has finished, too many wait, or the worker cannot be started.
+        """
+        status = store.status()
+        if status.state == "paused" and status.alive:
+            store.ask("resume")
+            return
+        with _claiming(store):
+            status = store.status()
+            if status.state == "finished" or status.state not in ENDED:
+                raise RunError(f"run {store.id} cannot be resumed; it is {status.state}")
+        self._launch(store)
+
+    def estimate(self, spec: RunSpec, data: Data | None = None) -> Estimate:
+        """Measure how long a run would take; this takes about a second where the data were made before.
+
+        Args:
+            spec: the run's.
+            data: content of the file that spec.data.file names.
+
+        Raises:
+            RunError: the run cannot be made, or too many wait for estimates.
+        """
+        if not self._estimating.acquire(timeout=PATIENCE_WITH_ESTIMATE):
+            raise RunError("others wait for estimates; try again later")
+        try:
+            with _folder_with(spec, data) as folder, self._taking_turns() as standby:
+                standby.send({"do": "estimate", "spec": spec.to_json(), "folder": folder and str(folder)})
+                answer = standby.answer(PATIENCE_WITH_ESTIMATE)
+                if answer is None:
+                    standby.dismiss(at_once=True)
+                    raise RunError(f"the estimate takes more than {PATIENCE_WITH_ESTIMATE:g} s; use less data")
+                return Estimate(**answer["estimate"])
+        finally:
+            self._estimating.release()
+
+    def close(self) -> None:
+        """End the waiting worker; runs go on."""
+        with self._turn:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+            standby, self._standby = self._standby, None
+        if standby is not None:
+            standby.dismiss(at_once=True)
+
+    def _launch(self, store: RunStore) -> None:
+        """Put a claimed run into the queue and give it to a worker; withdraw both where that fails."""
+        queue = Queue(store.folder.parent)
+        try:
+            (store.folder / REQUEST).unlink(missing_ok=True)
+            queue.join(store.id)
+            self._hand_over(store.folder)
+        except BaseException:
+            (store.folder / LAUNCHED).unlink(missing_ok=True)
+            with suppress(RunError):
+                queue.leave(store.id)
+            raise
+
+    def _hand_over(self, folder: Path) -> None:
+        """Give a run to the waiting worker, or to a new one where that is busy."""
+        standby = self._taken_standby()
+        try:
+            standby.send({"do": "run", "folder": str(folder.absolute())})
+            if standby.ready.is_set():
+                standby.answer(PATIENCE_WITH_START)
+        except RunError:
+            standby.dismiss(at_once=True)
+            raise
+        standby.detach()
+        self._call_next()
+
+    def _taken_standby(self) -> Standby:
+        with self._turn:
+            standby = self._standby
+        if standby is not None and standby.is_alive and standby.turn.acquire(timeout=PATIENCE_WITH_BUSY):
+            with self._turn:
+                if self._standby is standby:
+                    self._standby = None
+                    return standby
+            standby.turn.release()
+        return Standby(self._command)
+
+    def _call_next(self) -> None:
+        """Start the next waiting worker soon, but not in the first seconds of the run, which it would slow down."""
+        with self._turn:
+            if self._closed or (self._timer is not None and self._timer.is_alive()):
+                return
+            self._timer = threading.Timer(SECONDS_BEFORE_NEXT, self.warm)
+            self._timer.daemon = True
+            self._timer.start()
+
+    @contextmanager
+    def _taking_turns(self) -> Iterator[Standby]:
+        """Hold the waiting worker for the body; a run that starts meanwhile takes another."""
+        while True:
+            self.warm()
+            with self._turn:
+                standby = self._standby
+            if standby is None:
+                raise RunError("the server is closing")
+            with standby.turn:
+                if standby is self._standby:
+                    yield standby
+                    return
+
+
+@contextmanager
+def _claiming(store: RunStore) -> Iterator[None]:
+    """Hold the queue's lock while the body decides whether a run may start, then mark it as launched."""
+    with Queue(store.folder.parent).turn():
+        yield
+        with in_words("the run cannot be started"):
+            (store.folder / LAUNCHED).touch()
+
+
+@contextmanager
+def _folder_with(spec: RunSpec, data: Data | None) -> Iterator[Path | None]:
+    """Write data into a folder as a run has them; None where the spec names no file."""
+    if data is None or spec.data.file is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        put_data(data, Path(scratch) / spec.data.file)
+        yield Path(scratch)

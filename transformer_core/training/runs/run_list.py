@@ -1,0 +1,280 @@
+"""RunList: all runs of a machine; creates, lists, renames, deletes, prunes, exports and imports them."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from transformer_core.training.runs.errors import RunError, in_words
+from transformer_core.training.runs.exchange.export_run import export_run
+from transformer_core.training.runs.exchange.import_run import import_run
+from transformer_core.training.runs.settings import numbered
+from transformer_core.training.runs.store.folder import (
+    ABOUT,
+    ID,
+    KEPT,
+    LOCK,
+    MAKING,
+    ORIGIN,
+    RESERVED_NAMES,
+    SPEC,
+    Data,
+    default_root,
+    has_worker,
+    is_held,
+    new_id,
+    put_data,
+    remove,
+    sweep,
+    write_whole,
+)
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.spec import RunSpec
+
+FORMAT = 1
+MOST_LISTED = 200
+MOST_RUNS, MOST_BYTES = 20, 4 << 30
+PATIENCE = 3.0
+
+
+class RunList:
+    """The runs in one folder.
+
+    Before each new run old ones are pruned: the oldest are deleted until at most 20 are left that take at most 4 GB in
+    all. A run with a worker is never deleted, nor one that was renamed by hand, which means that it is wanted.
+
+    Args:
+        root: by default VITRINE_RUNS, else .runs/live under the project's root.
+
+    Raises:
+        RunError: all methods raise it where the folder cannot be read or written.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = (default_root() if root is None else Path(root)).absolute()
+
+    def create(self, spec: RunSpec, *, data: Data | None = None) -> RunStore:
+        """Create the folder of a new run; a Launcher starts it.
+
+        Args:
+            spec: the run's.
+            data: content of the file that spec.data.file names.
+
+        Raises:
+            RunError: spec and data do not fit, or the frame that the run branches off from is gone.
+        """
+        _require_fitting(spec, data)
+        self.prune()
+        with self._making() as draft:
+            write_whole(draft / SPEC, spec.to_json())
+            if data is not None and spec.data.file is not None:
+                put_data(data, draft / spec.data.file)
+            if spec.origin is not None and spec.origin.frame is not None:
+                weights = self.open(spec.origin.run).weights_path(spec.origin.frame)
+                if weights is None:
+                    raise RunError(f"frame {spec.origin.frame} of run {spec.origin.run} has no weights to begin with")
+                shutil.copyfile(weights, draft / ORIGIN)
+            return self._place(draft, new_id())
+
+    def open(self, run: str) -> RunStore:
+        """Return a run by its id.
+
+        Raises:
+            RunError: there is none, or it cannot be read.
+        """
+        return RunStore(self._folder(run))
+
+    def all(self) -> list[RunStore]:
+        """Return the runs that can be read, newest first, at most 200."""
+        return [store for store in map(_read, self._folders()) if isinstance(store, RunStore)]
+
+    def live(self) -> list[RunStore]:
+        """Return the runs that have a worker, newest first; the others are not read."""
+        found = (_read(folder) for folder in self._folders() if has_worker(folder))
+        return [store for store in found if isinstance(store, RunStore)]
+
+    def broken(self) -> dict[str, str]:
+        """Return the ids of the runs that cannot be read, each with the reason."""
+        found = {folder.name: _read(folder) for folder in self._folders()}
+        return {name: what for name, what in found.items() if isinstance(what, str)}
+
+    def rename(self, run: str, name: str) -> RunStore:
+        """Give a run another name; from then on it is never pruned.
+
+        Raises:
+            RunError: the name is empty or too long.
+        """
+        store = self.open(run)
+        try:
+            spec = dataclasses.replace(store.spec, name=name.strip())
+        except ValueError as error:
+            raise RunError(str(error)) from None
+        with in_words("the run cannot be renamed"):
+            write_whole(store.folder / SPEC, spec.to_json())
+            (store.folder / KEPT).touch()
+        return RunStore(store.folder)
+
+    def free_name(self, name: str) -> str:
+        """Return a name that no run has: this one, or this one with a number after it."""
+        return numbered(name, {store.spec.name for store in self.all()})
+
+    def delete(self, run: str, *, stop: bool = False) -> None:
+        """Delete a run, readable or not.
+
+        Args:
+            run: its id.
+            stop: stop its worker first; without it, a run that has a worker is not deleted.
+
+        Raises:
+            RunError: there is no such run, it has a worker, or it cannot be deleted.
+        """
+        folder = self._folder(run)
+        if has_worker(folder):
+            if not stop:
+                raise RunError(f"run {run} has a worker; stop it before deleting it")
+            _end_worker(RunStore(folder))
+        remove(folder)
+
+    def prune(self) -> list[str]:
+        """Delete old runs by the rule of the class, and return their ids."""
+        pruned = []
+        for folder in _too_old(self._folders(most=None), most=MOST_RUNS, most_bytes=MOST_BYTES):
+            with suppress(RunError):  # a run that cannot be deleted is no reason not to make another
+                remove(folder)
+                pruned.append(folder.name)
+        sweep(self.root)
+        return pruned
+
+    def export_zip(self, run: str, to: Path | IO[bytes]) -> None:
+        """Write a run as one zip, which import_zip reads here and elsewhere; a live run as it is now."""
+        export_run(self.open(run), to)
+
+    def import_zip(self, file: Path | IO[bytes]) -> RunStore:
+        """Import a run that export_zip wrote, under its own id or, where that is taken, a new one.
+
+        Raises:
+            RunError: the zip is no exported run, or something in it is damaged or out of bounds.
+        """
+        self.prune()
+        with self._making() as draft:
+            spec, run = import_run(file, draft)
+            write_whole(draft / SPEC, spec.to_json())
+            return self._place(draft, new_id() if (self.root / run).exists() else run)
+
+    def _folder(self, run: str) -> Path:
+        if not (isinstance(run, str) and ID.fullmatch(run) and (self.root / run).is_dir()):
+            raise RunError(f"there is no run {str(run)[:40]!r} here; it may have been deleted")
+        return self.root / run
+
+    def _folders(self, most: int | None = MOST_LISTED) -> list[Path]:
+        with in_words("the folder of runs cannot be read"):
+            if not self.root.is_dir():
+                return []
+            folders = [entry for entry in self.root.iterdir() if ID.fullmatch(entry.name) and entry.is_dir()]
+        return sorted(folders, key=_created, reverse=True)[:most]
+
+    @contextmanager
+    def _making(self) -> Iterator[Path]:
+        """Yield a new folder to create a run in; it is removed afterwards unless _place has renamed it."""
+        with in_words("the run cannot be made"):
+            self.root.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(prefix=MAKING, dir=self.root))
+        try:
+            with in_words("the run cannot be made"):
+                yield draft
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _place(self, draft: Path, run: str) -> RunStore:
+        write_whole(draft / ABOUT, json.dumps({"format": FORMAT, "id": run, "created": time.time()}) + "\n")
+        draft.chmod(0o755)
+        draft.rename(self.root / run)
+        return RunStore(self.root / run)
+
+
+def _require_fitting(spec: RunSpec, data: Data | None) -> None:
+    file = spec.data.file
+    try:
+        spec.data.require_fitting()
+    except ValueError as error:
+        raise RunError(str(error)) from None
+    if (file is None) != (data is None):
+        raise RunError(f"file={file!r} and data must be given together, or neither")
+    if file in RESERVED_NAMES or (file is not None and file.startswith(".")):
+        raise RunError(f"file={file!r} is a name that the run needs itself")
+
+
+def _read(folder: Path) -> RunStore | str:
+    try:
+        store = RunStore(folder)
+        store.status()
+    except RunError as error:
+        return str(error)
+    return store
+
+
+def _created(folder: Path) -> float:
+    try:
+        return float(json.loads((folder / ABOUT).read_text(encoding="utf-8"))["created"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
+
+
+def _too_old(folders: Sequence[Path], *, most: int, most_bytes: int) -> list[Path]:
+    """Return the runs to delete, oldest first, so that at most `most` of at most `most_bytes` in all are left.
+
+    Args:
+        folders: of all runs, newest first.
+        most, most_bytes: to keep; runs that are never deleted may exceed them.
+    """
+    sizes = {folder: _size_of(folder) for folder in folders}
+    n_runs, n_bytes, old = len(sizes), sum(sizes.values()), []
+    for folder in reversed(sizes):
+        if n_runs <= most and n_bytes <= most_bytes:
+            break
+        if not (has_worker(folder) or (folder / KEPT).exists()):
+            old.append(folder)
+            n_runs, n_bytes = n_runs - 1, n_bytes - sizes[folder]
+    return old
+
+
+def _end_worker(store: RunStore) -> None:
+    """Ask a worker to stop, and kill it if it has not after three seconds.
+
+    Raises:
+        RunError: it cannot be killed.
+    """
+    with suppress(RunError):
+        store.ask("stop")
+    if _is_free_within(PATIENCE, store.folder):
+        return
+    worker = store.worker()
+    if worker is not None:
+        with suppress(ProcessLookupError):
+            os.kill(worker, getattr(signal, "SIGKILL", signal.SIGTERM))
+    if not _is_free_within(PATIENCE, store.folder):
+        raise RunError(f"the worker of run {store.id} cannot be stopped")
+
+
+def _is_free_within(seconds: float, folder: Path) -> bool:
+    until = time.monotonic() + seconds
+    while is_held(folder / LOCK):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _size_of(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.lstat().st_size
+    return total

@@ -1,0 +1,186 @@
+"""The folder of a run: the names of its files, locks and requests, and deleting it in one piece.
+
+The operating system releases a lock when the process that holds it ends, even if it is killed.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import string
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, get_args
+
+from filelock import FileLock, Timeout
+
+from transformer_core.training.runs.errors import RunError, in_words
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
+
+ABOUT, SPEC, DATABASE, TOKENIZER = "run.json", "spec.json", "run.sqlite", "tokenizer.json"
+ORIGIN, SCRIPT, LOG, LOCK = "origin.safetensors", "repeat.py", "worker.log", "worker.lock"
+STATE, FRAMES, BUNDLE = "state", "frames", "bundle"
+RECORDS, ARRAYS = "records.jsonl", "arrays.npz"  # in a zip, in place of the database
+REQUEST, LAUNCHED, KEPT, RESERVE = "request", "launched", "kept", "reserve"
+RESERVED_NAMES = {
+    *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE),
+    *(REQUEST, LAUNCHED, KEPT, RESERVE, RECORDS, ARRAYS),
+}
+MAKING, LEAVING = ".new-", ".old-"
+ID = re.compile(r"[a-z0-9]{8,12}")
+LENGTH_OF_ID = 10
+ALPHABET = string.ascii_lowercase + string.digits
+SECONDS_TO_START = 30.0
+SECONDS_OF_SCRATCH = 3_600.0
+PATIENCE = 10.0
+MOST_BYTES_OF_DATA = 200 << 20
+Data = bytes | Path
+Request = Literal["pause", "resume", "stop"]
+REQUESTS: tuple[Request, ...] = get_args(Request)
+
+
+def default_root() -> Path:
+    """Return the folder of all runs: the variable VITRINE_RUNS, else .runs/live under the project's root."""
+    return Path(os.environ.get("VITRINE_RUNS") or Path(__file__).parents[4] / ".runs" / "live")
+
+
+def new_id() -> str:
+    """Return a random id."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH_OF_ID))
+
+
+def weights_file(folder: Path, frame: int) -> Path:
+    """Return the file of a frame's weights."""
+    return folder / FRAMES / f"{frame:03d}.safetensors"
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file under another name and rename it, so that no reader sees half of it."""
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def put_data(data: Data, place: Path) -> None:
+    """Copy a run's data to a file.
+
+    Raises:
+        RunError: the data are too large, or cannot be read or written.
+    """
+    with in_words(f"{place.name} cannot be copied"):
+        size = data.stat().st_size if isinstance(data, Path) else len(data)
+        if size > MOST_BYTES_OF_DATA:
+            raise RunError(f"{place.name} has {size:,} bytes; a run's data may have {MOST_BYTES_OF_DATA:,}")
+        if isinstance(data, Path):
+            shutil.copyfile(data, place)
+        else:
+            place.write_bytes(data)
+
+
+def is_held(lock: Path) -> bool:
+    """Tell whether a process holds a lock; the check disturbs neither the holder nor other readers."""
+    if fcntl is None:
+        return _is_held_elsewhere(lock)
+    try:
+        handle = os.open(lock, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _is_held_elsewhere(lock: Path) -> bool:
+    if not lock.exists():
+        return False
+    try:
+        FileLock(lock, timeout=0, thread_local=False).acquire().lock.release()
+    except Timeout:
+        return True
+    return False
+
+
+def hold(lock: Path, *, patience: float = PATIENCE) -> FileLock:
+    """Take a lock and return it; its release() frees it.
+
+    Raises:
+        RunError: another process still holds it after `patience` seconds.
+    """
+    with in_words(f"{lock.name} cannot be taken"):
+        held = FileLock(lock, thread_local=False, poll_interval=0.02)
+        try:
+            held.acquire(timeout=patience)
+        except Timeout:
+            raise RunError(f"{lock.name} is held by another process") from None
+    return held
+
+
+def was_just_launched(folder: Path) -> bool:
+    """Tell whether a worker was started for this run in the last 30 seconds, so that it may not hold the lock yet."""
+    try:
+        return time.time() - (folder / LAUNCHED).stat().st_mtime < SECONDS_TO_START
+    except OSError:
+        return False
+
+
+def has_worker(folder: Path) -> bool:
+    """Tell whether a worker holds the run, or was just started for it."""
+    return is_held(folder / LOCK) or was_just_launched(folder)
+
+
+def leave_request(folder: Path, request: Request) -> None:
+    """Leave a request for the worker; a later one replaces it.
+
+    Raises:
+        RunError: the request is unknown, or the folder cannot be written.
+    """
+    if request not in REQUESTS:
+        raise RunError(f"request={request!r} is unknown; it must be one of {', '.join(REQUESTS)}")
+    with in_words("the request cannot be written"):
+        write_whole(folder / REQUEST, request)
+
+
+def take_request(folder: Path) -> Request | None:
+    """Remove the request that was left for the worker and return it, or None where there is none."""
+    taken = folder / f".{REQUEST}.taken"
+    try:
+        os.replace(folder / REQUEST, taken)
+        word = taken.read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return next((request for request in REQUESTS if request == word), None)
+
+
+def remove(folder: Path) -> None:
+    """Delete a run: readers lose it at once, then it goes from the disk.
+
+    Raises:
+        RunError: it cannot be deleted.
+    """
+    with in_words(f"run {folder.name} cannot be deleted"):
+        shutil.rmtree(folder.rename(folder.parent / f"{LEAVING}{new_id()}"))
+
+
+def sweep(root: Path) -> None:
+    """Remove what a crash left behind while a run was being made or deleted."""
+    for scratch in (*root.glob(f"{MAKING}*"), *root.glob(f"{LEAVING}*")):
+        with suppress(OSError):
+            if time.time() - scratch.stat().st_mtime > SECONDS_OF_SCRATCH:
+                shutil.rmtree(scratch)

@@ -1,0 +1,229 @@
+"""RunStore: reads one run's folder, while its worker writes it or later.
+
+Reading takes no lock that the worker waits for.
+"""
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from transformer_core.bundle import MODELS, Bundle, load_weights
+from transformer_core.config import ModelConfig
+from transformer_core.device import best_device
+from transformer_core.text import Tokenizer, TokenizerError
+from transformer_core.training.runs.errors import RunError, in_words, without_paths
+from transformer_core.training.runs.store.database import from_blob, open_reader
+from transformer_core.training.runs.store.folder import (
+    DATABASE,
+    LOCK,
+    LOG,
+    SPEC,
+    TOKENIZER,
+    Request,
+    has_worker,
+    is_held,
+    leave_request,
+    was_just_launched,
+    weights_file,
+)
+from transformer_core.training.runs.store.records import ENDED, Curves, Frame, Layout, Status, StoredPoints
+from transformer_core.training.spec import RunSpec
+
+LAST_LINES, LAST_BYTES = 4, 2_000
+NEVER_STARTED = "the run was never started"
+DIED = "the worker ended without a word: it was killed, or the machine ran out of memory"
+
+
+class RunStore:
+    """Read one run's folder; any number of processes may, while at most one worker writes it.
+
+    Args:
+        folder: the run's; its name is the run's id.
+
+    Raises:
+        RunError: spec.json cannot be read; all methods raise it where the folder cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        self.id = self.folder.name
+        try:
+            with in_words(f"run {self.id} cannot be read"):
+                self.spec = RunSpec.from_json((self.folder / SPEC).read_text(encoding="utf-8"))
+        except RunError:
+            raise
+        except ValueError as error:
+            raise RunError(f"run {self.id} cannot be read: {SPEC}: {error!s:.300}") from None
+
+    def status(self) -> Status:
+        """Return the state of the run."""
+        launched = was_just_launched(self.folder)
+        held = is_held(self.folder / LOCK)
+        rows = self._rows(
+            "SELECT state, step, total_steps, epoch, seconds, seconds_left, message, queue_place,"
+            " (SELECT COUNT(*) FROM frames WHERE published), updated FROM status"
+        )
+        held = held or is_held(self.folder / LOCK)
+        found = Status(*rows[0], alive=held) if rows else Status("starting", alive=held)
+        if launched:
+            return replace(found, state="starting", message="", queue_place=0, seconds_left=None)
+        if found.state in ENDED:
+            return replace(found, seconds_left=None)
+        if held:
+            return found
+        message = f"{DIED if rows else NEVER_STARTED}{self._last_words()}"
+        return replace(found, state="interrupted", message=message, queue_place=0, seconds_left=None)
+
+    def curves(self, after: int = 0) -> Curves:
+        """Return the steps that come after a step."""
+        rows = self._rows(
+            "SELECT step, loss, learning_rate, gradient_norm, seconds FROM steps WHERE step > ? ORDER BY step", after
+        )
+        columns = zip(*rows, strict=True) if rows else [()] * 5
+        step, *rest = columns
+        return Curves(np.array(step, dtype=np.int64), *(np.array(column, dtype=np.float64) for column in rest))
+
+    def frames(self, after: int = -1) -> list[Frame]:
+        """Return the published frames whose number is greater than `after`."""
+        rows = self._rows(
+            "SELECT number, step, epoch, seconds, measures FROM frames WHERE published AND number > ? ORDER BY number",
+            after,
+        )
+        return [
+            Frame(number, step, epoch, seconds, json.loads(measures)) for number, step, epoch, seconds, measures in rows
+        ]
+
+    def layouts(self, after: int = -1) -> list[Layout]:
+        """Return the layouts of the frames whose number is greater than `after`."""
+        rows = self._rows(
+            "SELECT frame, method, xy, measures FROM layouts WHERE frame > ? ORDER BY frame, method DESC", after
+        )
+        n_points = self._n_points if rows else 0
+        return [
+            Layout(frame, method, from_blob(xy, n_points), json.loads(measures)) for frame, method, xy, measures in rows
+        ]
+
+    def points(self) -> StoredPoints | None:
+        """Return the points whose embeddings are recorded, or None where there are none."""
+        rows = self._rows("SELECT text, label, held_out FROM points ORDER BY number")
+        if not rows:
+            return None
+        texts, labels, held_out = zip(*rows, strict=True)
+        return StoredPoints(list(texts), np.array(labels, dtype=np.int64), np.array(held_out, dtype=bool))
+
+    def embeddings(self, frame: int) -> np.ndarray:
+        """Return the points' sentence vectors at a frame, (point, d_model) float32."""
+        return self._numbers("embeddings", frame)
+
+    def predictions(self, frame: int) -> np.ndarray:
+        """Return the points' class probabilities at a frame, (point, class) float32."""
+        return self._numbers("predictions", frame)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the worker wrote at the start: kind, labels, baselines, device, versions and so on."""
+        return {name: json.loads(value) for name, value in self._rows("SELECT name, value FROM facts")}
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the tokenizer of the run's data.
+
+        Raises:
+            RunError: the worker has not written it yet, or it cannot be read.
+        """
+        try:
+            with in_words(f"the tokenizer of run {self.id} cannot be read"):
+                return _tokenizer_of(self.folder)
+        except TokenizerError as error:
+            raise RunError(f"the tokenizer of run {self.id} cannot be read: {error!s:.300}") from None
+
+    def weights_path(self, frame: int) -> Path | None:
+        """Return the file of a frame's weights, or None where they were not kept."""
+        path = weights_file(self.folder, frame)
+        return path if path.is_file() else None
+
+    def ask(self, request: Request) -> None:
+        """Ask the worker to pause, to resume or to stop; it does so within a second.
+
+        Raises:
+            RunError: the run has no worker.
+        """
+        if not has_worker(self.folder):
+            raise RunError(f"run {self.id} has no worker that could {request}; it is {self.status().state}")
+        with in_words("the worker cannot be asked"):
+            leave_request(self.folder, request)
+
+    def model(self, frame: int | None = None) -> Bundle:
+        """Return the model of a frame, by default of the last, in evaluation mode.
+
+        Raises:
+            RunError: there is no such frame, or its weights cannot be read.
+        """
+        if frame is None:
+            frames = self.frames()
+            if not frames:
+                raise RunError(f"run {self.id} has no frame yet")
+            frame = frames[-1].number
+        path, name, facts = weights_file(self.folder, frame), f"frame {frame} of run {self.id}", self.facts()
+        if not path.is_file():
+            raise RunError(f"the weights of {name} were not kept")
+        try:
+            with in_words(f"{name} cannot be read"):
+                model = load_weights(path, MODELS[facts["kind"]], ModelConfig(**facts["model"]))
+                tokenizer = _tokenizer_of(self.folder)
+        except RunError:
+            raise
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{name} cannot be read: {error!s:.300}") from None
+        model = model.to(best_device()).eval().requires_grad_(False)
+        return Bundle(f"{self.id}-{frame:03d}", model, tokenizer, tuple(facts.get("labels", ())))
+
+    @cached_property
+    def _n_points(self) -> int:
+        return self._rows("SELECT COUNT(*) FROM points")[0][0]
+
+    def _numbers(self, column: str, frame: int) -> np.ndarray:
+        rows = self._rows(f"SELECT {column} FROM frames WHERE number = ?", frame)
+        if not rows or rows[0][0] is None:
+            raise RunError(f"run {self.id} has no {column} of frame {frame}")
+        return from_blob(rows[0][0], self._n_points)
+
+    def _rows(self, query: str, *values: Any) -> list[tuple]:
+        with in_words(f"run {self.id} cannot be read"):
+            connection = open_reader(self.folder / DATABASE)
+            if connection is None:
+                return []
+            with closing(connection):
+                return connection.execute(query, values).fetchall()
+
+    def worker(self) -> int | None:
+        """Return the process id of the run's worker, or None."""
+        rows = self._rows("SELECT pid FROM status") if is_held(self.folder / LOCK) else []
+        return rows[0][0] or None if rows else None
+
+    def _last_words(self) -> str:
+        try:
+            with (self.folder / LOG).open("rb") as log:
+                log.seek(max(log.seek(0, 2) - LAST_BYTES, 0))
+                lines = log.read().decode("utf-8", "replace").strip().splitlines()[-LAST_LINES:]
+        except OSError:
+            return ""
+        return f". Its last lines: {without_paths(' / '.join(lines))[:400]}" if lines else ""
+
+
+def _tokenizer_of(folder: Path) -> Tokenizer:
+    """Return a run's tokenizer; it is read once for all its frames.
+
+    Raises:
+        OSError, TokenizerError: it cannot be read.
+    """
+    path = folder / TOKENIZER
+    return _tokenizer(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _tokenizer(path: Path, _written: int) -> Tokenizer:
+    return Tokenizer.load(path)

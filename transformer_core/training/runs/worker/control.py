@@ -1,0 +1,75 @@
+"""Control: listens for requests to pause, resume or stop, and writes the state that readers see.
+
+A request is a file and no row of the database, so that the database has one writer.
+"""
+
+import threading
+from pathlib import Path
+
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.store.database import RunWriter
+from transformer_core.training.runs.store.folder import Request, take_request
+from transformer_core.training.runs.store.records import State
+
+SECONDS_BETWEEN_LOOKS = 0.1
+SHOWN: dict[Request, State] = {"pause": "paused", "stop": "stopped"}
+FINAL = ("finished", "failed", "stopped")
+
+
+class Control:
+    """Listen for requests in a thread; write the state that follows from them and from the phase of the work.
+
+    A request is shown as soon as it is read; the worker follows it after the current step.
+
+    Args:
+        folder: the run's.
+        writer: of the run's database; where it fails, a request still counts.
+    """
+
+    def __init__(self, folder: Path, writer: RunWriter) -> None:
+        self.request: Request = "resume"
+        self._folder, self._writer = folder, writer
+        self._phase: State = "starting"
+        self._message, self._place = "", 0
+        self._shown: tuple[State, str, int] | None = None
+        self._turn = threading.RLock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="control", daemon=True)
+        self._thread.start()
+
+    def enter(self, phase: State, *, message: str = "", queue_place: int = 0) -> None:
+        """Set the phase of the work.
+
+        Raises:
+            RunError: the run cannot be written.
+        """
+        with self._turn:
+            self._phase, self._message, self._place = phase, message, queue_place
+            self._show()
+
+    def stop(self) -> None:
+        """Request a stop; safe in a signal handler."""
+        self.request = "stop"
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._ended.set()
+        self._thread.join()
+
+    def _show(self) -> None:
+        state = self._phase if self._phase in FINAL else SHOWN.get(self.request, self._phase)
+        shown = (state, self._message, self._place if state == "queued" else 0)
+        if shown != self._shown:
+            self._writer.set_state(state, message=shown[1], queue_place=shown[2])
+            self._shown = shown
+
+    def _listen(self) -> None:
+        while not self._ended.wait(SECONDS_BETWEEN_LOOKS):
+            heard = take_request(self._folder)
+            with self._turn:
+                if heard and self.request != "stop":
+                    self.request = heard
+                try:
+                    self._show()
+                except RunError:
+                    continue  # the worker meets the same failure and reports it

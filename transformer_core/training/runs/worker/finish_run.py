@@ -1,0 +1,94 @@
+"""The end of a session: the model as a bundle with a card, and the script that repeats the run."""
+
+from typing import Any
+
+from transformer_core.bundle import Bundle, save
+from transformer_core.training.runs.exchange.script import COMMAND, repeat_script
+from transformer_core.training.runs.store.database import RunWriter
+from transformer_core.training.runs.store.folder import BUNDLE, SCRIPT, write_whole
+from transformer_core.training.runs.store.records import Frame
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.worker.build_run import Prepared
+from transformer_core.training.spec import RunSpec
+
+WORDS = {
+    "train_loss": "loss on a sample of the training part, nats",
+    "held_out_loss": "loss on the held-out part, nats",
+    "train_accuracy": "accuracy on a sample of the training part",
+    "held_out_accuracy": "accuracy on the held-out part",
+}
+CARD_FACTS = ("kind", "n_parameters", "total_steps", "device", "device_name", "threads", "torch", "python")
+CARD = """# {name}
+
+Trained by Vitrine from {beginning}: a model of kind `{kind}` with {n_parameters:,} parameters on: {learned}.
+
+## Measured
+
+After step {step} of {total_steps} ({epoch:.2f} of {epochs} epochs), the last frame of the run; the weights beside this
+card are those after step {last_step}.
+
+{measures}
+{baselines}
+Training took {seconds:.1f} s on {device_name} ({device}) with {threads} threads; torch {torch}, Python {python}.
+{notes}
+## Limits
+
+It knows nothing but its data, which are few; on texts of another kind its answers mean little. A rule that counts words
+stands above for comparison, where there is one.
+
+## To repeat it
+
+`{command}` with the script below prints the same curve to the last digit on the same machine with the same versions.
+
+```python
+{script}```
+"""
+
+
+def finish_run(store: RunStore, writer: RunWriter, prepared: Prepared, seconds: float) -> None:
+    """Write the bundle with its card, and the script that repeats the run.
+
+    Raises:
+        RunError, OSError: it cannot be written.
+    """
+    run, task = prepared.run, prepared.task
+    frame = writer.last_frame()
+    if frame is None:
+        return
+    card = _card(store.spec, prepared.facts, frame, last_step=run.step, seconds=seconds)
+    bundle = Bundle(store.id, run.model.eval(), task.tokenizer, task.labels, card)
+    save(bundle, store.folder / BUNDLE)
+    write_whole(store.folder / SCRIPT, repeat_script(store.spec, prepared.facts))
+
+
+def _card(spec: RunSpec, facts: dict[str, Any], frame: Frame, *, last_step: int, seconds: float) -> str:
+    """Return the card: what is needed to judge and to repeat a run, as Markdown.
+
+    Args:
+        spec, facts: of the run.
+        frame: the last one recorded.
+        last_step: after which the weights were taken.
+        seconds: of training.
+    """
+    origin = spec.origin
+    branched = origin is not None and origin.frame is not None
+    return CARD.format(
+        name=spec.name,
+        beginning=f"frame {origin.frame} of run {origin.run}" if origin and branched else "fresh weights",
+        learned=spec.data.described,
+        step=frame.step,
+        epoch=frame.epoch,
+        epochs=spec.training.epochs,
+        last_step=last_step,
+        measures=_table({WORDS.get(name, name): value for name, value in frame.measures.items()}),
+        baselines=_table({f"baseline {name}, held out": value for name, value in facts["baselines"].items()}),
+        seconds=seconds,
+        notes="".join(f"\n{note}\n" for note in facts["notes"]),
+        command=COMMAND,
+        script=repeat_script(spec, facts),
+        **{name: facts[name] for name in CARD_FACTS},
+    )
+
+
+def _table(values: dict[str, float]) -> str:
+    return "".join(f"- {name}: {value:.4f}\n" for name, value in values.items())

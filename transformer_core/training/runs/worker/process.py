@@ -1,0 +1,178 @@
+"""The worker: `python -m transformer_core.training.runs.worker.process`, one process for one run.
+
+It reads and writes lines of JSON, and so can wait with everything imported until it is needed:
+
+    worker -> {"ready": true}                                    once, when everything heavy is imported
+    -> {"do": "estimate", "spec": "...", "folder": "..."|null}   spec as JSON; the folder where the spec's file lies
+    worker -> {"estimate": {...}} or {"error": "words"}          its task is kept for a run of the same spec
+    -> {"do": "run", "folder": "..."}                            the run's folder; nothing is read after this
+    worker -> {"taken": true} or {"error": "words"}              and it goes on alone, even when its launcher ends
+
+When its input ends before a run was given, it exits.
+"""
+
+import dataclasses
+import faulthandler
+import hashlib
+import json
+import os
+import signal
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+
+from transformer_core.config import ModelConfig
+from transformer_core.device import best_device
+from transformer_core.layout.sequence import LayoutSequence
+from transformer_core.models import Classifier
+from transformer_core.training.batching import LabelledBatch
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.loop import Run
+from transformer_core.training.objectives import classification
+from transformer_core.training.runs.errors import words_of
+from transformer_core.training.runs.store.folder import LAUNCHED, LOCK, LOG, is_held
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.worker.build_run import TaskMaker
+from transformer_core.training.runs.worker.estimate import estimate
+from transformer_core.training.runs.worker.layout_thread import LayoutMaker, continued_layouts
+from transformer_core.training.runs.worker.recorder import embed
+from transformer_core.training.runs.worker.session import Session
+from transformer_core.training.spec import RunSpec
+from transformer_core.training.state import save_run
+from transformer_core.training.tasks.task import Points, Task
+
+NICENESS = 10
+NOT_THE_TASKS = ("name", "frames", "threads", "origin")
+TINY = ModelConfig(vocab_size=16, d_model=8, n_heads=2, d_ff=8, n_layers=1, max_len=8)
+
+
+class LastTask:
+    """Makes tasks and keeps the last one, so that a run that follows its estimate has its data at once."""
+
+    def __init__(self, make_task: TaskMaker) -> None:
+        self._make_task = make_task
+        self._key: str | None = None
+        self._task: Task | None = None
+
+    def __call__(self, spec: RunSpec, folder: Path | None, device: torch.device) -> Task:
+        """Return the task of a spec."""
+        key = self._key_of(spec, folder, device)
+        if self._task is None or key != self._key:
+            self._task = None
+            self._task, self._key = self._make_task(spec, folder, device), key
+        return self._task
+
+    def _key_of(self, spec: RunSpec, folder: Path | None, device: torch.device) -> str:
+        values = {name: value for name, value in json.loads(spec.to_json()).items() if name not in NOT_THE_TASKS}
+        digest = ""
+        if folder is not None and spec.data.file is not None and (folder / spec.data.file).is_file():
+            with (folder / spec.data.file).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return json.dumps([values, digest, str(device)], sort_keys=True)
+
+
+def main(make_task: TaskMaker, make_layouts: LayoutMaker) -> None:
+    """Warm up, answer requests, and do one run.
+
+    Args:
+        make_task: from a spec, a folder and a device to the task.
+        make_layouts: see LayoutThread.
+    """
+    with suppress(OSError, AttributeError):
+        os.nice(NICENESS)  # pages have priority
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library's prints are no answers
+    tasks = LastTask(make_task)
+    warm_up()
+    _answer(answers, {"ready": True})
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "run":
+            _run(Path(request["folder"]), tasks, make_layouts, answers)
+            return
+        _answer(answers, _estimate(request, tasks))
+
+
+def warm_up() -> None:
+    """Take two steps of a tiny run, embed and lay out a few points, and save, so that torch imports its parts now.
+
+    Making the first optimizer alone imports for more than a second.
+    """
+    device = best_device()
+    with torch.device("meta"):
+        Classifier(TINY)  # as parameters are counted
+    batch = LabelledBatch(torch.full((4, 4), 7), torch.tensor([0, 1, 0, 1])).to(device)
+    points = Points(texts=["a"] * 4, labels=[0] * 4, held_out=[False] * 4, token_ids=torch.full((4, 4), 7))
+    run = Run(
+        Classifier(TINY).to(device),
+        classification,
+        lambda _: [batch],
+        steps_per_epoch=1,
+        config=TrainConfig(epochs=2),
+    )
+    sequence = LayoutSequence()
+    for _ in run.steps():
+        vectors, _ = embed(run.model.eval(), points, TINY.pad_id)
+        sequence.add(vectors, points.labels, points.held_out)
+    with tempfile.TemporaryDirectory() as scratch:
+        save_run(run, Path(scratch))
+
+
+def _estimate(request: dict[str, Any], tasks: LastTask) -> dict[str, Any]:
+    folder = None if request["folder"] is None else Path(request["folder"])
+    try:
+        return {"estimate": dataclasses.asdict(estimate(RunSpec.from_json(request["spec"]), folder, tasks))}
+    except Exception as error:
+        return {"error": words_of(error)}
+
+
+def _run(folder: Path, tasks: LastTask, make_layouts: LayoutMaker, answers: IO[str]) -> None:
+    try:
+        session = Session(RunStore(folder), tasks, make_layouts)
+    except Exception as error:
+        _answer(answers, {"error": words_of(error)})
+        _leave_reason(folder, words_of(error))
+        return
+    signal.signal(signal.SIGTERM, lambda *_: session.control.stop())
+    _answer(answers, {"taken": True})
+    _detach(folder, answers)
+    session.work()
+
+
+def _leave_reason(folder: Path, reason: str) -> None:
+    """Write into the run's log why it was not taken, since the launcher may no longer listen."""
+    if not is_held(folder / LOCK):
+        with suppress(OSError):
+            (folder / LOG).write_text(f"{reason}\n", encoding="utf-8")
+            (folder / LAUNCHED).unlink(missing_ok=True)
+
+
+def _detach(folder: Path, answers: IO[str]) -> None:
+    """Cut the connection to the launcher: close input and answers, and send what is printed to the run's log."""
+    with suppress(OSError):
+        answers.close()
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+    try:
+        log = (folder / LOG).open("wb")
+    except OSError:
+        log = open(os.devnull, "wb")  # noqa: SIM115
+    with log:
+        os.dup2(log.fileno(), sys.stdout.fileno())
+        os.dup2(log.fileno(), sys.stderr.fileno())
+    faulthandler.enable()
+
+
+def _answer(answers: IO[str], answer: dict[str, Any]) -> None:
+    with suppress(BrokenPipeError):
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    from transformer_core.training.tasks.make import make_task
+
+    main(make_task, continued_layouts)

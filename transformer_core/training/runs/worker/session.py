@@ -1,0 +1,272 @@
+"""A session: one worker's time with a run, from taking its lock to releasing it; a run may have several sessions."""
+
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from filelock import FileLock
+
+from transformer_core.training.loop import DivergedError, TrainingStep
+from transformer_core.training.runs.errors import RunError, in_words, words_of
+from transformer_core.training.runs.queue.slots import Queue
+from transformer_core.training.runs.store.database import RunWriter, StepRow
+from transformer_core.training.runs.store.folder import LAUNCHED, LOCK, RESERVE, STATE, hold
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.worker.build_run import Prepared, TaskMaker, prepare
+from transformer_core.training.runs.worker.control import Control
+from transformer_core.training.runs.worker.finish_run import finish_run
+from transformer_core.training.runs.worker.layout_thread import LayoutMaker, LayoutThread
+from transformer_core.training.state import forget_run, save_run
+
+SECONDS_BETWEEN_LOOKS, SECONDS_TO_LET_GO = 0.1, 30.0
+SECONDS_BETWEEN_COMMITS = 0.1
+SECONDS_BETWEEN_SAVES = 10.0
+LARGEST_SHARE_OF_SAVING = 0.05
+LONGEST_PAUSE = 3_600.0
+PATIENCE_WITH_LAYOUTS = 10.0
+RESERVED_BYTES = 1 << 18
+WEIGHT_OF_THE_NEW = 0.05
+
+
+class Pace:
+    """How long steps and frames take, to estimate the time left."""
+
+    def __init__(self) -> None:
+        self._step: float | None = None
+        self._frame: float | None = None
+
+    def took_step(self, seconds: float) -> None:
+        """Count a step."""
+        self._step = seconds if self._step is None else self._step + WEIGHT_OF_THE_NEW * (seconds - self._step)
+
+    def took_frame(self, seconds: float) -> None:
+        """Count a frame; the first frames take longest, so the last one has half the weight."""
+        self._frame = seconds if self._frame is None else (self._frame + seconds) / 2
+
+    def seconds_left(self, steps: int, frames: int) -> float | None:
+        """Return about how long this many steps and frames take; None before the first step."""
+        return None if self._step is None else steps * self._step + frames * (self._frame or 0.0)
+
+
+class Progress:
+    """Write a run's steps and frames, and what is needed to continue it.
+
+    Args:
+        prepared: the run and what belongs to it.
+        folder: the run's.
+        writer: of its database.
+        layout_thread: notified of every frame; None where there are no points.
+    """
+
+    def __init__(self, prepared: Prepared, folder: Path, writer: RunWriter, layout_thread: LayoutThread | None) -> None:
+        self.seconds = prepared.seconds
+        self._run, self._recorder = prepared.run, prepared.recorder
+        self._folder, self._writer, self._layout_thread = folder, writer, layout_thread
+        self._pace = Pace()
+        self._rows: list[StepRow] = []
+        self._committed = 0.0
+        self._mark = self._saved = time.monotonic()
+        self._seconds_between_saves = SECONDS_BETWEEN_SAVES
+
+    def restart_clock(self) -> None:
+        """Count the seconds of training from now on, so that a pause does not count."""
+        self._mark = time.monotonic()
+
+    def count(self, step: TrainingStep) -> None:
+        """Write a step, with a frame where one is due.
+
+        Raises:
+            RunError, OSError: the run cannot be written.
+        """
+        now = time.monotonic()
+        self.seconds += now - self._mark
+        self._mark = now
+        self._pace.took_step(step.seconds)
+        self._rows.append((step.step, step.loss, step.learning_rate, step.gradient_norm, self.seconds))
+        if self._recorder.is_due(step.step):
+            self.keep_frame()
+        elif now - self._saved >= self._seconds_between_saves:
+            self.save()
+        elif now - self._committed >= SECONDS_BETWEEN_COMMITS:
+            self.flush()
+
+    def keep_frame(self) -> None:
+        """Record the frame of this step, unless an earlier session did, and save."""
+        self.flush()
+        if self._recorder.is_due(self._run.step):
+            self._pace.took_frame(self._recorder.record(self._run, self.seconds))
+            if self._layout_thread is not None:
+                self._layout_thread.wake()
+        self.save()
+
+    def flush(self) -> None:
+        """Write the steps that are not in the database yet."""
+        if not self._rows:
+            return
+        run = self._run
+        left = self._pace.seconds_left(run.total_steps - run.step, self._recorder.frames_after(run.step))
+        self._writer.add_steps(self._rows, run.step / run.steps_per_epoch, left)
+        self._rows, self._committed = [], time.monotonic()
+
+    def save(self) -> None:
+        """Save the run's steps, then the state to continue it; less often where saving takes over 5 % of the time."""
+        self.flush()
+        started = time.monotonic()
+        save_run(self._run, self._folder / STATE)
+        self._saved = time.monotonic()
+        self._seconds_between_saves = max(SECONDS_BETWEEN_SAVES, (self._saved - started) / LARGEST_SHARE_OF_SAVING)
+
+
+class _Stopped(Exception):  # noqa: N818
+    """The run was asked to stop."""
+
+
+class Session:
+    """Hold a run and train it to its end, until it is stopped, or until something fails.
+
+    Args:
+        store: the run.
+        make_task: from the spec, the run's folder and the device to the task.
+        make_layouts: see LayoutThread.
+
+    Raises:
+        RunError: another worker holds the run, the run has finished, or its folder cannot be written.
+    """
+
+    def __init__(self, store: RunStore, make_task: TaskMaker, make_layouts: LayoutMaker) -> None:
+        self._store, self._make_task, self._make_layouts = store, make_task, make_layouts
+        self._queue = Queue(store.folder.parent)
+        self._lock = hold(store.folder / LOCK, patience=SECONDS_TO_LET_GO)
+        try:
+            if store.status().state == "finished":
+                raise RunError(f"run {store.id} has finished; there is nothing left to do")
+            with in_words("the run's folder cannot be written"):
+                (store.folder / RESERVE).write_bytes(b"\1" * RESERVED_BYTES)
+                self._writer = RunWriter(store.folder)
+                self._writer.set_state("starting")
+                (store.folder / LAUNCHED).unlink(missing_ok=True)
+        except BaseException:
+            self._lock.release()
+            raise
+        self.control = Control(store.folder, self._writer)
+        self._slot: FileLock | None = None
+        self._prepared: Prepared | None = None
+        self._progress: Progress | None = None
+        self._layout_thread: LayoutThread | None = None
+
+    def work(self) -> None:
+        """Train; however it ends, the state is written, and the lock and the slot are released."""
+        try:
+            self._work()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self.control.close()
+            self._free_slot()
+            with suppress(RunError):
+                self._queue.leave(self._store.id)
+            self._writer.close()
+            (self._store.folder / RESERVE).unlink(missing_ok=True)
+            self._lock.release()
+
+    def _work(self) -> None:
+        try:
+            self._wait_for_slot()
+            self.control.enter("starting")
+            self._prepared = prepare(self._store, self._writer, self._make_task)
+            if self._prepared.task.points is not None:
+                self._layout_thread = LayoutThread(self._store, self._writer, self._make_layouts)
+            self._progress = Progress(self._prepared, self._store.folder, self._writer, self._layout_thread)
+            self._train(self._prepared.run.steps(), self._progress)
+            self._finish(self._prepared, self._progress)
+        except _Stopped:
+            self._stop()
+
+    def _wait_for_slot(self) -> None:
+        """Wait for a slot; readers see the place in the queue meanwhile."""
+        while True:
+            if self.control.request != "resume":
+                self._queue.leave(self._store.id)
+                self._pause()
+            slot = self._queue.take_slot(self._store.id)
+            if isinstance(slot, FileLock):
+                self._slot = slot
+                return
+            self.control.enter("queued", queue_place=slot)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    def _free_slot(self) -> None:
+        if self._slot is not None:
+            self._slot.release()
+            self._slot = None
+
+    def _pause(self) -> None:
+        """Wait while a pause is requested; after an hour it counts as a stop, so that no memory is held for ever."""
+        until = time.monotonic() + LONGEST_PAUSE
+        while self.control.request == "pause" and time.monotonic() < until:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        if self.control.request != "resume":
+            raise _Stopped
+
+    def _train(self, steps: Iterator[TrainingStep], progress: Progress) -> None:
+        progress.keep_frame()
+        while self._take(steps, progress):
+            progress.save()
+            self._free_slot()
+            self._pause()
+            self._wait_for_slot()
+            progress.restart_clock()
+        progress.flush()
+
+    def _take(self, steps: Iterator[TrainingStep], progress: Progress) -> bool:
+        """Take steps; return False when none is left, and True when a pause or a stop is requested."""
+        self.control.enter("running")
+        while self.control.request == "resume":
+            step = next(steps, None)
+            if step is None:
+                return False
+            progress.count(step)
+        return True
+
+    def _finish(self, prepared: Prepared, progress: Progress) -> None:
+        if self._layout_thread is not None:
+            self._layout_thread.close()
+            while not self._layout_thread.is_done(SECONDS_BETWEEN_LOOKS):
+                if self.control.request == "stop":
+                    raise _Stopped
+            if self._writer.unpublished():
+                raise RunError(self._layout_thread.message)
+        finish_run(self._store, self._writer, prepared, progress.seconds)
+        forget_run(self._store.folder / STATE)
+        self.control.enter("finished", message="" if self._layout_thread is None else self._layout_thread.message)
+
+    def _stop(self) -> None:
+        self._leave_layouts(PATIENCE_WITH_LAYOUTS)
+        if self._prepared is not None and self._progress is not None:
+            finish_run(self._store, self._writer, self._prepared, self._progress.seconds)
+        self.control.enter("stopped")
+
+    def _fail(self, error: Exception) -> None:
+        """Write what went wrong; on a full disk the reserve file is deleted to make room for it."""
+        if not isinstance(error, ValueError | OSError):
+            traceback.print_exception(error)
+        (self._store.folder / RESERVE).unlink(missing_ok=True)
+        diverged = isinstance(error, DivergedError)
+        try:
+            if self._progress is not None:
+                self._progress.flush()
+            self._leave_layouts(PATIENCE_WITH_LAYOUTS if diverged else SECONDS_BETWEEN_LOOKS)
+            self.control.enter("failed", message=words_of(error))
+        except RunError as unwritable:
+            print(f"{words_of(error)}; {unwritable}", file=sys.stderr, flush=True)
+
+    def _leave_layouts(self, patience: float) -> None:
+        """Give the layouts under way some seconds; the rest is laid out when the run is continued."""
+        if self._layout_thread is not None:
+            self._layout_thread.close()
+            if not self._layout_thread.is_done(patience):
+                self._layout_thread.give_up()
+                self._layout_thread.is_done(PATIENCE_WITH_LAYOUTS)

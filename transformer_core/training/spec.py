@@ -1,0 +1,233 @@
+"""RunSpec: everything that fixes a training run, checked once when it is made, and written as JSON.
+
+The same spec on the same machine gives exactly the same curve.
+"""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from transformer_core.config import ModelConfig, require_choice
+from transformer_core.text import KINDS
+from transformer_core.training.config import TrainConfig
+
+Source = Literal["reviews", "table", "imdb", "copy", "reverse", "sort", "characters", "masked_words"]
+Language = Literal["en", "zh"]
+KIND_OF_SOURCE = {
+    "reviews": "classifier",
+    "table": "classifier",
+    "imdb": "classifier",
+    "copy": "translation",
+    "reverse": "translation",
+    "sort": "translation",
+    "characters": "gpt",
+    "masked_words": "bert",
+}
+BOUNDS = {
+    "examples": (8, 50_000),
+    "held_out": (2, 10_000),
+    "vocab_size": (16, 20_000),
+    "frames": (2, 64),
+    "points": (40, 1_400),
+    "threads": (0, 64),
+    "d_model": (8, 512),
+    "n_heads": (1, 16),
+    "d_ff": (8, 2_048),
+    "n_layers": (1, 12),
+    "max_len": (8, 512),
+    "batch_size": (4, 512),
+    "epochs": (1, 200),
+    "symbols": (2, 26),
+    "length": (2, 24),
+}
+LONGEST_NAME = 80
+LABELS_OF_REVIEWS = ("negative", "positive")
+NEED_FILE, MAY_HAVE_FILE = ("table", "imdb"), ("table", "imdb", "characters", "masked_words")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Data that a person gave.
+
+    Args:
+        name: of that person's file; "" for a pasted text.
+        count: rows of a table, reviews, or characters of a text.
+    """
+
+    name: str
+    count: int
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and len(self.name) <= LONGEST_NAME):
+            raise ValueError(f"name={self.name!r:.100} must have at most {LONGEST_NAME} characters")
+        if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
+            raise ValueError(f"count={self.count!r} must be a whole number from 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSpec:
+    """What a run learns from.
+
+    Args:
+        source: "reviews", "copy", "reverse" and "sort" are generated; the others are read from `file` beside the spec.
+        language: of the generated reviews.
+        examples: most examples to train on.
+        held_out: most examples that are never trained on.
+        vocab_size: largest number of entries of the vocabulary.
+        tokenizer: its kind; generated sequences and characters have their own.
+        symbols, length: of copy, reverse and sort: number of symbols, and maximal length of a sequence.
+        labels: names of the classes of "table", in order.
+        file: name of the data inside the run's folder, None where they are generated.
+        given: where the file came from; None where the data are generated, and in runs of earlier versions.
+    """
+
+    source: Source = "reviews"
+    language: Language = "en"
+    examples: int = 4_000
+    held_out: int = 600
+    vocab_size: int = 2_000
+    tokenizer: str = "word"
+    symbols: int = 12
+    length: int = 10
+    labels: tuple[str, ...] = LABELS_OF_REVIEWS
+    file: str | None = None
+    given: Given | None = None
+
+    def __post_init__(self) -> None:
+        require_choice("source", self.source, get_args(Source))
+        require_choice("language", self.language, get_args(Language))
+        require_choice("tokenizer", self.tokenizer, tuple(KINDS))
+        for name in ("examples", "held_out", "vocab_size", "symbols", "length"):
+            require_within(name, getattr(self, name))
+        object.__setattr__(self, "labels", tuple(self.labels))
+        if not (2 <= len(self.labels) <= 20 and all(isinstance(label, str) and label for label in self.labels)):
+            raise ValueError(f"labels={self.labels!r:.200} must be 2 to 20 names of classes")
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError(f"labels={self.labels!r:.200} must differ from each other")
+        if self.file is not None and (self.file in ("", ".", "..") or {"/", "\\", "\0"} & set(self.file)):
+            raise ValueError(f"file={self.file!r} must be the name of a file, without a folder")
+
+    @property
+    def kind(self) -> str:
+        """The kind of model that learns this, an entry of bundle.MODELS."""
+        return KIND_OF_SOURCE[self.source]
+
+    @property
+    def described(self) -> str:
+        """What is learned from, in a line: "my.csv, 120 rows, food / travel"."""
+        given, where = self.given, {"en": "English", "zh": "Chinese"}[self.language]
+        if self.source == "table":
+            rows = f"{given.name}, {given.count:,} rows" if given else "a table"
+            return f"{rows}, {' / '.join(self.labels)}"
+        if self.source == "imdb":
+            return f"IMDB reviews, {given.count:,}" if given else "IMDB reviews"
+        if self.source in ("characters", "masked_words"):
+            if self.file is None:
+                return f"built-in story in {where}"
+            return f"pasted text, {given.count:,} characters" if given else "pasted text"
+        if self.source == "reviews":
+            return f"built-in reviews in {where}, {self.examples:,}"
+        return f"{self.source}: up to {self.length} of {self.symbols} letters, {self.examples:,} rows"
+
+    def require_fitting(self) -> None:
+        """Raise ValueError unless source, labels and file go together.
+
+        Checked before a run is created, not when its spec is read, so that a run whose parts do not fit can be shown.
+        """
+        if self.source in NEED_FILE and self.file is None:
+            raise ValueError(f"file=None must name the data of source={self.source!r} in the run's folder")
+        if self.source not in MAY_HAVE_FILE and self.file is not None:
+            raise ValueError(
+                f"source={self.source!r} is generated and learns from no file; file={self.file!r} was given"
+            )
+        if self.given is not None and self.file is None:
+            raise ValueError(f"given={self.given!r} needs the name of its file in the run's folder; file is None")
+        if self.source != "table" and self.labels != LABELS_OF_REVIEWS:
+            raise ValueError(f"labels={self.labels!r:.200} are of a table; source={self.source!r} has none of its own")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The run that a run was made from: it starts with the weights of a frame, or with fresh ones and other settings.
+
+    Args:
+        run: the other run's id.
+        frame: whose weights were copied; None where only the settings were.
+    """
+
+    run: str
+    frame: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """Everything that fixes a run.
+
+    Args:
+        name: shown on screen.
+        data: what it learns from.
+        model: its vocab_size, n_classes and pad_id follow from the data.
+        training: of the loop.
+        softmax_before_loss: of classifiers: the cross entropy gets probabilities instead of logits, as in the source
+            article.
+        frames: number of recorded moments, the first before the first step, the last after the last one.
+        points: number of examples whose embeddings are recorded, half of them held out.
+        threads: of processor work; 0 means all cores.
+        origin: the run that this one was made from.
+    """
+
+    name: str = "run"
+    data: DataSpec = field(default_factory=DataSpec)
+    model: ModelConfig = field(default_factory=lambda: ModelConfig(vocab_size=16))
+    training: TrainConfig = field(default_factory=TrainConfig)
+    softmax_before_loss: bool = False
+    frames: int = 24
+    points: int = 400
+    threads: int = 0
+    origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name.strip() and len(self.name) <= LONGEST_NAME):
+            raise ValueError(f"name={self.name!r:.100} must have 1 to {LONGEST_NAME} characters")
+        for name in ("frames", "points", "threads"):
+            require_within(name, getattr(self, name))
+        for name in ("d_model", "n_heads", "d_ff", "n_layers", "max_len"):
+            require_within(name, getattr(self.model, name))
+        for name in ("batch_size", "epochs"):
+            require_within(name, getattr(self.training, name))
+        if not isinstance(self.softmax_before_loss, bool):
+            raise ValueError(f"softmax_before_loss={self.softmax_before_loss!r} must be True or False")
+
+    def to_json(self) -> str:
+        """Return the spec as JSON that from_json reads back to an equal spec."""
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "RunSpec":
+        """Read a spec.
+
+        Raises:
+            ValueError: it is no JSON, an entry is unknown or missing, or a value is outside its range.
+        """
+        try:
+            values = json.loads(text)
+            origin, given = values.get("origin"), values["data"].get("given")
+            return cls(
+                **{
+                    **values,
+                    "data": DataSpec(**values["data"] | {"given": None if given is None else Given(**given)}),
+                    "model": ModelConfig(**values["model"]),
+                    "training": TrainConfig(**values["training"]),
+                    "origin": None if origin is None else Origin(**origin),
+                }
+            )
+        except (TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ValueError(f"the run's settings cannot be read: {error!r:.200}") from None
+
+
+def require_within(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a whole number within BOUNDS[name]."""
+    least, most = BOUNDS[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{name}={value!r} must be a whole number from {least} to {most}")
