@@ -1,13 +1,13 @@
-"""The part on agreement: every two measures, one sentence and many, and what is left once weights are shuffled."""
+"""The part on agreement: every two measures, on one sentence and on many, and the sanity check by shuffled weights."""
 
 import math
 
 import numpy as np
 import streamlit as st
 
-from pages.encoder.believe import show_deletion_on_reviews
+from pages.encoder.deletion import show_deletion_on_reviews
 from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
-from pages.encoder.shared import agreement_of, board_words, has_words, measure_names, signed
+from pages.encoder.names import agreement_of, board_words, has_words, measure_names, signed
 from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, tell_signs
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
@@ -27,7 +27,7 @@ SHUFFLES = 3
 
 @st.fragment
 def agreement_part(view: View) -> None:
-    """Ask whether the measures agree, show the board, and offer the same over reviews and the sanity check."""
+    """Ask whether the measures agree, then show it; offer the same over reviews, and the sanity check."""
     if not has_words(view):
         return
     baseline = choose_baseline(view)
@@ -76,7 +76,7 @@ def _show_board(view: View, answer: Answer[Measures], cover: Cover) -> None:
 
 
 def _extremes(found: Measures) -> str:
-    """Return which two measures agree most and which least, with how often chance does as well."""
+    """Return sentences on the two measures that agree most and the two that agree least."""
     names = measure_names()
     pairs = [(row, col) for row in range(len(names)) for col in range(row) if np.isfinite(found.rho[row, col])]
     pairs.sort(key=lambda pair: found.rho[pair])
@@ -135,7 +135,7 @@ def _try_shuffling(view: View) -> None:
 
 
 def _most_like(found: SanityCheck) -> str:
-    """Return which kind of map is most like itself once only the class map has been shuffled away."""
+    """Return which kind of map changes least when only the class map is shuffled."""
     left = dict(zip(MEASURES, np.nan_to_num(found.mean_rho[1]).tolist(), strict=True))
     attention = max(left["rollout"], left["last"])
     gradients = max(value for name, value in left.items() if name not in ("rollout", "last"))

@@ -1,10 +1,6 @@
-"""The encoder page's curves over stages: verdicts, probes and margins by depth, and maps as the weights are shuffled.
+"""Figures of the encoder page: curves over depths or stages, bars of products and tokens, matrices, and calibration.
 
-Arrays come from transformer_core.analysis.encoder.
-
-The encoder page's bars: products of the last sum, what each token is worth, and the reliability diagram.
-
-The encoder page's matrices: how far tokens move, what each measure says of them, and whether measures agree.
+The arrays come from transformer_core.analysis.encoder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,47 +12,13 @@ from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Role, Scale
 
+Words = Mapping[str, str]
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 HEIGHT = 330
-
-
-def stage_lines(
-    stages: Sequence[str],
-    series: Mapping[str, np.ndarray],
-    words: Mapping[str, str],
-    *,
-    domain: tuple[float, float] | None = None,
-    level: float | None = None,
-    spread: Mapping[str, np.ndarray] | None = None,
-    format: str = ".2f",
-    height: int = HEIGHT,
-) -> Filled:
-    """Draw one line a series over named stages.
-
-    Shapes:
-        every series, and its spread: (stage,)
-
-    Args:
-        words: stage and value, the titles of the axes.
-        domain: the ends of the values' axis, else those of the data.
-        level: where a horizontal rule stands.
-        spread: half the height of the band around a series.
-        format: of the numbers, in d3's notation.
-    """
-    names, spread = tuple(series), spread or {}
-    half = [spread.get(name, np.zeros(len(stages))) for name in names]
-    values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
-    reach, ends = np.concatenate(half), domain or (-np.inf, np.inf)
-    rows = records(
-        stage=list(stages) * len(names),
-        value=values,
-        low=np.clip(values - reach, *ends),
-        high=np.clip(values + reach, *ends),
-        series=np.repeat(names, len(stages)).tolist(),
-    )
-    axes = (words["stage"], words["value"])
-    lines = _lines(tuple(stages), names, axes, domain=domain, level=level, spread=bool(spread), format=format)
-    return Filled(lines, {"stages": rows}, height=height)
+MOST_NAMED = 48
+BARS_IN_HEIGHT = 5  # the longest bar of counts takes this part of the height
+SIGNED = Scale("signed", -1.0, 1.0)
+TOKENS = "encoder_tokens"  # matrices over tokens highlight the same cell
 
 
 @form
@@ -102,12 +64,47 @@ def _lines(
     return alt.layer(*layers)
 
 
-MOST_NAMED = 48
-BARS_IN_HEIGHT = 5  # the longest bar of counts takes this part of the height
+def stage_lines(
+    stages: Sequence[str],
+    series: Mapping[str, np.ndarray],
+    words: Words,
+    *,
+    domain: tuple[float, float] | None = None,
+    level: float | None = None,
+    spread: Mapping[str, np.ndarray] | None = None,
+    format: str = ".2f",
+    height: int = HEIGHT,
+) -> Filled:
+    """Draw one line for each series over named stages.
+
+    Shapes:
+        every series, and its spread: (stage,)
+
+    Args:
+        words: stage and value, the titles of the axes.
+        domain: the ends of the axis of values; by default those of the data.
+        level: of a horizontal line.
+        spread: half the height of the band around a series.
+        format: of the numbers, in d3's notation.
+    """
+    names, spread = tuple(series), spread or {}
+    half = [spread.get(name, np.zeros(len(stages))) for name in names]
+    values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
+    reach, ends = np.concatenate(half), domain or (-np.inf, np.inf)
+    rows = records(
+        stage=list(stages) * len(names),
+        value=values,
+        low=np.clip(values - reach, *ends),
+        high=np.clip(values + reach, *ends),
+        series=np.repeat(names, len(stages)).tolist(),
+    )
+    axes = (words["stage"], words["value"])
+    lines = _lines(tuple(stages), names, axes, domain=domain, level=level, spread=bool(spread), format=format)
+    return Filled(lines, {"stages": rows}, height=height)
 
 
-def product_bars(products: np.ndarray, bias: float, words: Mapping[str, str]) -> Chart:
-    """Draw every product of the sum, the greatest first, and the bias in its place among them.
+def product_bars(products: np.ndarray, bias: float, words: Words) -> Chart:
+    """Draw every product of the sum and the bias, the greatest first.
 
     Shapes:
         products: (d_model,)
@@ -142,14 +139,14 @@ def product_bars(products: np.ndarray, bias: float, words: Mapping[str, str]) ->
     )
 
 
-def running_line(running: np.ndarray, needed: int, words: Mapping[str, str]) -> Chart:
+def running_line(running: np.ndarray, needed: int, words: Words) -> Chart:
     """Draw the sum as it grows from the bias, product after product, and where its sign is settled.
 
     Shapes:
         running: (d_model + 1,)
 
     Args:
-        needed: after how many products the sign is the last one's for good.
+        needed: after how many products the sign no longer changes.
         words: added, sum, settled_at.
     """
     data = records(added=np.arange(len(running)), value=running)
@@ -166,14 +163,14 @@ def running_line(running: np.ndarray, needed: int, words: Mapping[str, str]) -> 
     return alt.layer(zero, line, point, name).properties(width="container", height=HEIGHT)
 
 
-def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
-    """Draw one measure at each token; what it says nothing of has no bar.
+def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Words) -> Chart:
+    """Draw one measure at each token; NaN has no bar.
 
     Shapes:
         values: (pos,)
 
     Args:
-        words: token, value, above, below; both hues mean one and the same where no value is below 0.
+        words: token, value, above, below; without negative values there is one colour and no legend.
     """
     names = [f"{label} {index}" for index, label in enumerate(labels)]
     does = [words["below"] if value < 0 else words["above"] for value in np.nan_to_num(values).tolist()]
@@ -197,8 +194,31 @@ def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Mapping[str, 
     return alt.layer(bars, zero).properties(width="container", height=HEIGHT)
 
 
-def reliability(found: Mapping[str, np.ndarray], here: float, words: Mapping[str, str]) -> Chart:
-    """Draw how often verdicts of each confidence are right, over low bars of how many there are of them.
+def _bin_tooltips(words: Words) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("sure:Q", format=".1%", title=words["confidence"]),
+        alt.Tooltip("right:Q", format=".1%", title=words["accuracy"]),
+        alt.Tooltip("low:Q", format=".1%"),
+        alt.Tooltip("high:Q", format=".1%"),
+        alt.Tooltip("count:Q", title=words["count"]),
+    ]
+
+
+def _counts(base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Words) -> alt.LayerChart | alt.FacetChart:
+    """Draw the counts as low bars, with an axis of their own at the right."""
+    axis = alt.Axis(orient="right", values=[0, most], grid=False)
+    up = alt.Y(
+        "count:Q", title=words["count"], scale=alt.Scale(domain=[0, BARS_IN_HEIGHT * most], nice=False), axis=axis
+    )
+    bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
+        x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
+    )
+    numbers = base.mark_text(dy=-7).encode(x=middle, y=up, text="count:Q")
+    return alt.layer(bars, numbers)
+
+
+def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> Chart:
+    """Draw how often verdicts of each confidence are right, over low bars with their number.
 
     Args:
         found: edges (bin + 1,), counts, confidence, accuracy, low and high, (bin,).
@@ -244,36 +264,6 @@ def reliability(found: Mapping[str, np.ndarray], here: float, words: Mapping[str
     return chart.resolve_scale(y="independent").properties(width="container", height=HEIGHT + 40)
 
 
-def _bin_tooltips(words: Mapping[str, str]) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("sure:Q", format=".1%", title=words["confidence"]),
-        alt.Tooltip("right:Q", format=".1%", title=words["accuracy"]),
-        alt.Tooltip("low:Q", format=".1%"),
-        alt.Tooltip("high:Q", format=".1%"),
-        alt.Tooltip("count:Q", title=words["count"]),
-    ]
-
-
-def _counts(
-    base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Mapping[str, str]
-) -> alt.LayerChart | alt.FacetChart:
-    """Draw the counts as bars that take a part of the height, on an axis of their own at the right."""
-    axis = alt.Axis(orient="right", values=[0, most], grid=False)
-    up = alt.Y(
-        "count:Q", title=words["count"], scale=alt.Scale(domain=[0, BARS_IN_HEIGHT * most], nice=False), axis=axis
-    )
-    bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
-        x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
-    )
-    numbers = base.mark_text(dy=-7).encode(x=middle, y=up, text="count:Q")
-    return alt.layer(bars, numbers)
-
-
-Words = Mapping[str, str]
-SIGNED = Scale("signed", -1.0, 1.0)
-TOKENS = "encoder_tokens"  # matrices over tokens show each other's cell
-
-
 def _exact_figure(
     name: str,
     panels: Sequence[Panel],
@@ -304,13 +294,13 @@ def _exact_figure(
 def moves_figure(
     moves: np.ndarray, angles: np.ndarray, labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw by how much each layer lengthens or bends each token's vector.
+    """Draw the angle and the relative length of what each layer adds to each token's vector.
 
     Shapes:
         moves, angles: (layer, pos)
 
     Args:
-        labels: one a token.
+        labels: one for each token.
         words: layer, token, moves, angles.
     """
     panels = [Panel(name, words[name], x, Scale.of("count", x)) for name, x in (("angles", angles), ("moves", moves))]
@@ -318,27 +308,27 @@ def moves_figure(
     return _exact_figure("moves", panels, rows, cols, ui, version=version, role="residual", link=TOKENS)
 
 
+def rows_over_greatest(values: np.ndarray) -> np.ndarray:
+    """Return each row divided by its greatest absolute value; a row of zeros stays as it is."""
+    greatest = np.nan_to_num(np.abs(values)).max(-1, keepdims=True)
+    return values / np.where(greatest > 0, greatest, 1.0)
+
+
 def measures_figure(
     values: np.ndarray, names: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw what each measure says of each token, every row over its own greatest size.
+    """Draw each measure at each token, every row divided by its greatest absolute value.
 
     Shapes:
         values: (measure, pos)
 
     Args:
-        names: one a measure; labels: one a token.
+        names: one a measure; labels: one for each token.
         words: measure, token, measures, share_of_row.
     """
     panel = Panel("measures", words["measures"], rows_over_greatest(values), SIGNED)
     rows, cols, quantity = Axis(words["measure"], tuple(names)), Axis(words["token"], labels), words["share_of_row"]
     return _exact_figure("measures", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
-
-
-def rows_over_greatest(values: np.ndarray) -> np.ndarray:
-    """Return each row divided by its greatest size; a row of nothing but 0 stays."""
-    greatest = np.nan_to_num(np.abs(values)).max(-1, keepdims=True)
-    return values / np.where(greatest > 0, greatest, 1.0)
 
 
 def agreement_figure(
@@ -351,7 +341,7 @@ def agreement_figure(
 
     Args:
         panels: by "rho" and "same_first".
-        names: one a measure.
+        names: one for each measure.
         words: measure, other_measure, and a title for each panel.
     """
     shown = [
@@ -365,7 +355,7 @@ def agreement_figure(
 def maps_figure(
     maps: np.ndarray, stages: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw one measure's map at each stage of shuffling, every row over its own greatest size.
+    """Draw one measure's map at each stage of shuffling, every row divided by its greatest absolute value.
 
     Shapes:
         maps: (stage, pos)
@@ -387,7 +377,7 @@ def spread_figure(
         spread: (depth, pair)
 
     Args:
-        labels: one a pair.
+        labels: one for each pair.
         words: depth, token, spread.
     """
     panel = Panel("spread", words["spread"], spread, Scale.of("count", spread))

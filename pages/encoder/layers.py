@@ -1,9 +1,9 @@
-"""The page's part on layers: the verdict at every depth, how far tokens move, and what could be read at each depth."""
+"""The part on layers: the verdict at every depth, how far tokens' vectors move, and linear probes at each depth."""
 
 import streamlit as st
 
 from pages.encoder.figures import moves_figure, stage_lines
-from pages.encoder.shared import board_words, class_name, depth_names, knows_reviews, token_name
+from pages.encoder.names import board_words, class_name, depth_names, knows_reviews, token_name
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
 from pages.ui.boxes import ask_first, lazy_box, say
@@ -23,7 +23,7 @@ NEAR, FAR = 0.55, 0.65
 
 @st.fragment
 def layers_part(view: View) -> None:
-    """Show the verdict at every depth beside the model's own, and below how far each token's vector moves."""
+    """Show the verdict at every depth beside the model's own, then how far each token's vector moves."""
     answer = ask(layer_verdicts, **view.asked)
     found = answer.value
     chart_place, numbers_place = st.columns([5, 2], gap="large")
@@ -44,13 +44,13 @@ def layers_part(view: View) -> None:
             f"{by_other:.1%}",
         )
         st.caption(t(f"encoder.only_{found.pooling}"))
-    because_place, turning_place = st.columns([3, 2], gap="large")
+    because_place, others_place = st.columns([3, 2], gap="large")
     with because_place:
         show_because(view)
         show_weak_sides(view)
     _show_moves(view, answer)
     _try_probes(view)
-    with turning_place:  # last, since it takes longest
+    with others_place:  # last, because it is the slowest
         show_counter_examples(view)
 
 

@@ -1,4 +1,4 @@
-"""Encoder and classifier: layer by layer to the verdict, which tokens it rests on, and how sure it may be."""
+"""Encoder and classifier: the verdict layer by layer, the tokens that it rests on, and its confidence."""
 
 from pages.encoder.agreement import agreement_part
 from pages.encoder.edit import edit_part

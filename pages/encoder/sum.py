@@ -1,15 +1,15 @@
-"""The page's part on the last sum: the class map's dot product with numbers that add up to the logit."""
+"""The part on the last sum: the products of the class map's dot product, which add up to the logit."""
 
 import streamlit as st
 
 from pages.encoder.figures import product_bars, running_line
-from pages.encoder.shared import class_name
+from pages.encoder.names import class_name
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.number_format import significant_in_tex
+from pages.ui.number_format import markdown_table, significant_in_tex
 from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
@@ -75,7 +75,7 @@ def _name_of(view: View, found: LogitSum) -> str:
 
 
 def _sides(view: View, found: LogitSum) -> dict[str, str]:
-    """Return what a product above 0 and one below it do, in the words of the legend."""
+    """Return the legend of products above 0 and below 0."""
     if found.target is not None:
         label = class_name(view, found.target)
         return {"above": t("encoder.above_raises", label=label), "below": t("encoder.below_lowers")}
@@ -85,11 +85,11 @@ def _sides(view: View, found: LogitSum) -> dict[str, str]:
 
 def _table(found: LogitSum) -> str:
     head = [t("encoder.coordinate"), r"$s_k$", r"$w_k$", r"$w_k s_k$", t("encoder.sum")]
-    lines = [f"| {' | '.join(head)} |", "|---:|---:|---:|---:|---:|", f"| b |  |  |  | {found.bias:+.4f} |"]
+    rows = [["b", "", "", "", f"{found.bias:+.4f}"]]
     for place, index in enumerate(found.order[:NAMED].tolist(), start=1):
         numbers = (found.vector[index], found.weight[index], found.products[index], found.running[place])
-        lines.append(f"| {index} | {' | '.join(f'{number:+.4f}' for number in numbers)} |")
-    return "\n".join(lines)
+        rows.append([str(index), *(f"{number:+.4f}" for number in numbers)])
+    return markdown_table(head, rows, right=len(head))
 
 
 def _show_growth(view: View, answer: Answer[LogitSum]) -> None:

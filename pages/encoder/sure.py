@@ -1,10 +1,10 @@
-"""The page's part on confidence: a reliability diagram on held-out built-in reviews, and a temperature to try."""
+"""The part on confidence: a reliability diagram on held-out built-in reviews, and a temperature to try."""
 
 import streamlit as st
 
 from pages.encoder.figures import reliability
 from pages.encoder.layers import HELD_OUT
-from pages.encoder.shared import class_name, knows_reviews
+from pages.encoder.names import class_name, knows_reviews
 from pages.ui.asking import ask, ask_once
 from pages.ui.because import show_because
 from pages.ui.boxes import ask_first, say, say_number
@@ -57,7 +57,7 @@ def sure_part(view: View) -> None:
             )
         with words_place:
             _show_numbers(found)
-    show_because(view)  # below, since the words take more lines as a sentence grows
+    show_because(view)  # below the figure: it grows with the sentence
     st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
     with cover.picture("_after"):
         say(section("encoder", "sure_after"))

@@ -1,11 +1,11 @@
-"""The page's part on tokens: six measures of what the verdict rests on, with integrated gradients checked."""
+"""The part on tokens: six measures of what the verdict rests on, and a check of integrated gradients."""
 
 import numpy as np
 import streamlit as st
 
-from pages.encoder.believe import show_deletion
+from pages.encoder.deletion import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
-from pages.encoder.shared import board_words, class_name, has_words, measure_names, token_name
+from pages.encoder.names import board_words, class_name, has_words, measure_names, token_name
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
@@ -33,7 +33,7 @@ FORMULAS = {
 
 @st.fragment
 def tokens_part(view: View) -> None:
-    """Show where attention leads, ask which word counts most, then show all six measures and one of them large."""
+    """Ask which word counts most, then show all six measures, one of them large, and the deletion test."""
     if not has_words(view):
         return
     shown = st.container()
@@ -66,7 +66,7 @@ def tokens_part(view: View) -> None:
 
 
 def choose_baseline(view: View) -> Baseline:
-    """Show what integrated gradients start from, as far as the vocabulary has it."""
+    """Show the choice of where integrated gradients start: [MASK], if the vocabulary has it, or zeros."""
     there = ("mask", "zero") if view.bundle.tokenizer.mask_id is not None else ("zero",)
     options = {name: t(f"encoder.baseline_{name}") for name in there}
     chosen = choose(t("encoder.baseline"), options, name="encoder_baseline", default=there[0])
@@ -74,7 +74,7 @@ def choose_baseline(view: View) -> Baseline:
 
 
 def tell_signs(view: View, found: Measures) -> None:
-    """Say what the two hues mean: what speaks for the verdict, whichever class that is, and what against it."""
+    """Say that the two colours mean for and against the verdict, whichever class that is."""
     say(t("encoder.signs", label=class_name(view, found.saliency.winner)), small=True)
 
 
@@ -97,9 +97,9 @@ def _judge(view: View, found: Measures, cover: Cover) -> None:
         f"{name}: {token_name(view, place) if place >= 0 else '–'}"
         for name, place in zip(measure_names(), found.first.tolist(), strict=True)
     ]
-    told = t("encoder.firsts", same=same, count=len(MEASURES), token=token_name(view, first))
+    summary = t("encoder.firsts", same=same, count=len(MEASURES), token=token_name(view, first))
     outcome = str(first) if str(first) in cover.options else token_name(view, first)
-    cover.judge(outcome, f"{told}\n\n:small[{' · '.join(names)}]")
+    cover.judge(outcome, f"{summary}\n\n:small[{' · '.join(names)}]")
 
 
 def _show_one(view: View, answer: Answer[Measures]) -> None:
@@ -125,7 +125,7 @@ def _show_one(view: View, answer: Answer[Measures]) -> None:
 
 
 def _show_check(found: Measures) -> None:
-    """Hold the sum of integrated gradients against the difference of the margins."""
+    """Show the sum of integrated gradients beside the difference of the margins."""
     checked = found.saliency
     numbers = {
         "here": f"{checked.margin:+.4f}",

@@ -1,5 +1,6 @@
 """The encoder page: every part and control in both languages, odd links, numbers that the library computes, scripts."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_the_sum_adds_up_on_the_screen(of: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_word_is_foretold_and_integrated_gradients_checked(language: str) -> None:
+def test_the_word_is_predicted_and_integrated_gradients_are_checked(language: str) -> None:
     app = part("tokens", lang=language, encoder_steps="8")
     found = ask_once(measures, **asked(), steps=8, baseline="mask").value
     first = int(found.first[2])
@@ -175,7 +176,7 @@ def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_calibration_is_told_after_a_prediction(language: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calibration_is_shown_after_a_prediction(language: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MORE_MODELS, str(small))
     app = run("encoder", lang=language, model="tiny", text="a glass box", encoder_part="sure")
     assert set(metrics(app).values()) == {"–"}
@@ -189,7 +190,7 @@ def test_calibration_is_told_after_a_prediction(language: str, small: Path, monk
     assert metrics(app)[words(language)["encoder.number_overall"]] == f"{found.overall:.1%}"
 
 
-def test_probes_are_told_after_a_prediction(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probes_are_shown_after_a_prediction(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MORE_MODELS, str(small))
     app = run("encoder", model="tiny", text="a glass box", encoder_probes_open="true")
     asks(app)[0].set_value("coin").run()
@@ -216,3 +217,51 @@ def test_the_scripts_compute_the_same() -> None:
         ask(sanity_check, **here, shuffles=1, seed=0),
     ):
         repeats(answer.script, answer.arrays)
+
+
+def test_any_second_sentence_is_read_or_refused_in_words() -> None:
+    app = part("edit")
+    for other in ("", "  ", "x" * 3_000, TEXT, "😀", "مرحبا", "这部电影很好看", "[PAD] [MASK]"):
+        app.text_input(key="encoder_other@encoder").set_value(other).run()
+        assert not app.exception, other
+        assert not app.error, other
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"encoder_part": "x"},
+        {"encoder_part": "sum", "encoder_of": "7"},
+        {"encoder_part": "tokens", "encoder_steps": "1e9", "encoder_baseline": "noise", "encoder_measure": "<b>"},
+        {"encoder_part": "sure", "encoder_temperature": "nan"},
+        {"encoder_part": "edit", "encoder_other": "[a](https://example.org)"},
+    ],
+    ids=str,
+)
+def test_odd_values_in_the_link_are_ignored_without_their_links(query: dict[str, str]) -> None:
+    app = run("encoder", text=TEXT, **query)
+    assert not app.exception
+    assert "](" not in "".join(toast.value for toast in app.toast)
+
+
+WITH_TEXT = ("layers", "sum", "tokens", "edit")
+OTHERS = ("a", "😀😀", "هذا فيلم جيد", "这部电影很好看。")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [*product(WITH_TEXT, ("[PAD]", "good film " * 90)), *zip(WITH_TEXT, OTHERS, strict=True)],
+)
+def test_any_text_is_read(name: str, text: str) -> None:
+    app = part(name, text=text)
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("name", ["sum", "agree"])
+def test_another_sentence_asks_for_another_prediction(name: str) -> None:
+    app = part(name)
+    asks(app)[0].set_value({"sum": "few", "agree": "close"}[name]).run()
+    assert asks(app)[0].value is not None
+    app.text_input(key="text@encoder").set_value("A dull film, but I loved the ending.").run()
+    assert asks(app)[0].value is None

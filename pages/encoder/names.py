@@ -1,4 +1,4 @@
-"""What the parts of the encoder page share: names of depths and measures, how agreement is called, whose labels fit."""
+"""Names of depths, classes, measures and tokens on the encoder page, and messages where a part has nothing to show."""
 
 import math
 
@@ -14,34 +14,34 @@ CLOSE, LOOSE = 0.7, 0.3
 
 
 def depth_names(view: View, *, short: bool = False) -> list[str]:
-    """Return what each depth is called: the embedding, then after each layer."""
+    """Return the name of each depth: the embedding, then each layer."""
     layers = range(view.bundle.config.n_layers)
     after = [str(layer) if short else t("encoder.after", layer=layer) for layer in layers]
     return [t("encoder.depth_embedding"), *after]
 
 
 def class_name(view: View, number: int) -> str:
-    """Return a class of the model, by number, in the language chosen."""
+    """Return the name of a class of the model in the chosen language."""
     return class_word(view.bundle.labels[number])
 
 
 def measure_names(*, short: bool = False) -> list[str]:
-    """Return the measures in the language chosen, in the library's order; short ones fit slanted above a column."""
+    """Return the names of MEASURES in the chosen language; short ones fit above a column."""
     return [t(f"encoder.short_{name}") if short else t(f"encoder.measure_{name}") for name in MEASURES]
 
 
 def board_words() -> dict[str, str]:
-    """Return what a matrix that holds no attention weights says in the language chosen."""
+    """Return the words of a matrix that holds no attention weights, in the chosen language."""
     return strings("matrix") | strings("encoder_board")
 
 
 def agreement_of(rho: float) -> str:
-    """Return how well a rank correlation means that two orders agree: close, loose or none."""
+    """Return how well two orders of this rank correlation agree: "close", "loose" or "none"."""
     return "close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none"
 
 
 def signed(rho: float) -> str:
-    """Return a rank correlation in two decimals, or a dash where there is none."""
+    """Return a rank correlation with two decimals, or a dash for NaN."""
     return "–" if math.isnan(rho) else f"{rho:+.2f}"
 
 
@@ -51,16 +51,16 @@ def token_name(view: View, position: int) -> str:
 
 
 def knows_reviews(view: View) -> bool:
-    """Tell whether the built-in reviews have this model's labels; say so where they have not."""
+    """Return whether the built-in reviews have this model's labels; show a message if they do not."""
     if view.bundle.labels == LABELS:
         return True
-    told = ", ".join(plain(label) for label in view.bundle.labels[:8])
-    st.info(t("encoder.other_labels", labels=told), icon=":material/info:")
+    labels = ", ".join(plain(label) for label in view.bundle.labels[:8])
+    st.info(t("encoder.other_labels", labels=labels), icon=":material/info:")
     return False
 
 
 def has_words(view: View) -> bool:
-    """Tell whether the text has a token of its own; say so where it has none."""
+    """Return whether the text has a token that is not special; show a message if it has none."""
     if not all(view.encoding.special):
         return True
     st.info(t("encoder.no_words"), icon=":material/info:")

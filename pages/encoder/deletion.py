@@ -1,9 +1,9 @@
-"""Which measure to believe, tested by hiding: the words that each names first go one by one, and the verdict falls."""
+"""The deletion test of the measures: how fast the verdict falls as words are hidden in the order of each measure."""
 
 import streamlit as st
 
 from pages.encoder.figures import stage_lines
-from pages.encoder.shared import class_name, measure_names
+from pages.encoder.names import class_name, measure_names
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
@@ -21,7 +21,7 @@ from transformer_core.analysis.encoder.saliency import Baseline
 
 
 def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
-    """Say why the measures disagree and show how fast the verdict falls in the order of each; needs words to hide."""
+    """Say why the measures disagree and show the test on the typed text, if it has enough words to hide."""
     if hiding_token(view.bundle) is None or len(view.encoding) - sum(view.encoding.special) < FEWEST_WORDS:
         return
     answer = ask_once(deletion, **view.asked, steps=steps, baseline=baseline)
@@ -35,7 +35,7 @@ def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
 
 
 def show_deletion_on_reviews(view: View, count: int) -> None:
-    """Show the same over the built-in reviews, and which measure is to be believed there."""
+    """Show the test averaged over the built-in reviews, and the measure that does best there."""
     if hiding_token(view.bundle) is None:
         return
     with st.spinner(t("encoder.reading", count=count)):
