@@ -62,9 +62,7 @@ def _pair(view: View, other: str) -> Answer[SentencePair]:
 def _write_other(view: View) -> tuple[str, str]:
     """Show the second sentence; return it, and the suggestion that it starts with."""
     found = ask_once(counter_examples, **view.asked).value.found
-    exchanged = [
-        each.text for each in found if each.new
-    ]  # words exchanged, not left out, so that positions stay comparable
+    exchanged = [each.text for each in found if each.new]  # nothing is left out: positions stay comparable
     suggested = next(iter([*exchanged, *(each.text for each in found)]), view.encoding.text)
     text_place, button_place = st.columns([5, 1.4], vertical_alignment="bottom")
     with button_place:
