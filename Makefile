@@ -2,7 +2,7 @@ VENV ?= .venv
 PYTHON ?= python3.11
 BIN := $(VENV)/bin
 
-.PHONY: setup run test lint bench
+.PHONY: setup run test quick lint bench
 
 setup: ## install everything that running and testing needs
 	$(PYTHON) -m venv $(VENV)
@@ -13,6 +13,9 @@ run: ## start the app
 
 test: ## pass the tests
 	$(BIN)/python -m pytest
+
+quick: ## pass the tests of the engine alone, which take a minute at most
+	$(BIN)/python -m pytest tests/core -x
 
 lint: ## check style and types
 	$(BIN)/ruff check .

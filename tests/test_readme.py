@@ -6,7 +6,7 @@ import subprocess
 import pytest
 import torch
 
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)

@@ -1,14 +1,14 @@
-"""The part on agreement: every two measures, on one sentence and on many, and the sanity check by shuffled weights."""
+"""The page's part on agreement: all pairs of measures, on one sentence and many, and with shuffled weights."""
 
 import math
 
 import numpy as np
 import streamlit as st
 
-from pages.encoder.deletion import show_deletion_on_reviews
+from pages.encoder.faithfulness import show_deletion_on_reviews
 from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
-from pages.encoder.names import agreement_of, board_words, has_words, measure_names, signed
-from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, tell_signs
+from pages.encoder.names import board_words, measure_names
+from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, has_words, show_signs
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
 from pages.ui.charts import show_chart
@@ -23,11 +23,12 @@ from transformer_core.analysis.encoder.measures import MEASURES, Measures, agree
 
 REVIEWS = 24
 SHUFFLES = 3
+CLOSE, LOOSE = 0.7, 0.3
 
 
 @st.fragment
 def agreement_part(view: View) -> None:
-    """Ask whether the measures agree, then show it; offer the same over reviews, and the sanity check."""
+    """Ask whether the measures agree and show their rank correlations, here, over reviews and in a sanity check."""
     if not has_words(view):
         return
     baseline = choose_baseline(view)
@@ -41,7 +42,7 @@ def agreement_part(view: View) -> None:
         version=f"agree|{baseline}|{view.encoding.text}",
     )
     show_matrix(figure, answer, key="encoder_agree_measures")
-    tell_signs(view, answer.value)
+    show_signs(view, answer.value)
     options = {name: t(f"encoder.agree_{name}") for name in ("close", "loose", "none")}
     about = f"{view.bundle.name} {view.encoding.text}"
     cover = ask_first(section("encoder", "try_agree"), options, name="encoder_agree", about=about)
@@ -51,12 +52,22 @@ def agreement_part(view: View) -> None:
     _try_shuffling(view)
 
 
+def _agreement_of(rho: float) -> str:
+    """Return how well two orders with this rank correlation agree: close, loose or none."""
+    return "close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none"
+
+
+def _signed(rho: float) -> str:
+    """Return a rank correlation in two decimals, or a dash where there is none."""
+    return "–" if math.isnan(rho) else f"{rho:+.2f}"
+
+
 def _show_board(view: View, answer: Answer[Measures], cover: Cover) -> None:
     found = answer.value
     if math.isnan(found.mean_rho):
         st.info(t("encoder.no_rho", count=found.count), icon=":material/info:")
         return
-    cover.judge(agreement_of(found.mean_rho))
+    cover.judge(_agreement_of(found.mean_rho))
     with cover.picture():
         board_place, words_place = st.columns([3, 2], gap="large")
         with board_place:
@@ -70,13 +81,13 @@ def _show_board(view: View, answer: Answer[Measures], cover: Cover) -> None:
             show_matrix(figure, answer, key="encoder_rho")
             export_matrix(figure, answer, key="encoder_rho")
         with words_place:
-            say_number(t("encoder.mean_rho"), signed(found.mean_rho), note=t("encoder.rho_help"))
+            say_number(t("encoder.mean_rho"), _signed(found.mean_rho), note=t("encoder.rho_help"))
             say(_extremes(found))
             say(section("encoder", "agree_after"))
 
 
 def _extremes(found: Measures) -> str:
-    """Return sentences on the two measures that agree most and the two that agree least."""
+    """Return which two measures agree most and which least, and how often chance does as well."""
     names = measure_names()
     pairs = [(row, col) for row in range(len(names)) for col in range(row) if np.isfinite(found.rho[row, col])]
     pairs.sort(key=lambda pair: found.rho[pair])
@@ -85,7 +96,7 @@ def _extremes(found: Measures) -> str:
             f"encoder.{kind}_agreed",
             one=names[col],
             other=names[row],
-            rho=signed(float(found.rho[row, col])),
+            rho=_signed(float(found.rho[row, col])),
             chance=f"{found.chance[row, col]:.1%}",
         )
         for kind, (row, col) in (("most", pairs[-1]), ("least", pairs[0]))
@@ -101,7 +112,7 @@ def _over_reviews(view: View) -> None:
         with st.spinner(t("encoder.reading", count=REVIEWS)):
             answer = ask_once(agreement_on_reviews, bundle=view.bundle, count=REVIEWS)
         found = answer.value
-        st.markdown(t("encoder.many_measured", rho=signed(found.mean_rho), count=found.reviews))
+        st.markdown(t("encoder.many_measured", rho=_signed(found.mean_rho), count=found.reviews))
         figure = agreement_figure(
             {"rho": found.rho, "same_first": found.same_first},
             measure_names(short=True),

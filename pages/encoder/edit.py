@@ -1,9 +1,10 @@
-"""The part on editing: two sentences that differ in a word, and the layer that tells them apart."""
+"""The page's part on editing: two sentences that differ in a word, and from which layer their verdicts differ."""
 
 import streamlit as st
 
 from pages.encoder.figures import spread_figure, stage_lines
-from pages.encoder.names import board_words, class_name, depth_names, has_words
+from pages.encoder.names import board_words, class_name, depth_names
+from pages.encoder.tokens import has_words
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
@@ -23,7 +24,7 @@ OTHER = "encoder_other"
 
 @st.fragment
 def edit_part(view: View) -> None:
-    """Show a second sentence to edit, both verdicts, how the difference spreads, and where the verdicts part."""
+    """Show a second sentence to edit, both verdicts, how the difference spreads, and where the margins part."""
     if not has_words(view):
         return
     written, suggested = _write_other(view)
@@ -51,7 +52,7 @@ def _pair(view: View, other: str) -> Answer[SentencePair]:
     """Read both sentences.
 
     Raises:
-        ValueError: the second one is empty or too long; its message is for the page.
+        ValueError: the second one is empty or too long; the message is for the page.
     """
     if not other.strip() or len(other) > MOST_CHARACTERS:
         raise ValueError(t("encoder.other_unreadable", most=f"{MOST_CHARACTERS:,}"))
@@ -60,9 +61,9 @@ def _pair(view: View, other: str) -> Answer[SentencePair]:
 
 
 def _write_other(view: View) -> tuple[str, str]:
-    """Show the second sentence; return it, and the suggestion that it starts with."""
+    """Show the second sentence, which starts as the suggested one, and return both."""
     found = ask_once(counter_examples, **view.asked).value.found
-    exchanged = [each.text for each in found if each.new]  # nothing is left out: positions stay comparable
+    exchanged = [each.text for each in found if each.new]  # where nothing is left out, positions stay comparable
     suggested = next(iter([*exchanged, *(each.text for each in found)]), view.encoding.text)
     text_place, button_place = st.columns([5, 1.4], vertical_alignment="bottom")
     with button_place:

@@ -1,6 +1,6 @@
-"""Figures of the encoder page: curves over depths or stages, bars of products and tokens, matrices, and calibration.
+"""Figures of the encoder page: curves over depths, bars of sums and tokens, the reliability diagram, and matrices.
 
-The arrays come from transformer_core.analysis.encoder.
+Arrays come from transformer_core.analysis.encoder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,53 @@ from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Role, Scale
 
-Words = Mapping[str, str]
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 HEIGHT = 330
 MOST_NAMED = 48
-BARS_IN_HEIGHT = 5  # the longest bar of counts takes this part of the height
+COUNTS_SHARE = 5  # the longest bar of counts takes one part in five of the height
 SIGNED = Scale("signed", -1.0, 1.0)
-TOKENS = "encoder_tokens"  # matrices over tokens highlight the same cell
+TOKENS = "encoder_tokens"  # matrices with this link mark the same cell
+
+Words = Mapping[str, str]
+
+
+def stage_lines(
+    stages: Sequence[str],
+    series: Mapping[str, np.ndarray],
+    words: Words,
+    *,
+    domain: tuple[float, float] | None = None,
+    level: float | None = None,
+    spread: Mapping[str, np.ndarray] | None = None,
+    format: str = ".2f",
+    height: int = HEIGHT,
+) -> Filled:
+    """Draw a line for each series over named stages.
+
+    Shapes:
+        every series, and its spread: (stage,)
+
+    Args:
+        words: stage and value, the titles of the axes.
+        domain: the range of the value axis; the data's by default.
+        level: the value at which a horizontal rule is drawn.
+        spread: half the height of the band around a series.
+        format: of the numbers, in d3's notation.
+    """
+    names, spread = tuple(series), spread or {}
+    half = [spread.get(name, np.zeros(len(stages))) for name in names]
+    values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
+    reach, ends = np.concatenate(half), domain or (-np.inf, np.inf)
+    rows = records(
+        stage=list(stages) * len(names),
+        value=values,
+        low=np.clip(values - reach, *ends),
+        high=np.clip(values + reach, *ends),
+        series=np.repeat(names, len(stages)).tolist(),
+    )
+    axes = (words["stage"], words["value"])
+    lines = _lines(tuple(stages), names, axes, domain=domain, level=level, spread=bool(spread), format=format)
+    return Filled(lines, {"stages": rows}, height=height)
 
 
 @form
@@ -64,47 +104,8 @@ def _lines(
     return alt.layer(*layers)
 
 
-def stage_lines(
-    stages: Sequence[str],
-    series: Mapping[str, np.ndarray],
-    words: Words,
-    *,
-    domain: tuple[float, float] | None = None,
-    level: float | None = None,
-    spread: Mapping[str, np.ndarray] | None = None,
-    format: str = ".2f",
-    height: int = HEIGHT,
-) -> Filled:
-    """Draw one line for each series over named stages.
-
-    Shapes:
-        every series, and its spread: (stage,)
-
-    Args:
-        words: stage and value, the titles of the axes.
-        domain: the ends of the axis of values; by default those of the data.
-        level: of a horizontal line.
-        spread: half the height of the band around a series.
-        format: of the numbers, in d3's notation.
-    """
-    names, spread = tuple(series), spread or {}
-    half = [spread.get(name, np.zeros(len(stages))) for name in names]
-    values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
-    reach, ends = np.concatenate(half), domain or (-np.inf, np.inf)
-    rows = records(
-        stage=list(stages) * len(names),
-        value=values,
-        low=np.clip(values - reach, *ends),
-        high=np.clip(values + reach, *ends),
-        series=np.repeat(names, len(stages)).tolist(),
-    )
-    axes = (words["stage"], words["value"])
-    lines = _lines(tuple(stages), names, axes, domain=domain, level=level, spread=bool(spread), format=format)
-    return Filled(lines, {"stages": rows}, height=height)
-
-
 def product_bars(products: np.ndarray, bias: float, words: Words) -> Chart:
-    """Draw every product of the sum and the bias, the greatest first.
+    """Draw every product of the sum and the bias as bars, the greatest first.
 
     Shapes:
         products: (d_model,)
@@ -140,13 +141,13 @@ def product_bars(products: np.ndarray, bias: float, words: Words) -> Chart:
 
 
 def running_line(running: np.ndarray, needed: int, words: Words) -> Chart:
-    """Draw the sum as it grows from the bias, product after product, and where its sign is settled.
+    """Draw the sum as products are added to the bias, and from where on its sign stays the same.
 
     Shapes:
         running: (d_model + 1,)
 
     Args:
-        needed: after how many products the sign no longer changes.
+        needed: number of products after which the sign no longer changes.
         words: added, sum, settled_at.
     """
     data = records(added=np.arange(len(running)), value=running)
@@ -164,13 +165,13 @@ def running_line(running: np.ndarray, needed: int, words: Words) -> Chart:
 
 
 def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Words) -> Chart:
-    """Draw one measure at each token; NaN has no bar.
+    """Draw one measure at each token; a token without a value has no bar.
 
     Shapes:
         values: (pos,)
 
     Args:
-        words: token, value, above, below; without negative values there is one colour and no legend.
+        words: token, value, above, below (the last two are in the legend only where a value is below 0).
     """
     names = [f"{label} {index}" for index, label in enumerate(labels)]
     does = [words["below"] if value < 0 else words["above"] for value in np.nan_to_num(values).tolist()]
@@ -205,11 +206,9 @@ def _bin_tooltips(words: Words) -> list[alt.Tooltip]:
 
 
 def _counts(base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Words) -> alt.LayerChart | alt.FacetChart:
-    """Draw the counts as low bars, with an axis of their own at the right."""
+    """Draw the counts as low bars with their own axis at the right."""
     axis = alt.Axis(orient="right", values=[0, most], grid=False)
-    up = alt.Y(
-        "count:Q", title=words["count"], scale=alt.Scale(domain=[0, BARS_IN_HEIGHT * most], nice=False), axis=axis
-    )
+    up = alt.Y("count:Q", title=words["count"], scale=alt.Scale(domain=[0, COUNTS_SHARE * most], nice=False), axis=axis)
     bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
         x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
     )
@@ -218,7 +217,7 @@ def _counts(base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Word
 
 
 def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> Chart:
-    """Draw how often verdicts of each confidence are right, over low bars with their number.
+    """Draw the share of right verdicts in each bin of confidence, over bars of the number of verdicts in it.
 
     Args:
         found: edges (bin + 1,), counts, confidence, accuracy, low and high, (bin,).
@@ -294,13 +293,13 @@ def _exact_figure(
 def moves_figure(
     moves: np.ndarray, angles: np.ndarray, labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw the angle and the relative length of what each layer adds to each token's vector.
+    """Draw by how much each layer turns and lengthens each token's vector.
 
     Shapes:
         moves, angles: (layer, pos)
 
     Args:
-        labels: one for each token.
+        labels: one a token.
         words: layer, token, moves, angles.
     """
     panels = [Panel(name, words[name], x, Scale.of("count", x)) for name, x in (("angles", angles), ("moves", moves))]
@@ -308,8 +307,8 @@ def moves_figure(
     return _exact_figure("moves", panels, rows, cols, ui, version=version, role="residual", link=TOKENS)
 
 
-def rows_over_greatest(values: np.ndarray) -> np.ndarray:
-    """Return each row divided by its greatest absolute value; a row of zeros stays as it is."""
+def _rows_over_greatest(values: np.ndarray) -> np.ndarray:
+    """Return each row divided by its greatest size; a row of zeros stays as it is."""
     greatest = np.nan_to_num(np.abs(values)).max(-1, keepdims=True)
     return values / np.where(greatest > 0, greatest, 1.0)
 
@@ -317,16 +316,16 @@ def rows_over_greatest(values: np.ndarray) -> np.ndarray:
 def measures_figure(
     values: np.ndarray, names: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw each measure at each token, every row divided by its greatest absolute value.
+    """Draw the value of each measure at each token, every row divided by its greatest size.
 
     Shapes:
         values: (measure, pos)
 
     Args:
-        names: one a measure; labels: one for each token.
+        names: one a measure; labels: one a token.
         words: measure, token, measures, share_of_row.
     """
-    panel = Panel("measures", words["measures"], rows_over_greatest(values), SIGNED)
+    panel = Panel("measures", words["measures"], _rows_over_greatest(values), SIGNED)
     rows, cols, quantity = Axis(words["measure"], tuple(names)), Axis(words["token"], labels), words["share_of_row"]
     return _exact_figure("measures", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
 
@@ -334,14 +333,14 @@ def measures_figure(
 def agreement_figure(
     panels: Mapping[str, np.ndarray], names: Sequence[str], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw rank correlations, or shares, between any two measures.
+    """Draw rank correlations or shares of every pair of measures.
 
     Shapes:
         every panel: (measure, measure)
 
     Args:
         panels: by "rho" and "same_first".
-        names: one for each measure.
+        names: one a measure.
         words: measure, other_measure, and a title for each panel.
     """
     shown = [
@@ -355,7 +354,7 @@ def agreement_figure(
 def maps_figure(
     maps: np.ndarray, stages: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw one measure's map at each stage of shuffling, every row divided by its greatest absolute value.
+    """Draw one measure at each stage of shuffling, every row divided by its greatest size.
 
     Shapes:
         maps: (stage, pos)
@@ -363,7 +362,7 @@ def maps_figure(
     Args:
         words: stage, token, share_of_row.
     """
-    panel = Panel("maps", "", rows_over_greatest(maps), SIGNED)
+    panel = Panel("maps", "", _rows_over_greatest(maps), SIGNED)
     rows, cols, quantity = Axis(words["stage"], tuple(stages)), Axis(words["token"], labels), words["share_of_row"]
     return _exact_figure("maps", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
 
@@ -371,13 +370,13 @@ def maps_figure(
 def spread_figure(
     spread: np.ndarray, depths: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
 ) -> MatrixFigure:
-    """Draw how far the vectors of two sentences are apart at each depth and token.
+    """Draw the distance between the vectors of two sentences at each depth and pair of tokens.
 
     Shapes:
         spread: (depth, pair)
 
     Args:
-        labels: one for each pair.
+        labels: one a pair.
         words: depth, token, spread.
     """
     panel = Panel("spread", words["spread"], spread, Scale.of("count", spread))

@@ -1,9 +1,9 @@
-"""The part on layers: the verdict at every depth, how far tokens' vectors move, and linear probes at each depth."""
+"""The page's part on layers: the verdict at every depth, how far tokens move, and linear probes at each depth."""
 
 import streamlit as st
 
 from pages.encoder.figures import moves_figure, stage_lines
-from pages.encoder.names import board_words, class_name, depth_names, knows_reviews, token_name
+from pages.encoder.names import board_words, class_name, depth_names, token_name
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
 from pages.ui.boxes import ask_first, lazy_box, say
@@ -11,11 +11,12 @@ from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.encoder.layers import POOLINGS, LayerVerdicts, layer_verdicts
 from transformer_core.analysis.encoder.linear_probes import LinearProbes, linear_probes
+from transformer_core.analysis.positions.order_cases import LABELS
 
 TRAIN, HELD_OUT = 400, 600
 NEAR, FAR = 0.55, 0.65
@@ -23,7 +24,7 @@ NEAR, FAR = 0.55, 0.65
 
 @st.fragment
 def layers_part(view: View) -> None:
-    """Show the verdict at every depth beside the model's own, then how far each token's vector moves."""
+    """Show the verdict at every depth beside the model's own, and below how far each token's vector moves."""
     answer = ask(layer_verdicts, **view.asked)
     found = answer.value
     chart_place, numbers_place = st.columns([5, 2], gap="large")
@@ -44,13 +45,13 @@ def layers_part(view: View) -> None:
             f"{by_other:.1%}",
         )
         st.caption(t(f"encoder.only_{found.pooling}"))
-    because_place, others_place = st.columns([3, 2], gap="large")
+    because_place, turning_place = st.columns([3, 2], gap="large")
     with because_place:
         show_because(view)
         show_weak_sides(view)
     _show_moves(view, answer)
     _try_probes(view)
-    with others_place:  # last, because it is the slowest
+    with turning_place:  # computed last, because it takes longest
         show_counter_examples(view)
 
 
@@ -92,6 +93,15 @@ def _show_moves(view: View, answer: Answer[LayerVerdicts]) -> None:
         )
     )
     export_matrix(figure, answer, key="encoder_moves")
+
+
+def knows_reviews(view: View) -> bool:
+    """Return whether the built-in reviews have this model's labels; say so on the page where they have not."""
+    if view.bundle.labels == LABELS:
+        return True
+    labels = ", ".join(plain(label) for label in view.bundle.labels[:8])
+    st.info(t("encoder.other_labels", labels=labels), icon=":material/info:")
+    return False
 
 
 def _try_probes(view: View) -> None:

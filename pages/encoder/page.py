@@ -1,4 +1,4 @@
-"""Encoder and classifier: the verdict layer by layer, the tokens that it rests on, and its confidence."""
+"""Encoder and classifier: the verdict layer by layer, which tokens it rests on, and how well it is calibrated."""
 
 from pages.encoder.agreement import agreement_part
 from pages.encoder.edit import edit_part

@@ -1,4 +1,4 @@
-"""The part on the last sum: the products of the class map's dot product, which add up to the logit."""
+"""The page's part on the last sum: the products of the class map that add up to the logit."""
 
 import streamlit as st
 
@@ -9,7 +9,7 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.number_format import markdown_table, significant_in_tex
+from pages.ui.number_format import significant_in_tex
 from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
@@ -75,7 +75,7 @@ def _name_of(view: View, found: LogitSum) -> str:
 
 
 def _sides(view: View, found: LogitSum) -> dict[str, str]:
-    """Return the legend of products above 0 and below 0."""
+    """Return the legend's texts for products above 0 and below."""
     if found.target is not None:
         label = class_name(view, found.target)
         return {"above": t("encoder.above_raises", label=label), "below": t("encoder.below_lowers")}
@@ -85,11 +85,11 @@ def _sides(view: View, found: LogitSum) -> dict[str, str]:
 
 def _table(found: LogitSum) -> str:
     head = [t("encoder.coordinate"), r"$s_k$", r"$w_k$", r"$w_k s_k$", t("encoder.sum")]
-    rows = [["b", "", "", "", f"{found.bias:+.4f}"]]
+    lines = [f"| {' | '.join(head)} |", "|---:|---:|---:|---:|---:|", f"| b |  |  |  | {found.bias:+.4f} |"]
     for place, index in enumerate(found.order[:NAMED].tolist(), start=1):
         numbers = (found.vector[index], found.weight[index], found.products[index], found.running[place])
-        rows.append([str(index), *(f"{number:+.4f}" for number in numbers)])
-    return markdown_table(head, rows, right=len(head))
+        lines.append(f"| {index} | {' | '.join(f'{number:+.4f}' for number in numbers)} |")
+    return "\n".join(lines)
 
 
 def _show_growth(view: View, answer: Answer[LogitSum]) -> None:

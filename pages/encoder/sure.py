@@ -1,10 +1,10 @@
-"""The part on confidence: a reliability diagram on held-out built-in reviews, and a temperature to try."""
+"""The page's part on confidence: a reliability diagram on held-out built-in reviews, and a temperature to try."""
 
 import streamlit as st
 
 from pages.encoder.figures import reliability
-from pages.encoder.layers import HELD_OUT
-from pages.encoder.names import class_name, knows_reviews
+from pages.encoder.layers import HELD_OUT, knows_reviews
+from pages.encoder.names import class_name
 from pages.ui.asking import ask, ask_once
 from pages.ui.because import show_because
 from pages.ui.boxes import ask_first, say, say_number
@@ -22,7 +22,7 @@ BINS = 10
 
 @st.fragment
 def sure_part(view: View) -> None:
-    """Ask whether the model is as often right as it is sure, then show the diagram, with a temperature."""
+    """Ask whether confidence and accuracy agree, then show the reliability diagram at the chosen temperature."""
     if not knows_reviews(view):
         return
     own = ask(layer_verdicts, **view.asked).value
@@ -35,7 +35,7 @@ def sure_part(view: View) -> None:
     temperature = float(
         slide(t("encoder.temperature"), 0.5, 4.0, name="encoder_temperature", default=1.0, step=0.05, format="%.2f")
     )
-    asked = {**view.asked, "reviews": HELD_OUT, "bins": BINS}
+    asked = view.asked | {"reviews": HELD_OUT, "bins": BINS}
     with st.spinner(t("encoder.reading", count=HELD_OUT)):
         plain_one = ask_once(calibration, **asked, temperature=1.0).value
         answer = ask_once(calibration, **asked, temperature=round(temperature, 2))
@@ -57,7 +57,7 @@ def sure_part(view: View) -> None:
             )
         with words_place:
             _show_numbers(found)
-    show_because(view)  # below the figure: it grows with the sentence
+    show_because(view)  # at the end, because it grows with the sentence
     st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
     with cover.picture("_after"):
         say(section("encoder", "sure_after"))

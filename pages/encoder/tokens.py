@@ -1,11 +1,11 @@
-"""The part on tokens: six measures of what the verdict rests on, and a check of integrated gradients."""
+"""The page's part on tokens: six measures of what the verdict rests on, with integrated gradients checked."""
 
 import numpy as np
 import streamlit as st
 
-from pages.encoder.deletion import show_deletion
+from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
-from pages.encoder.names import board_words, class_name, has_words, measure_names, token_name
+from pages.encoder.names import board_words, class_name, measure_names, token_name
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
@@ -31,9 +31,17 @@ FORMULAS = {
 }
 
 
+def has_words(view: View) -> bool:
+    """Return whether the text has a token that is not special; say so on the page where it has none."""
+    if not all(view.encoding.special):
+        return True
+    st.info(t("encoder.no_words"), icon=":material/info:")
+    return False
+
+
 @st.fragment
 def tokens_part(view: View) -> None:
-    """Ask which word counts most, then show all six measures, one of them large, and the deletion test."""
+    """Ask which word counts most, then show all six measures, and one of them as bars with its formula."""
     if not has_words(view):
         return
     shown = st.container()
@@ -57,7 +65,7 @@ def tokens_part(view: View) -> None:
             version=f"{baseline}.{steps}|{view.encoding.text}",
         )
         show_matrix(figure, answer, key="encoder_measures")
-        tell_signs(view, found)
+        show_signs(view, found)
         export_matrix(figure, answer, key="encoder_measures")
     with cover.picture("_one"):
         _show_one(view, answer)
@@ -66,15 +74,15 @@ def tokens_part(view: View) -> None:
 
 
 def choose_baseline(view: View) -> Baseline:
-    """Show the choice of where integrated gradients start: [MASK], if the vocabulary has it, or zeros."""
+    """Show the choice of the baseline of integrated gradients: [MASK], where the vocabulary has it, or zero."""
     there = ("mask", "zero") if view.bundle.tokenizer.mask_id is not None else ("zero",)
     options = {name: t(f"encoder.baseline_{name}") for name in there}
     chosen = choose(t("encoder.baseline"), options, name="encoder_baseline", default=there[0])
     return "mask" if chosen == "mask" else "zero"
 
 
-def tell_signs(view: View, found: Measures) -> None:
-    """Say that the two colours mean for and against the verdict, whichever class that is."""
+def show_signs(view: View, found: Measures) -> None:
+    """Say what the two colours mean: for and against the verdict, whichever class that is."""
     say(t("encoder.signs", label=class_name(view, found.saliency.winner)), small=True)
 
 
@@ -97,9 +105,9 @@ def _judge(view: View, found: Measures, cover: Cover) -> None:
         f"{name}: {token_name(view, place) if place >= 0 else '–'}"
         for name, place in zip(measure_names(), found.first.tolist(), strict=True)
     ]
-    summary = t("encoder.firsts", same=same, count=len(MEASURES), token=token_name(view, first))
+    measured = t("encoder.firsts", same=same, count=len(MEASURES), token=token_name(view, first))
     outcome = str(first) if str(first) in cover.options else token_name(view, first)
-    cover.judge(outcome, f"{summary}\n\n:small[{' · '.join(names)}]")
+    cover.judge(outcome, f"{measured}\n\n:small[{' · '.join(names)}]")
 
 
 def _show_one(view: View, answer: Answer[Measures]) -> None:
@@ -125,7 +133,7 @@ def _show_one(view: View, answer: Answer[Measures]) -> None:
 
 
 def _show_check(found: Measures) -> None:
-    """Show the sum of integrated gradients beside the difference of the margins."""
+    """Compare the sum of integrated gradients with the difference of the margins."""
     checked = found.saliency
     numbers = {
         "here": f"{checked.margin:+.4f}",

@@ -1,4 +1,4 @@
-"""The part on the coin: GELU as the mean of tosses that keep x or give 0."""
+"""The page's part on the coin: GELU as the mean of coin tosses that keep x or give 0."""
 
 import math
 
@@ -30,7 +30,7 @@ def _toss_again() -> None:
 
 @st.fragment
 def coin_part() -> None:
-    """Show the tosses and their mean and, after a prediction, how fast the error of the mean falls."""
+    """Show the tosses and their mean, and, after a prediction, how fast the error of the mean falls."""
     words = strings("feed_forward")
     value_place, draws_place, again_place = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
     with value_place:

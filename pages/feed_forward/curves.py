@@ -1,4 +1,4 @@
-"""The part on curves: the activation functions, their derivatives, and where this sentence's neurons lie on them."""
+"""The page's part on curves: activations, their derivatives, and where this sentence's neurons lie on them."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ from transformer_core.analysis.feed_forward.activations import OwnActivations, o
 
 @st.fragment
 def curves_part(view: View) -> None:
-    """Show the curves above a histogram of the sentence's own pre-activations, with shares below 0."""
+    """Show the curves with the sentence's own pre-activations under them, and numbers about both."""
     words = strings("feed_forward")
     layers, tokens = st.columns([1, 1])
     with layers:

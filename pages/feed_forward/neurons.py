@@ -1,8 +1,8 @@
-"""The part on neurons: the strongest of the sentence, the tokens that excite one most, and the verdict without it."""
+"""The page's parts on neurons: the strongest of the sentence, the verdict without one, and those that stay at 0."""
 
 import streamlit as st
 
-from pages.feed_forward.figures.neurons import moves_chart, strongest_figure, whole_figure
+from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, strongest_figure, whole_figure
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -15,8 +15,10 @@ from pages.ui.pickers import choose_layer
 from pages.ui.url import forget, keep, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.feed_forward.neurons import (
+    CorpusNeurons,
     Neurons,
     WithoutNeuron,
+    corpus_neurons,
     exciting_tokens,
     neurons,
     without_neuron,
@@ -25,24 +27,14 @@ from transformer_core.analysis.feed_forward.neurons import (
 SENTENCES = 300
 TOP = 24
 NEURON = "feed_forward_neuron"
+MOVES = ("nothing", "little", "much", "flips")
 LITTLE, MUCH = 0.1, 5.0  # percentage points
-AROUND = 42
-
-
-def moves_to_choose() -> dict[str, str]:
-    """Return the predictions of how far the verdict moves, by name."""
-    return {name: t(f"feed_forward.moves_{name}") for name in ("nothing", "little", "much", "flips")}
-
-
-def size_of_move(moved: float, *, flips: bool) -> str:
-    """Return which of these predictions is right for a move in percentage points."""
-    size = abs(moved)
-    return "flips" if flips else "much" if size >= MUCH else "little" if size >= LITTLE else "nothing"
+AROUND = 42  # characters of context on either side
 
 
 @st.fragment
 def neurons_part(view: View) -> None:
-    """Show the strongest neurons, and below them the neuron that is chosen by its number or by a click on a cell."""
+    """Show the strongest neurons, and below them the one that is chosen by its number or by a click."""
     words, config = strings("feed_forward"), view.bundle.config
     layers, chosen = st.columns([1, 1], gap="large")
     with layers:
@@ -50,7 +42,8 @@ def neurons_part(view: View) -> None:
     answer = ask(neurons, **view.asked, layer=layer, top=min(TOP, config.d_ff))
     found = answer.value
     with chosen:
-        neuron = _choose_neuron(config.d_ff, int(found.columns[0]))
+        label, strongest = t("feed_forward.choose_neuron"), int(found.columns[0])
+        neuron = int(slide(label, 0, config.d_ff - 1, name=NEURON, default=strongest))
     figure = strongest_figure(
         found.activation,
         found.columns,
@@ -74,10 +67,6 @@ def neurons_part(view: View) -> None:
         _exciting(view, layer, neuron)
     with right:
         _without(view, layer, neuron)
-
-
-def _choose_neuron(d_ff: int, strongest: int) -> int:
-    return int(slide(t("feed_forward.choose_neuron"), 0, d_ff - 1, name=NEURON, default=strongest))
 
 
 def _cell(found: Neurons, neuron: int) -> tuple[int, int] | None:
@@ -121,16 +110,17 @@ def _without(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.without", layer=layer, neuron=neuron), anchor=False)
     if not concludes(view):
         return
+    options = {name: t(f"feed_forward.moves_{name}") for name in MOVES}
     cover = ask_first(
         section("feed_forward", "try_neuron").format(layer=layer, neuron=neuron),
-        moves_to_choose(),
+        options,
         name="feed_forward_without",
         about=f"{view.bundle.name} {view.encoding.text} {layer}.{neuron}",
     )
     with st.spinner(t("feed_forward.each_off", count=view.bundle.config.d_ff)):
         answer = ask_once(without_neuron, **view.asked, layer=layer, neuron=neuron)
     found = answer.value
-    cover.judge(size_of_move(found.moved, flips=found.flipped), _measured(view, found))
+    cover.judge(size_of_move(found.moved, flipped=found.flipped), _measured(view, found))
     with cover.picture():
         show_outcome(view, found.after.tolist(), beside=found.before.tolist())
         show_chart(
@@ -146,6 +136,13 @@ def _without(view: View, layer: int, neuron: int) -> None:
         )
 
 
+def size_of_move(moved: float, *, flipped: bool) -> str:
+    """Return which of MOVES it is when the verdict moves by this many percentage points."""
+    if flipped:
+        return "flips"
+    return "much" if abs(moved) >= MUCH else "little" if abs(moved) >= LITTLE else "nothing"
+
+
 def _measured(view: View, found: WithoutNeuron) -> str:
     return t(
         "feed_forward.without_measured",
@@ -156,3 +153,50 @@ def _measured(view: View, found: WithoutNeuron) -> str:
         greatest=f"{abs(found.moves).max():.3f}",
         strongest=int(abs(found.moves).argmax()),
     )
+
+
+@st.fragment
+def dead_part(view: View) -> None:
+    """Ask how many neurons never rise above 0, then count them by layer."""
+    options = {name: t(f"feed_forward.dead_{name}") for name in ("none", "few", "many")}
+    question = section("feed_forward", "try_dead").format(
+        count=SENTENCES, neurons=view.bundle.config.n_layers * view.bundle.config.d_ff
+    )
+    cover = ask_first(question, options, name="feed_forward_dead", about=view.bundle.name)
+    with st.spinner(t("feed_forward.reading", count=SENTENCES)):
+        answer = ask_once(corpus_neurons, bundle=view.bundle, sentences=SENTENCES)
+    found = answer.value
+    share = found.never_above_zero.sum() / (found.neurons * len(found.never_above_zero))
+    cover.judge("none" if share == 0 else "few" if share < 0.05 else "many")
+    with cover.picture():
+        chart, table = st.columns([3, 2], gap="large")
+        with chart:
+            show_chart(
+                quiet_chart(found.bands, found.within, found.neurons, strings("feed_forward"), band=found.band),
+                answer,
+                key="feed_forward_quiet",
+                stem="feed_forward_quiet",
+                label=t("feed_forward.quiet_label"),
+            )
+        with table:
+            say(_counts(found))
+            say(
+                t(
+                    "feed_forward.dead_rule",
+                    tokens=f"{found.tokens:,}",
+                    count=found.sentences,
+                    language=t(f"feed_forward.corpus_{found.language}"),
+                    band=f"{found.band:g}",
+                ),
+                small=True,
+            )
+        say(section("feed_forward", "dead_after"))
+
+
+def _counts(found: CorpusNeurons) -> str:
+    head = [t("feed_forward.layer"), t("feed_forward.never_above"), t("feed_forward.in_band", band=f"{found.band:g}")]
+    lines = [f"| {' | '.join(head)} |", "|---:|---:|---:|"]
+    for layer, (never, quiet) in enumerate(zip(found.never_above_zero, found.in_band, strict=True)):
+        shares = (f"{count} / {found.neurons} ({count / found.neurons:.1%})" for count in (never, quiet))
+        lines.append(f"| {layer} | {' | '.join(shares)} |")
+    return "\n".join(lines)

@@ -1,9 +1,8 @@
-"""Feed-forward: activation functions with the sentence's own neurons, GELU as a coin, and single neurons."""
+"""Feed-forward: activations and the sentence's neurons on them, GELU as a coin, what single neurons do."""
 
 from pages.feed_forward.coin import coin_part
 from pages.feed_forward.curves import curves_part
-from pages.feed_forward.dead import dead_part
-from pages.feed_forward.neurons import neurons_part
+from pages.feed_forward.neurons import dead_part, neurons_part
 from pages.feed_forward.swap import swap_part
 from pages.ui.header import header
 from pages.ui.models import READERS

@@ -1,15 +1,14 @@
-"""The part that replaces the activation function of the trained model by another, weights unchanged."""
+"""The page's part that replaces the activation of the trained model at inference."""
 
 import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
-from pages.feed_forward.neurons import moves_to_choose, size_of_move
+from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import ask_first, covered, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.number_format import markdown_table
 from pages.ui.verdict import classifies, concludes, outcome_word
 from transformer_core.analysis.feed_forward.other_activation import (
     Swapped,
@@ -18,26 +17,24 @@ from transformer_core.analysis.feed_forward.other_activation import (
     swapped_on_corpus,
 )
 
-SENTENCES = 300
-
 
 @st.fragment
 def swap_part(view: View) -> None:
-    """Ask what another activation function does to the verdict, then measure it on the sentence and on the corpus."""
+    """Ask what another activation does to the verdict, then show it, on the sentence and on the corpus."""
     if not concludes(view):
         return
     used = view.bundle.config.activation
     other = "gelu" if used == "relu" else "relu"
+    options = {name: t(f"feed_forward.moves_{name}") for name in MOVES}
     question = section("feed_forward", "try_swap").format(
         used=t(f"feed_forward.name_{used}"), other=t(f"feed_forward.name_{other}")
     )
-    about = f"{view.bundle.name} {view.encoding.text}"
-    cover = ask_first(question, moves_to_choose(), name="feed_forward_swap", about=about)
+    cover = ask_first(question, options, name="feed_forward_swap", about=f"{view.bundle.name} {view.encoding.text}")
     answer = ask(swapped_activation, **view.asked)
     found = answer.value
     place = found.names.index(other)
-    flips = found.probabilities[place].argmax() != found.winner
-    cover.judge(size_of_move(found.moves[place], flips=bool(flips)), _measured(view, found, other))
+    flipped = found.probabilities[place].argmax() != found.winner
+    cover.judge(size_of_move(found.moves[place], flipped=flipped), _measured(view, found, other))
     with cover.picture():
         chart, corpus = st.columns([3, 2], gap="large")
         with chart:
@@ -77,4 +74,5 @@ def _table(found: SwappedOnCorpus) -> str:
         head.append(t("feed_forward.accuracy"))
         for row, accuracy in zip(rows, found.accuracy, strict=True):
             row.append(f"{accuracy:.1%}")
-    return f"**{title}**\n\n{markdown_table(head, rows, right=len(head) - 1)}"
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---", *["---:"] * (len(head) - 1)], *rows)]
+    return f"**{title}**\n\n" + "\n".join(lines)

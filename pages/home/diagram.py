@@ -1,4 +1,4 @@
-"""The loaded model as a diagram, of which every named part opens its page."""
+"""The architecture diagram on the page: every part that has a name opens its page."""
 
 from pages.home.figures import Architecture, architecture_svg
 from pages.ui.component import registered
@@ -7,7 +7,6 @@ from pages.ui.language import strings, t
 from pages.ui.navigation import open_page
 from pages.ui.url import keep
 
-# The page, and its part or "", that each part of the diagram opens.
 READING = {
     "tokens": ("tokens", ""),
     "embedding": ("embeddings", ""),
@@ -17,7 +16,7 @@ READING = {
     "norm": ("norm", ""),
     "stream": ("norm", "residual"),
 }
-PLACES = {
+PLACES = {  # for each kind of model: the page of each part of the diagram, and which part of that page
     "classifier": READING | {"pooled": ("encoder", "layers"), "classifier": ("encoder", "sum")},
     "bert": READING | {"word_scores": ("bert", "fill"), "pair": ("bert", "pair")},
     "gpt": READING | {"word_scores": ("gpt", "lens"), "next_token": ("gpt", "next")},
@@ -32,11 +31,22 @@ PLACES = {
 }
 
 
+def show_diagram(view: View) -> None:
+    """Show the loaded model as a diagram, and open the page of the part that is chosen in it."""
+    places = PLACES[view.bundle.kind]
+    chosen = show_architecture(view, {part: t(f"nav.{page}") for part, (page, _) in places.items()})
+    if chosen in places:
+        page, part = places[chosen]
+        if part:
+            keep(f"{page}_part", part, "")
+        open_page(page)
+
+
 def show_architecture(view: View, pages: dict[str, str]) -> str | None:
-    """Draw the loaded model with the shapes of the typed sentence; return the part that was just clicked, if any.
+    """Draw the loaded model with the shapes of the typed sentence; return the part that was just chosen.
 
     Args:
-        pages: titles of the pages that open, by part of the diagram.
+        pages: title of the page that each part opens, by part.
     """
     config = view.bundle.config
     model = Architecture(
@@ -60,14 +70,3 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
     )
     svg = architecture_svg(model, strings("diagram"), pages)
     return registered("architecture")(key="architecture", data={"svg": svg}, on_open_change=lambda: None).open
-
-
-def show_diagram(view: View) -> None:
-    """Show the loaded model as a diagram, and open the page of a part that is clicked."""
-    places = PLACES[view.bundle.kind]
-    chosen = show_architecture(view, {part: t(f"nav.{page}") for part, (page, _) in places.items()})
-    if chosen in places:
-        page, part = places[chosen]
-        if part:
-            keep(f"{page}_part", part, "")
-        open_page(page)

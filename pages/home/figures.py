@@ -1,34 +1,35 @@
-"""The architecture as an SVG diagram, drawn from the sizes of a model and of the sentence that it reads."""
+"""The architecture diagram as SVG, drawn from the sizes of a loaded model and of the sentence that it reads.
+
+Drawing has the shapes (boxes that open a page, arrows, sums, norms); architecture_svg puts them together.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-STREAM_Y, BRANCH_Y = 214, 92
 WIDTH, HEIGHT = 1180, 300
+STREAM_Y, BRANCH_Y, MEMORY_Y = 214, 92, 292
 LAYERS_X = 376
-# By number of branches: the width of each, the x of its middle, and the x of its end.
-BRANCH_WIDTHS = {2: (244, 98, 191), 3: (200, 88, 172)}
-MEMORY_Y = 292
+BRANCH_WIDTHS = {2: (244, 98, 191), 3: (200, 88, 172)}  # by number of branches: width, to its middle, to its end
 
 
 class Drawing:
-    """Collect the shapes of the diagram: boxes that open a page, arrows, sums, norms and texts.
+    """Collect shapes and return them as SVG; boxes and norms lie on top of lines and texts.
 
     Args:
         words: labels by name.
-        pages: titles of the pages that open, by part; only these parts can be clicked.
-        height: of the whole drawing, in the units of its view box.
+        pages: title of the page that each part opens, by part; only these parts can be clicked.
+        height: of the whole drawing.
     """
 
     def __init__(self, words: Mapping[str, str], pages: Mapping[str, str], height: int = HEIGHT) -> None:
         self.words, self.pages, self.height = words, pages, height
-        self.down = 0.0  # added to y of every shape that follows
+        self.down = 0.0  # added to every y that is drawn after it is set
         self._lines: list[str] = []
         self._shapes: list[str] = []
 
     def box(self, part: str, x: float, y: float, width: float, title: str, detail: str) -> None:
-        """Draw a part of the model as a box with its middle at x and y."""
+        """Draw a part of the model as a box centred at x and y."""
         self._shapes.append(
             f'<g class="box {escape(part)}"{self._button(part)}>'
             f'<rect x="{x - width / 2}" y="{y - 30 + self.down}" width="{width}" height="60" rx="9"/>'
@@ -43,7 +44,7 @@ class Drawing:
         return f' role="button" tabindex="0" data-part="{escape(part)}" aria-label="{label}"'
 
     def pill(self, x: float, y: float, title: str) -> None:
-        """Draw a norm."""
+        """Draw a normalisation, centred at x and y."""
         y += self.down
         self._shapes.append(
             f'<g class="pill"{self._button("norm")}><rect x="{x - 26}" y="{y - 11}" width="52" height="22" rx="11"/>'
@@ -51,7 +52,7 @@ class Drawing:
         )
 
     def caption(self, part: str, x: float, y: float, title: str) -> None:
-        """Write the name of a part that is a line, from x to the right."""
+        """Write the name of a part that is drawn as a line; the text starts at x."""
         y += self.down
         self._shapes.append(
             f'<g class="caption"{self._button(part)}><rect x="{x - 6}" y="{y - 14}" width="104" height="20" rx="6"/>'
@@ -59,13 +60,13 @@ class Drawing:
         )
 
     def plus(self, x: float, y: float) -> None:
-        """Draw a sum."""
+        """Draw a sum, centred at x and y."""
         y += self.down
         cross = f"M{x - 5} {y}H{x + 5}M{x} {y - 5}V{y + 5}"
         self._shapes.append(f'<g class="plus"><circle cx="{x}" cy="{y}" r="11"/><path d="{cross}"/></g>')
 
     def frame(self, x: float, width: float, title: str, *, start: bool = False) -> None:
-        """Draw the border around the layers, its title centred or at the left."""
+        """Draw the border around a layer, with its title at the start or in the middle."""
         self._lines.append(f'<rect class="frame" x="{x}" y="{34 + self.down}" width="{width}" height="232" rx="14"/>')
         place, anchor = (x + 4, "start") if start else (x + width / 2, "middle")
         self.text(place, 24, title, "frame-title", anchor=anchor)
@@ -77,18 +78,18 @@ class Drawing:
         self._lines.append(f'<line class="{role}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"{end}/>')
 
     def arrow(self, x1: float, x2: float, y: float, shape: str) -> None:
-        """Draw an arrow along the residual stream, and the shape of its tensor."""
+        """Draw an arrow of the residual stream, with the shape of its tensor below."""
         self.line(x1, y, x2, y, "stream", arrow=True)
         self.text((x1 + x2) / 2, y + 24, shape, "shape")
 
     def text(self, x: float, y: float, text: str, role: str, *, anchor: str = "middle") -> None:
-        """Write a text, HTML-escaped."""
+        """Write a text, escaped."""
         self._lines.append(
             f'<text class="{role}" x="{x}" y="{y + self.down}" style="text-anchor:{anchor}">{escape(text)}</text>'
         )
 
     def svg(self, label: str) -> str:
-        """Return the drawing as an SVG element, boxes above lines."""
+        """Return the whole as an SVG element."""
         tip = (
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" '
             'markerUnits="userSpaceOnUse" markerWidth="13" markerHeight="13" orient="auto">'
@@ -112,9 +113,9 @@ class Architecture:
         positions: the position scheme; "rotary", "alibi" and "none" add no vector.
         norm_order: "pre" or "post".
         embedding_norm: whether the summed embeddings are normalised.
-        causal: whether a position of a decoder attends to none after it.
+        causal: whether a position of a decoder sees no later ones.
         pooling: "cls" or "mean".
-        pair_head: whether a BERT also predicts if one sentence follows the other.
+        pair_head: whether a BERT also predicts if two sentences belong together.
     """
 
     n_tokens: int
@@ -156,7 +157,7 @@ def _feed_forward(model: Architecture, words: Mapping[str, str], size: str) -> _
     return _Branch("feed_forward", words["feed_forward"], widths, f"(1, {size}, {model.d_ff})")
 
 
-def _input(draw: Drawing, model: Architecture, size: str, vocab_size: int, title: str) -> None:
+def _inputs(draw: Drawing, model: Architecture, size: str, vocab_size: int, title: str) -> None:
     words = draw.words
     draw.box("target" if draw.down else "tokens", 58, STREAM_Y, 104, title, f"(1, {size})")
     draw.arrow(110, 134, STREAM_Y, "")
@@ -197,7 +198,7 @@ def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None
 
 
 def _sentence(draw: Drawing, model: Architecture) -> None:
-    """Draw the end of an encoder: one vector for the sentence, and class scores where the model has them."""
+    """Draw one vector for the sentence, and the classifier where the model has one."""
     words = draw.words
     pooled = words["cls"] if model.pooling == "cls" else words["mean"]
     draw.box("pooled", 1066, STREAM_Y, 104, pooled, f"(1, {model.d_model})")
@@ -207,7 +208,7 @@ def _sentence(draw: Drawing, model: Architecture) -> None:
 
 
 def _word_scores(draw: Drawing, model: Architecture) -> None:
-    """Draw the end of a language model: a score for every word at every position, and what is read from it."""
+    """Draw the score of every word of the vocabulary at every position, and what is read from it."""
     words = draw.words
     draw.box("word_scores", 1088, STREAM_Y, 156, words["word_scores"], f"(1, {model.n_tokens}, {model.vocab_size:,})")
     if model.kind == "gpt":
@@ -219,9 +220,9 @@ def _word_scores(draw: Drawing, model: Architecture) -> None:
         draw.box("pair", 1092, BRANCH_Y, 148, words["pair"], f"{words['cls_short']} → (1, 2)")
 
 
-def _encoder_and_decoder(model: Architecture, words: Mapping[str, str], pages: Mapping[str, str]) -> str:
+def _two_stacks(model: Architecture, words: Mapping[str, str], pages: Mapping[str, str]) -> str:
     draw, size = Drawing(words, pages, 2 * HEIGHT), words["target_size"]
-    _input(draw, model, str(model.n_tokens), model.vocab_size, words["source"])
+    _inputs(draw, model, str(model.n_tokens), model.vocab_size, words["source"])
     _layers(draw, model, [_attention(model, words, masked=False), _feed_forward(model, words, str(model.n_tokens))])
     draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")
     draw.box("memory", 1066, STREAM_Y, 104, words["memory"], f"(1, {model.n_tokens}, {model.d_model})")
@@ -231,7 +232,7 @@ def _encoder_and_decoder(model: Architecture, words: Mapping[str, str], pages: M
     draw.line(1066, MEMORY_Y, crossing, MEMORY_Y, "memory")
     draw.line(crossing, MEMORY_Y, crossing, HEIGHT + BRANCH_Y - 30, "memory", arrow=True)
     draw.down = float(HEIGHT)
-    _input(draw, model, size, model.target_vocab_size or model.vocab_size, words["target"])
+    _inputs(draw, model, size, model.target_vocab_size or model.vocab_size, words["target"])
     heads = words["heads"].format(count=model.n_heads, width=model.d_head)
     cross = _Branch("cross", words["cross"], heads, f"(1, {model.n_heads}, {size}, {model.n_tokens})")
     own = _attention(model, words, masked=model.causal, queries=size)
@@ -244,19 +245,19 @@ def _encoder_and_decoder(model: Architecture, words: Mapping[str, str], pages: M
 
 
 def architecture_svg(model: Architecture, words: Mapping[str, str], pages: Mapping[str, str]) -> str:
-    """Draw the diagram; a translation model has its decoder below its encoder.
+    """Draw the diagram; a translation has its decoder below its encoder.
 
     Args:
         words: labels by name.
-        pages: titles of the pages that open, by part; only these parts can be clicked.
+        pages: title of the page that each part opens, by part; only these parts can be clicked.
 
     Returns:
         An SVG element, every text in it escaped.
     """
     if model.kind == "translation":
-        return _encoder_and_decoder(model, words, pages)
+        return _two_stacks(model, words, pages)
     draw = Drawing(words, pages)
-    _input(draw, model, str(model.n_tokens), model.vocab_size, words["tokens"])
+    _inputs(draw, model, str(model.n_tokens), model.vocab_size, words["tokens"])
     masked = model.kind == "gpt" and model.causal
     _layers(draw, model, [_attention(model, words, masked=masked), _feed_forward(model, words, str(model.n_tokens))])
     draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")

@@ -1,4 +1,4 @@
-"""Home: what the model makes of the sentence, which words did it, and the loaded model as a diagram."""
+"""Home: what the model concludes from the sentence, which words did it, and the loaded model as a diagram."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,8 +16,28 @@ from pages.ui.verdict import concludes, show_outcome
 from transformer_core.analysis.outcome import read
 
 
+def explore(view: View) -> None:
+    """Show the verdict with its words, the diagram, and the links to other pages."""
+    with title("home"):
+        offer_glossary("home")
+    with st.container(key="picture"):
+        turning_place = show_verdict_of(view)
+        tell(section("home", "look"))
+        show_diagram(view)
+        st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
+        if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
+            open_page("attention")
+        if view.bundle.kind in READERS:
+            under_the_glass(view)
+        with st.expander(t("home.card"), icon=":material/description:"):
+            st.markdown(view.bundle.card)
+        if turning_place is not None:
+            with turning_place:  # computed last, because it takes longest and nothing else waits for it
+                show_counter_examples(view)
+
+
 def show_verdict_of(view: View) -> DeltaGenerator | None:
-    """Show what the model makes of the sentence and which words did it; return the place for what would change it."""
+    """Show the verdict and the words that led to it; return the place for the words that would change it."""
     if view.bundle.kind == "translation":
         if st.button(t("home.translate"), icon=":material/translate:"):
             open_page("translation")
@@ -30,26 +50,6 @@ def show_verdict_of(view: View) -> DeltaGenerator | None:
         show_because(view)
         show_weak_sides(view)
     return others_place.container(key="counter_examples", gap=None)
-
-
-def explore(view: View) -> None:
-    """Show the verdict with its words, the diagram, and links to other pages."""
-    with title("home"):
-        offer_glossary("home")
-    with st.container(key="picture"):
-        others_place = show_verdict_of(view)
-        tell(section("home", "look"))
-        show_diagram(view)
-        st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
-        if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
-            open_page("attention")
-        if view.bundle.kind in READERS:
-            under_the_glass(view)
-        with st.expander(t("home.card"), icon=":material/description:"):
-            st.markdown(view.bundle.card)
-        if others_place is not None:
-            with others_place:  # last, because it is the slowest
-                show_counter_examples(view)
 
 
 model_page("home", lambda: header(kinds=(*READERS, "translation")), explore)

@@ -1,4 +1,4 @@
-"""The part on a padded batch: its ids, the masks of one of its texts, and the opposite polarity of torch's module."""
+"""The page's part on batches: several texts padded, the masks of one of them, and torch's opposite polarity."""
 
 import html
 
@@ -6,7 +6,6 @@ import numpy as np
 import streamlit as st
 
 from pages.masks.figures import batch_figure
-from pages.masks.painter import figure_words
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.exports import export_matrix
@@ -37,8 +36,8 @@ STYLE = """<style>
 </style>"""
 
 
-def _write() -> tuple[str, str]:
-    """Show the text area and return its text and its default."""
+def _text_area() -> tuple[str, str]:
+    """Show the text area and return its text and the default one of this language."""
     name, default = "masks_lines", DEFAULTS[language()]
     if current(name) in DEFAULTS.values():
         set_choice(name, default)
@@ -46,10 +45,10 @@ def _write() -> tuple[str, str]:
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    """Return the lines of a text.
+    """Return the lines of a text that are not empty.
 
     Raises:
-        ValueError: there are too few or too many, or one is too long; its message is for the page.
+        ValueError: there are too few or too many, or one is too long; the message is for the page.
     """
     found = tuple(line.strip() for line in text.splitlines() if line.strip())
     if not FEWEST <= len(found) <= MOST:
@@ -58,38 +57,6 @@ def _lines(text: str) -> tuple[str, ...]:
     if long:
         raise ValueError(t("masks.line_too_long", line=long, most=CHARACTERS))
     return found
-
-
-def show_batch(view: View) -> None:
-    """Show the ids of the batch, and the masks of a chosen text, boolean and additive."""
-    text_place, pick_place = st.columns([2, 1], gap="medium")
-    with text_place:
-        text, example = _write()
-    texts = read_and_tell("masks_lines", text, example, _lines)
-    if texts is None:
-        return
-    options = {str(index): f"{index} · {text[:40]}" for index, text in enumerate(texts)}
-    with pick_place:
-        source = choose_from_list(t("masks.source"), options, name="masks_source") or "0"
-        from_last = dict(reversed(options.items()))
-        target = choose_from_list(t("masks.target"), from_last, name="masks_target") or "0"
-    answer = ask(
-        batch_masks, bundle=view.bundle, texts=texts, source=int(source), target=int(target), n_tokens=N_TOKENS
-    )
-    _show_ids(answer.value)
-    targets = answer.value.labels[int(target)][: int(answer.value.real[int(target)].sum())]
-    figure = batch_figure(
-        answer.arrays,
-        answer.value.labels[int(source)],
-        targets,
-        figure_words(),
-        strings("matrix"),
-        version=f"{source}.{target}|{'|'.join(texts)}",
-        note=section("masks", "batch_note"),
-    )
-    show_matrix(figure, answer, key="masks_batch")
-    export_matrix(figure, answer, key="masks_batch")
-    _try_polarity(view, texts)
 
 
 def _show_ids(batch: BatchMasks) -> None:
@@ -116,12 +83,44 @@ def _try_polarity(view: View, texts: tuple[str, ...]) -> None:
         cover = ask_first(section("masks", "try_polarity"), options, name="masks_polarity", about=" ".join(texts))
         found = ask(mask_polarity, bundle=view.bundle, texts=texts, n_tokens=N_TOKENS, causal=True).value
         outcome = "same" if found.mistaken_difference < 1e-3 and not found.undefined else "other"
-        told = t(
+        measured = t(
             "masks.measured_polarity",
             right=significant(found.difference),
             wrong=f"{found.mistaken_difference:.2f}",
             count=found.undefined,
             all=int(found.real.sum()),
         )
-        cover.judge(outcome, told)
+        cover.judge(outcome, measured)
         st.code("ours(x, mask=allowed)\ntorch_attention(x, x, x, attn_mask=~allowed)", language="python")
+
+
+def batch_part(view: View) -> None:
+    """Show the batch's ids, and the masks of a chosen text as boolean and as additive ones."""
+    text_place, pick_place = st.columns([2, 1], gap="medium")
+    with text_place:
+        text, example = _text_area()
+    texts = read_and_tell("masks_lines", text, example, _lines)
+    if texts is None:
+        return
+    options = {str(index): f"{index} · {text[:40]}" for index, text in enumerate(texts)}
+    with pick_place:
+        source = choose_from_list(t("masks.source"), options, name="masks_source") or "0"
+        turned = dict(reversed(options.items()))
+        target = choose_from_list(t("masks.target"), turned, name="masks_target") or "0"
+    answer = ask(
+        batch_masks, bundle=view.bundle, texts=texts, source=int(source), target=int(target), n_tokens=N_TOKENS
+    )
+    _show_ids(answer.value)
+    targets = answer.value.labels[int(target)][: int(answer.value.real[int(target)].sum())]
+    figure = batch_figure(
+        answer.arrays,
+        answer.value.labels[int(source)],
+        targets,
+        strings("axis") | strings("masks_figure"),
+        strings("matrix"),
+        version=f"{source}.{target}|{'|'.join(texts)}",
+        note=section("masks", "batch_note"),
+    )
+    show_matrix(figure, answer, key="masks_batch")
+    export_matrix(figure, answer, key="masks_batch")
+    _try_polarity(view, texts)

@@ -1,4 +1,4 @@
-"""The part that trains a model without the causal mask: the button, the loss curves, and what each model writes."""
+"""The page's part that trains with and without the causal mask: the losses, and what each model then writes."""
 
 import html
 
@@ -10,8 +10,7 @@ from pages.ui.boxes import Cover, ask_first, awaited, say_number
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
-from pages.ui.url import choose, keep, set_choice, slide
-from pages.ui.url import current as chosen
+from pages.ui.url import choose, current, keep, set_choice, slide
 from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
 
 STEPS = ("120", "240", "360")
@@ -19,55 +18,9 @@ MOST_SEED = 9
 ABOUT_EQUAL = 0.2  # nats
 
 
-def show_cheating() -> None:
-    """Ask for a prediction, train both models at a click, and show their losses and what they write."""
-    corpus_place, steps_place, seed_place = st.columns([1, 1.2, 1.2], gap="medium")
-    with corpus_place:
-        corpora = {name: t(f"masks.corpus_{name}") for name in ("en", "zh")}
-        corpus = choose(t("masks.corpus"), corpora, name="masks_corpus", default=language(), always=True)
-    with steps_place:
-        steps = int(choose(t("masks.steps"), {name: name for name in STEPS}, name="masks_steps", default="240"))
-    with seed_place:
-        seed = int(slide(t("masks.seed"), 0, MOST_SEED, name="masks_seed", default=0))
-    options = {name: t(f"masks.guess_{name}") for name in ("lower", "equal", "higher")}
-    cover = ask_first(section("masks", "try_cheat"), options, name="masks_cheat")
-    asked = f"{corpus}.{steps}.{seed}"
-    if cover.open and chosen("masks_trained") is None:
-        _train(asked)
-    if cover.open and chosen("masks_trained") != asked:
-        st.button(
-            t("masks.train"),
-            type="primary",
-            icon=":material/play_arrow:",
-            on_click=_train,
-            args=(asked,),
-            key="masks_train",
-        )
-        st.caption(t("masks.train_note", steps=steps))
-        return
-    trained = {"language": corpus, "steps": steps, "seed": seed}
-    wanted = t("masks.training", steps=steps) if cover.open else None
-    axes = t("masks.step"), t("masks.loss")
-    answer = awaited(mask_cheating, *axes, key="masks_cheat", wanted=wanted, **trained)
-    if answer is not None:
-        _show(answer, cover)
-
-
 def _train(asked: str) -> None:
     set_choice("masks_trained", asked)
     keep("masks_trained", asked, "")
-
-
-def _show(answer: Answer[Cheating], cover: Cover) -> None:
-    found = answer.value
-    honest, cheater = found.honest, found.cheater
-    gap = float(cheater.held_out[-1] - honest.held_out[-1])
-    outcome = "equal" if abs(gap) < ABOUT_EQUAL else "lower" if gap < 0 else "higher"
-    cover.judge(outcome)
-    with cover.picture():
-        _show_curves(answer)
-    if cover.open:
-        _show_written(found)
 
 
 def _show_curves(answer: Answer[Cheating]) -> None:
@@ -95,3 +48,49 @@ def _show_written(found: Cheating) -> None:
             st.caption(t(f"masks.writes_{name}"))
             st.html(f"<b>{html.escape(found.prompt)}</b>{html.escape(learner.written)}")
     st.caption(t("masks.truth", prompt=plain(found.prompt), truth=plain(found.truth)))
+
+
+def _show(answer: Answer[Cheating], cover: Cover) -> None:
+    found = answer.value
+    honest, cheater = found.honest, found.cheater
+    gap = float(cheater.held_out[-1] - honest.held_out[-1])
+    outcome = "equal" if abs(gap) < ABOUT_EQUAL else "lower" if gap < 0 else "higher"
+    cover.judge(outcome)
+    with cover.picture():
+        _show_curves(answer)
+    if cover.open:
+        _show_written(found)
+
+
+def cheat_part() -> None:
+    """Ask for a prediction, train both models on a click, and show the results."""
+    corpus_place, steps_place, seed_place = st.columns([1, 1.2, 1.2], gap="medium")
+    with corpus_place:
+        corpora = {name: t(f"masks.corpus_{name}") for name in ("en", "zh")}
+        corpus = choose(t("masks.corpus"), corpora, name="masks_corpus", default=language(), always=True)
+    with steps_place:
+        steps = int(choose(t("masks.steps"), {name: name for name in STEPS}, name="masks_steps", default="240"))
+    with seed_place:
+        seed = int(slide(t("masks.seed"), 0, MOST_SEED, name="masks_seed", default=0))
+    options = {name: t(f"masks.guess_{name}") for name in ("lower", "equal", "higher")}
+    cover = ask_first(section("masks", "try_cheat"), options, name="masks_cheat")
+    asked = f"{corpus}.{steps}.{seed}"
+    if cover.open and current("masks_trained") is None:
+        _train(asked)
+    if cover.open and current("masks_trained") != asked:
+        st.button(
+            t("masks.train"),
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=_train,
+            args=(asked,),
+            key="masks_train",
+        )
+        st.caption(t("masks.train_note", steps=steps))
+        return
+    trained = {"language": corpus, "steps": steps, "seed": seed}
+    wanted = t("masks.training", steps=steps) if cover.open else None
+    axes = t("masks.step"), t("masks.loss")
+    answer = awaited(mask_cheating, *axes, key="masks_cheat", wanted=wanted, **trained)
+    if answer is not None:
+        _show(answer, cover)

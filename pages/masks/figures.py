@@ -1,6 +1,6 @@
-"""Figures of the masks page: a mask to paint on, the masks of a batch, and the losses with and without a mask.
+"""Figures of masks: the painter beside scores and weights, a batch's masks in both forms, and losses without a mask.
 
-The arrays come from transformer_core.analysis.masks.
+Arrays come from transformer_core.analysis.masks: masked_head, batch_masks and training_without_mask.
 """
 
 from collections.abc import Mapping
@@ -23,18 +23,18 @@ def painter(
     version: str,
     note: str,
 ) -> MatrixFigure:
-    """Draw a mask to paint on, and the scores and weights of a head under it.
+    """Draw a mask to paint on, beside the scores and weights of a head under that mask.
 
     Shapes:
         mask: (query_pos, key_pos), boolean
 
     Args:
         steps: query, key, scores, masked_scores and weights of the head.
-        divisor: of the dot products; None where the scores are no scaled dot products.
+        divisor: of the dot products; None where the scores are computed in another way, which has no explanation.
         labels: one for each token.
         words: masks_figure.* of the locale and the names of the axes, "query" and "key".
         ui: matrix.* of the locale.
-        version: of this state; the browser writes it into the page once the figure is drawn.
+        version: names this state; the page carries it once the figure is on the screen.
         note: the caption.
     """
     explain = None
@@ -72,13 +72,13 @@ def batch_figure(
     version: str,
     note: str,
 ) -> MatrixFigure:
-    """Draw padding, causal and combined mask of one row of a batch, and a cross-attention's: boolean, then additive.
+    """Draw the padding, causal and combined mask of one text of a batch and the one of cross-attention, in both forms.
 
     Args:
         arrays: self_padding, self_causal, self_both and cross, boolean; added_padding and so on.
         source_labels: of the row, padding included.
         target_labels: of the row whose queries cross-attention takes, without padding.
-        words, ui, version, note: as of painter.
+        words, ui, version, note: as in painter.
     """
     queries, keys = Axis(words["query"], source_labels), Axis(words["key"], source_labels)
     targets, sources = Axis(words["target"], target_labels), Axis(words["source"], source_labels, key=words["key"])
@@ -114,7 +114,7 @@ DASHES_OF = ([1, 0], [2, 2], [1, 0], [6, 3])
 
 
 def losses(arrays: Mapping[str, np.ndarray], words: Mapping[str, str]) -> alt.LayerChart | alt.FacetChart:
-    """Draw both training losses, and the held-out losses of both with the causal mask on.
+    """Draw the training losses of both models by step, and their losses on new text with the causal mask on.
 
     Args:
         arrays: honest.loss, honest.held_out, cheater.loss, cheater.held_out_masked, measured_at and guessing.

@@ -1,4 +1,4 @@
-"""The part on depth: gradients measured in untrained stacks, and a deep stack trained with and without residuals."""
+"""The page's part on depth: gradients in untrained stacks, and a deep stack trained with and without residuals."""
 
 import streamlit as st
 
@@ -7,7 +7,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
-from pages.ui.number_format import markdown_table, significant
+from pages.ui.number_format import significant
 from pages.ui.url import choose, current, keep, slide
 from transformer_core.analysis.stream.depth import (
     MOST_LAYERS,
@@ -24,7 +24,7 @@ TRAINED = "norm_trained"
 
 @st.fragment
 def depth_part() -> None:
-    """Ask what happens to the gradient, then measure it; train two stacks on request."""
+    """Ask what happens to the gradient, measure it, and train on request."""
     depth_place, width_place, seed_place = st.columns([2, 1, 1], gap="large")
     with depth_place:
         n_layers = int(slide(t("norm.depth"), 2, MOST_LAYERS, name="norm_depth", default=24))
@@ -65,12 +65,12 @@ def depth_part() -> None:
 
 def _table(answer: Answer[GradientsByDepth]) -> str:
     head = [t("norm.stack"), t("norm.first_over_last"), t("norm.last_apart")]
-    rows = []
+    lines = [f"| {' | '.join(head)} |", "|---|---:|---:|"]
     for profile in answer.value.profiles:
-        residuals = t("norm.with_residuals") if profile.residual else t("norm.without_residuals")
-        name = f"{t(f'norm.stack_{profile.norm}')}, {residuals}"
-        rows.append((name, significant(profile.first_over_last, 3), significant(profile.apart[-1])))
-    return markdown_table(head, rows, right=2)
+        kind = t("norm.with_residuals") if profile.residual else t("norm.without_residuals")
+        name = f"{t(f'norm.stack_{profile.norm}')}, {kind}"
+        lines.append(f"| {name} | {significant(profile.first_over_last, 3)} | {significant(profile.apart[-1])} |")
+    return "\n".join(lines)
 
 
 def _train(n_layers: int, seed: int) -> None:

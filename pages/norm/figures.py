@@ -1,7 +1,6 @@
-"""Figures of the norm page: a vector before and after its norm, the residual stream as a sum, and deep stacks.
+"""Figures of norm and residual: a vector before and after its norm, the stream as a sum, and stacks by depth.
 
-The stacks are compared by gradients and sizes at each depth, and by their loss when trained. The arrays come from
-transformer_core.analysis.stream.
+Arrays come from transformer_core.analysis.stream: normalization, residual_sum and depth.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 Words = Mapping[str, str]
 BEFORE, AFTER, OTHER = HUES["residual"], HUES["query"], HUES["positions"]
 HALF_BAR = 0.4
-TITLE_OF_ROWS = "data('levels').length ? data('levels')[0].title : ''"  # the title has numbers of the vector in it
+TITLE_OF_ROWS = "data('levels').length ? data('levels')[0].title : ''"  # it holds the vector's numbers
 
 
 def _across(count: int, *, title: str | None) -> alt.X:
@@ -63,6 +62,26 @@ def _marks(field: str, hue: str, count: int) -> alt.Chart:
     )
 
 
+def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
+    """Draw the vector before, standardised, and after, and the trained gain and bias, one under the other.
+
+    Args:
+        found: x, standard, after, gain, bias, mean and variance.
+    """
+    mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
+    columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
+    count = len(found["x"])
+    title = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
+    levels = records(
+        value=[mean, mean + deviation, mean - deviation],
+        deviations=[0.0, 1.0, -1.0],
+        title=[title] * 3,
+    )
+    rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
+    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
+    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
+
+
 @form
 def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
     words = dict(said)
@@ -84,24 +103,10 @@ def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
     return alt.vconcat(*parts, spacing=4)
 
 
-def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
-    """Draw four rows: the vector before its norm, standardised, the trained gain and bias, and the output.
-
-    Args:
-        found: x, standard, after, gain, bias, mean and variance.
-    """
-    mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
-    columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
-    count = len(found["x"])
-    title = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
-    levels = records(
-        value=[mean, mean + deviation, mean - deviation],
-        deviations=[0.0, 1.0, -1.0],
-        title=[title] * 3,
-    )
-    rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
-    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
-    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
+def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
+    """Draw, for each dimension, how far the two variants differ."""
+    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
+    return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
 
 
 @form
@@ -109,22 +114,16 @@ def _variants(count: int, y: str, title: str) -> Chart:
     return _bars("value", OTHER, count, y=y, title=title).properties(height=180)
 
 
-def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
-    """Draw the difference of the two variants' outputs in each dimension."""
-    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
-    return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
+def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
+    """Draw the output as bars, and the output for the multiplied input as diamonds."""
+    rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
+    return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
 
 
 @form
 def _scaled(count: int, title: str) -> Chart:
     bars = _bars("after", AFTER, count, y="y", title=title)
     return alt.layer(bars, _marks("scaled", HUES["key"], count)).properties(height=180)
-
-
-def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
-    """Draw the output as bars, and the output for the multiplied input as diamonds."""
-    rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
-    return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
 
 
 HUES_OF_KINDS = {"embedding": HUES["residual"], "self_attention": HUES["weights"], "feed_forward": HUES["value"]}
@@ -151,12 +150,12 @@ def sum_figure(
     *,
     version: str,
 ) -> MatrixFigure:
-    """Draw what each part wrote, their sum, and the stream that the model recorded, a row each.
+    """Draw a row for what each part wrote, one for their sum, and one for the recorded stream.
 
     Args:
         parts: names of the rows.
         contributions: (part, d_model); total, stream: (d_model).
-        version: of this state of the figure.
+        version: names this state.
     """
     values = np.vstack([contributions, total, stream])
     labels = (*(name_of(part, words) for part in parts), words["row_sum"], words["row_stream"])
@@ -199,11 +198,11 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
 def growth_chart(
     stages: Sequence[str], lengths: np.ndarray, labels: Sequence[str], words: Words, *, token: int
 ) -> Chart:
-    """Draw the length of the stream by depth: thin for every token, bold for the chosen one and for the mean.
+    """Draw the length of the stream by depth: every token thin, the chosen one and the mean of all bold.
 
     Args:
         lengths: (stage, pos).
-        labels: one for each token.
+        labels: one a token.
     """
     names = [name_of(stage, words) for stage in stages]
     n_tokens = lengths.shape[1]
@@ -249,8 +248,8 @@ def written_chart(
 
     Args:
         values: (sublayer, pos).
-        labels: one for each token.
-        measure: "written", the share of the stream's length, or "cosine", with the stream.
+        labels: one a token.
+        measure: "written" (length relative to the stream's) or "cosine" (with the stream).
     """
     names = [name_of(sublayer, words) for sublayer in sublayers]
     n_tokens = values.shape[1]
@@ -285,11 +284,11 @@ LEAST = 1e-40
 
 
 def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure: str) -> Chart:
-    """Draw one measure by depth, for stacks with residuals above those without, on the same axes.
+    """Draw one measure by depth in two panels, stacks with residuals and stacks without, on shared axes.
 
     Args:
         profiles: each with norm, residual and the measure, (layer).
-        measure: one of MEASURES; values of 0 or not finite are left out of the logarithmic axis.
+        measure: one of MEASURES; values of 0 and values that are not finite are left out (the axis is logarithmic).
     """
     columns: dict[str, list[Any]] = {name: [] for name in ("layer", "value", "norm", "kind")}
     for profile in profiles:

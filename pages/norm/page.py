@@ -1,4 +1,4 @@
-"""Norm and residual: a vector before and after its norm, the stream as a sum, and both in a deep stack."""
+"""Norm and residual: a vector normalised, the stream as a sum, and what both are worth in a deep stack."""
 
 from pages.norm.depth import depth_part
 from pages.norm.residual import residual_part

@@ -1,4 +1,4 @@
-"""The part on the residual stream: the sum of what was written into it, its growth, and each sublayer's share."""
+"""The page's part on the residual stream: the sum, how the stream grows, and how much each part writes."""
 
 import streamlit as st
 
@@ -21,7 +21,7 @@ KINDS = ("embedding", "self_attention", "feed_forward")
 @st.fragment
 def residual_part(view: View) -> None:
     """Show the sum for one token, then growth and shares over all tokens."""
-    words = strings("norm")
+    words, text = strings("norm"), view.encoding.text
     token, called = choose_token(t("norm.token"), view, name="norm_token")
     answer = ask(stream_sum, **view.asked, token=token)
     found = answer.value
@@ -32,7 +32,7 @@ def residual_part(view: View) -> None:
         found.stream,
         words,
         strings("matrix"),
-        version=f"sum {token}|{view.encoding.text}",
+        version=f"sum {token}|{text}",
     )
     show_matrix(figure, answer, key="norm_sum")
     export_matrix(figure, answer, key="norm_sum")
@@ -94,8 +94,7 @@ def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:
     sublayer = found.parts[longest].rpartition(".")[2]
     outcome = sublayer if sublayer in KINDS else "embedding"
     part = name_of(found.parts[longest], strings("norm"))
-    longest_words = t("norm.writes_measured", part=part, length=f"{found.norms[longest]:.3f}")
-    cover.judge(outcome, longest_words)
+    cover.judge(outcome, t("norm.writes_measured", part=part, length=f"{found.norms[longest]:.3f}"))
     with cover.picture():
         show_chart(
             shares_chart(found.parts, found.norms, strings("norm")),

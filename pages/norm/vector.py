@@ -1,4 +1,4 @@
-"""The part on one vector: before and after its norm, two variants of the norm, and the vector multiplied."""
+"""The page's part on one vector: before and after its norm, both variants, and the same vector scaled."""
 
 import streamlit as st
 
@@ -21,7 +21,7 @@ UNMOVED, GREATEST_POWER = 0.01, 6
 
 @st.fragment
 def vector_part(view: View) -> None:
-    """Show the vector before and after its norm with the formula, then the variants and the multiplied input."""
+    """Show the vector before and after the norm; the two variants and the scaled input below."""
     config = view.bundle.config
     places = ("self_attention", "feed_forward", *(("final",) if config.norm_order == "pre" else ()))
     layers, sublayers, tokens = st.columns([1, 2, 1.4])
@@ -35,11 +35,11 @@ def vector_part(view: View) -> None:
                 for place in places
             },
             name="norm_sublayer",
-            default="feed_forward",  # the first that reads more than one token
+            default="feed_forward",  # the first norm whose input has mixed several tokens
         )
     with tokens:
         token, _ = choose_token(t("norm.token"), view, name="norm_token")
-    arguments = {**view.asked, "layer": layer, "sublayer": sublayer, "token": token}
+    arguments = view.asked | {"layer": layer, "sublayer": sublayer, "token": token}
     answer = ask(normed_vector, **arguments, scale=1.0)
     figure, _, numbers = st.columns([28, 3, 18])
     with figure:

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Page
 
 from tests.benchmarks.painted import ACTED, TEXT, UNMEASURED, browsing, painted_page, told
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core import Classifier, ModelConfig, load, save
 
 WAIT = """

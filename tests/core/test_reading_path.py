@@ -3,7 +3,8 @@
 import ast
 import re
 
-from tests.test_architecture import ROOT, name_of, parsed, sources
+from tests.paths import ROOT
+from tests.test_architecture import name_of, parsed, sources
 
 FIRST, LAST = "transformer_core/__init__.py", "transformer_core/checkpoints.py"
 LINE = re.compile("Read " + r"next: *(\S+)")

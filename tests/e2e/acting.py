@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Locator, Page
 
-from tests.e2e.paths import ROOT
 from tests.e2e.serving import settle
+from tests.paths import ROOT
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load

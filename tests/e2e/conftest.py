@@ -1,22 +1,29 @@
-"""One server and one browser for all end-to-end tests; each test gets a new page with empty storage."""
+"""One server, one browser and one tab for all end-to-end tests; each test gets the tab blank, with empty storage."""
 
 import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Request, ViewportSize, sync_playwright
 
 from tests.e2e.serving import browser_path, launch, serving
+from tests.paths import ROOT
+
+VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip with the reason where no browser can be had; VITRINE_BROWSER=required makes that a failure."""
-    if browser_path() or os.environ.get("VITRINE_BROWSER") == "required":
-        return
-    skip = pytest.mark.skip(reason="no Chromium: install Debian's package chromium for the end-to-end tests")
+    """Give all end-to-end tests to one worker, so that one browser runs; skip them where no browser can be had.
+
+    With VITRINE_BROWSER=required they fail instead.
+    """
+    marks = [pytest.mark.xdist_group("browser")]
+    if not browser_path() and os.environ.get("VITRINE_BROWSER") != "required":
+        marks.append(pytest.mark.skip(reason="no Chromium: install Debian's package chromium for the end-to-end tests"))
     for item in items:
-        if "tests/e2e" in item.path.as_posix():
-            item.add_marker(skip)
+        if item.path.is_relative_to(ROOT / "tests" / "e2e"):
+            for mark in marks:
+                item.add_marker(mark)
 
 
 @pytest.fixture(scope="session")
@@ -40,17 +47,64 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def tabs() -> list[Page]:
+    """The tab that the next test takes, if there is one: in a tab that showed the app before, a visit costs a third."""
+    return []
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A new page, which fails its test where the page threw an error or reached for the network."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB", accept_downloads=True)
-    page = context.new_page()
+def page(browser: Browser, tabs: list[Page]) -> Iterator[Page]:
+    """A blank tab, which fails its test where the page threw an error or reached for the network."""
+    page = tabs.pop() if tabs else _new_tab(browser)
     errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: errors.append(request.url) if _is_elsewhere(request.url) else None)
+
+    def note_error(error: Error) -> None:
+        errors.append(str(error))
+
+    def note_request(request: Request) -> None:
+        if _is_elsewhere(request.url):
+            errors.append(request.url)
+
+    page.on("pageerror", note_error)
+    page.on("request", note_request)
     yield page
-    context.close()
+    page.remove_listener("pageerror", note_error)
+    page.remove_listener("request", note_request)
+    try:
+        _clear(page)
+        tabs.append(page)
+    except Error:  # it crashed or was closed: the next test opens another
+        page.context.close()
     assert not errors
+
+
+@pytest.fixture
+def own_page(browser: Browser) -> Iterator[Page]:
+    """A tab for one test alone, for what cannot be taken back, such as a script that runs before the page's own."""
+    page = _new_tab(browser)
+    yield page
+    page.context.close()
+
+
+def _new_tab(browser: Browser) -> Page:
+    return browser.new_context(viewport=VIEWPORT, locale="en-GB", accept_downloads=True).new_page()
+
+
+def _clear(page: Page) -> None:
+    """Take back whatever a test did to its tab."""
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
+    page.unroute_all()
+    page.evaluate("() => { if (location.origin !== 'null') { localStorage.clear(); sessionStorage.clear(); } }")
+    page.mouse.move(0, 0)
+    page.goto("about:blank")
+    page.context.clear_cookies()
+    page.context.clear_permissions()
+    page.set_viewport_size(VIEWPORT)
+    page.emulate_media(color_scheme="light")
+    page.set_default_timeout(30_000)
 
 
 def _is_elsewhere(url: str) -> bool:

@@ -12,9 +12,22 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Playwright
 
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 
 SECONDS_TO_START = 90
+STILL = """
+() => {
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
+    one.shadowRoot ? [one, ...all(one.shadowRoot)] : [one]);
+  const { width, height } = document.querySelector(".stVerticalBlock")?.getBoundingClientRect() ?? {};
+  const elements = all(document.body);
+  const canvases = elements.filter((one) => one.matches("canvas")).map((one) => `${one.width}x${one.height}`);
+  const seen = [width, height, elements.length, document.body.innerText, ...canvases].join();
+  const before = window.seenBefore;
+  if (before?.seen !== seen) window.seenBefore = { seen, since: performance.now() };
+  return before?.seen === seen && performance.now() - before.since > 300;
+}
+"""
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
@@ -72,3 +85,9 @@ def launch(playwright: Playwright) -> Browser:
 def settle(page: Page) -> None:
     """Wait until the script has run and said so."""
     page.wait_for_selector(QUIET, timeout=60_000)
+
+
+def rest(page: Page) -> None:
+    """Wait until the script has run and nothing on the page has changed its size or words for 0.3 s."""
+    settle(page)
+    page.wait_for_function(STILL, polling=100, timeout=60_000)

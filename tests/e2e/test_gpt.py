@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import type_text, visit
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.gpt.continuation import written_on
 from transformer_core.analysis.gpt.next_token import expected
 from transformer_core.checkpoints import load

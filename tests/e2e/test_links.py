@@ -106,12 +106,12 @@ def test_a_shared_link_opens_the_same_screen_with_its_pinned_cells(page: Page, b
     other.context.close()
 
 
-def test_where_the_clipboard_is_missing_the_link_is_offered_as_text(page: Page, address: str) -> None:
-    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    visit(page, address, "tokens", text=TEXT, tokens_part="merges", tokens_text="own")
-    page.get_by_role("textbox").nth(1).fill("a word or two " * 200)
-    page.get_by_role("button", name="Share").click()
-    expect(page.get_by_label("Copy the link of this screen")).to_have_value(page.url)
-    expect(page.get_by_text("Not in it: the text over 2,000 characters.")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.get_by_label("Copy the link of this screen")).to_have_count(0)
+def test_where_the_clipboard_is_missing_the_link_is_offered_as_text(own_page: Page, address: str) -> None:
+    own_page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    visit(own_page, address, "tokens", text=TEXT, tokens_part="merges", tokens_text="own")
+    own_page.get_by_role("textbox").nth(1).fill("a word or two " * 200)
+    own_page.get_by_role("button", name="Share").click()
+    expect(own_page.get_by_label("Copy the link of this screen")).to_have_value(own_page.url)
+    expect(own_page.get_by_text("Not in it: the text over 2,000 characters.")).to_be_visible()
+    own_page.keyboard.press("Escape")
+    expect(own_page.get_by_label("Copy the link of this screen")).to_have_count(0)

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.ui.language import words
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 
 ENTRY = ROOT / "pages" / "ui" / "entry.py"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 
 RUNNER = """
 import contextlib, io, json, os, runpy, sys, traceback

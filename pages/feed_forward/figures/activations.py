@@ -1,6 +1,6 @@
-"""Figures of activation functions: curves over a sentence's own pre-activations, and GELU as the mean of a coin.
+"""Figures of activations: their curves over a sentence's own pre-activations, and GELU as the mean of coin tosses.
 
-The arrays come from transformer_core.analysis.feed_forward.activations and .bernoulli.
+Arrays come from transformer_core.analysis.feed_forward: activations and bernoulli.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,14 @@ HUES_OF_ACTIVATIONS = {
     "silu": HUES["positions"],
 }
 ALL, TOKEN = HUES["residual"], HUES["weights"]
-EVERY = 8
+KEPT, LOST, MEAN = HUES["query"], HUES["positions"], HUES["key"]
+EVERY = 8  # of the points of a curve one in so many is drawn
 FRAME = (-0.6, 3.0)
+MOST_DOTS = 1_500
 
 
 def hues_of(names: Sequence[str], words: Words) -> tuple[alt.Scale, alt.Scale]:
-    """Return the scales of colour and dash, one value for each activation function."""
+    """Return the scales of colour and dash that distinguish the activations."""
     shown = [words[f"name_{name}"] for name in names]
     hues = [HUES_OF_ACTIVATIONS[name] for name in names]
     return (
@@ -34,8 +36,8 @@ def hues_of(names: Sequence[str], words: Words) -> tuple[alt.Scale, alt.Scale]:
     )
 
 
-def axis_of(reach: float, *, title: str | None = None) -> alt.X:
-    """Return the axis of pre-activations, from -reach to reach, that all parts of the figure share."""
+def _axis(reach: float, *, title: str | None = None) -> alt.X:
+    """Return the axis of pre-activations, symmetric about 0, that all parts of the figure share."""
     scale = alt.Scale(domain=[-reach, reach], nice=False)
     return alt.X("x:Q", title=title, scale=scale, axis=alt.Axis(tickCount=9, labels=title is not None))
 
@@ -47,7 +49,7 @@ def _curves(name: str, names: Sequence[str], words: Words, reach: float, *, y: a
         named(name)
         .mark_line(strokeWidth=2.5, clip=True)
         .encode(
-            x=axis_of(reach),
+            x=_axis(reach),
             y=y,
             color=alt.Color("activation:N", scale=hue, title=None, legend=shown),
             strokeDash=alt.StrokeDash("activation:N", scale=dash, title=None, legend=shown),
@@ -66,7 +68,7 @@ def _dots(words: Words, reach: float) -> alt.Chart:
     return (
         named("neurons")
         .mark_point(size=26, filled=True, color=TOKEN, opacity=0.4, clip=True)
-        .encode(x=axis_of(reach), y="y:Q", tooltip=tooltip)
+        .encode(x=_axis(reach), y="y:Q", tooltip=tooltip)
     )
 
 
@@ -82,13 +84,41 @@ def _histogram(words: Words, reach: float) -> Chart:
     steps = (
         chart.transform_filter("datum.one_token")
         .mark_line(interpolate="step", strokeWidth=2)
-        .encode(x=axis_of(reach, title=words["axis_pre"]))
+        .encode(x=_axis(reach, title=words["axis_pre"]))
     )
     return alt.layer(bars, steps)
 
 
 def _zero(reach: float, *, title: str | None = None) -> alt.Chart:
-    return alt.Chart(records(x=[0.0])).mark_rule(color=ALL, strokeDash=[3, 3]).encode(x=axis_of(reach, title=title))
+    return alt.Chart(records(x=[0.0])).mark_rule(color=ALL, strokeDash=[3, 3]).encode(x=_axis(reach, title=title))
+
+
+def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
+    """Draw values, derivatives and the sentence's pre-activations, one under the other on one axis.
+
+    Args:
+        found: names, x, values, slopes, edges, counts, token_counts and token_values.
+        words: of the page.
+        used: the model's own activation; the token's neurons lie on its curve.
+        token: the chosen one, as the legend writes it.
+    """
+    names = tuple(str(name) for name in found["names"])
+    x, values, own = found["x"], found["values"], found["token_values"]
+    neurons = records(
+        neuron=np.arange(len(own)),
+        x=own.astype(float).round(4),
+        y=np.interp(own, x, values[names.index(used)]).round(4),
+        token=[token] * len(own),
+    )
+    rows = {
+        "values": _rows_of_curves(x, values, names, words),
+        "slopes": _rows_of_curves(x, found["slopes"], names, words),
+        "neurons": neurons,
+        "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
+    }
+    said = ("value_axis", "slope_axis", "axis_pre", "share_axis", "token", "neuron", "pre_activation", "activation")
+    kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
+    return Filled(_all_curves(kept, names, float(x[-1])), rows)
 
 
 def _rows_of_curves(x: np.ndarray, values: np.ndarray, names: Sequence[str], words: Words) -> Any:
@@ -129,31 +159,10 @@ def _all_curves(said: tuple[tuple[str, str], ...], names: tuple[str, ...], reach
     return alt.vconcat(*parts, spacing=6).resolve_scale(color="independent", strokeDash="independent")
 
 
-def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
-    """Draw values, derivatives and the sentence's pre-activations below each other, on one axis.
-
-    Args:
-        found: names, x, values, slopes, edges, counts, token_counts and token_values.
-        used: the model's activation function, on whose curve the token's neurons lie.
-        token: the name of the chosen token.
-    """
-    names = tuple(str(name) for name in found["names"])
-    x, values, own = found["x"], found["values"], found["token_values"]
-    neurons = records(
-        neuron=np.arange(len(own)),
-        x=own.astype(float).round(4),
-        y=np.interp(own, x, values[names.index(used)]).round(4),
-        token=[token] * len(own),
-    )
-    rows = {
-        "values": _rows_of_curves(x, values, names, words),
-        "slopes": _rows_of_curves(x, found["slopes"], names, words),
-        "neurons": neurons,
-        "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
-    }
-    said = ("value_axis", "slope_axis", "axis_pre", "share_axis", "token", "neuron", "pre_activation", "activation")
-    kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
-    return Filled(_all_curves(kept, names, float(x[-1])), rows)
+def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Filled:
+    """Draw |exact GELU - tanh GELU| over the axis."""
+    rows = {"apart": records(x=x[::EVERY].round(4), y=apart[::EVERY])}
+    return Filled(_difference(float(x[-1]), words["axis_pre"], words["difference_axis"]), rows)
 
 
 @form
@@ -162,7 +171,7 @@ def _difference(reach: float, across: str, up: str) -> Chart:
         named("apart")
         .mark_area(line={"color": HUES["value"]}, color=HUES["value"], opacity=0.35)
         .encode(
-            x=axis_of(reach, title=across),
+            x=_axis(reach, title=across),
             y=alt.Y("y:Q", title=up, axis=alt.Axis(format=".1e", tickCount=4)),
             tooltip=["x:Q", alt.Tooltip("y:Q", format=".3e")],
         )
@@ -170,22 +179,12 @@ def _difference(reach: float, across: str, up: str) -> Chart:
     )
 
 
-def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Filled:
-    """Draw the absolute difference of exact and tanh GELU by pre-activation."""
-    rows = {"apart": records(x=x[::EVERY].round(4), y=apart[::EVERY])}
-    return Filled(_difference(float(x[-1]), words["axis_pre"], words["difference_axis"]), rows)
-
-
-KEPT, LOST, MEAN = HUES["query"], HUES["positions"], HUES["key"]
-MOST_DOTS = 1_500
-
-
 def _log(field: str, title: str) -> alt.X:
     return alt.X(field, title=title, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=6))
 
 
 def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
-    """Draw the outcome of each toss, x or 0, the running mean, and GELU(x) as a horizontal line.
+    """Draw the outcome of each toss (x or 0), the running mean, and GELU(x) as a rule.
 
     Args:
         found: kept, drawn, running_mean, x and expected.
@@ -221,7 +220,7 @@ def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
 
 
 def error_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
-    """Draw the error of the mean by number of draws: over many series as dots with a fitted line, and of this one.
+    """Draw the error of the mean over the number of draws: of many series (dots and a fitted line) and of this one.
 
     Args:
         found: sizes, root_mean_square, slope, drawn, running_mean and expected.

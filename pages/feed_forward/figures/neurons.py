@@ -1,7 +1,7 @@
-"""Figures of neurons: a sentence's strongest ones, all of a layer, dead ones, and the verdict without one.
+"""Figures of neurons: the strongest, all of a layer, how far the verdict moves without one, and which stay near 0.
 
-The last figure shows the verdict with another activation function. The arrays come from
-transformer_core.analysis.feed_forward.
+Also how far the verdict moves with another activation. Arrays come from transformer_core.analysis.feed_forward:
+neurons and other_activation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ def strongest_figure(
     cell: tuple[int, int] | None,
     version: str,
 ) -> MatrixFigure:
-    """Draw the activations of the chosen neurons at every token.
+    """Draw the activations of the neurons that are strongest in the sentence.
 
     Args:
         activation: (pos, neuron).
         columns: numbers of the neurons to draw, in this order.
-        labels: one for each token.
+        labels: one a token.
         cell: the pinned (token, column).
-        version: of this state of the figure.
+        version: names this state.
     """
     values = activation[:, columns]
     across = Axis(words["neuron"], tuple(map(str, columns.tolist())))
@@ -91,12 +91,13 @@ def moves_chart(peaks: np.ndarray, moves: np.ndarray, words: Words, *, neuron: i
 
 
 def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Words, *, band: float) -> Chart:
-    """Draw the share of each layer's neurons whose activation stays in a band around 0, by the band's width.
+    """Draw the share of each layer's neurons whose activation stays within a distance from 0, over that distance.
 
     Args:
-        bands: (band,); within: (layer, band), counts.
-        neurons: of a layer.
-        band: the one within which a neuron counts as silent, drawn as a vertical line.
+        bands: (band,), distances from 0.
+        within: (layer, band), numbers of neurons.
+        neurons: number of neurons of a layer.
+        band: the distance that the page counts with, drawn as a rule.
     """
     names = [words["layer_name"].format(layer=layer) for layer in range(len(within))]
     places = np.arange(len(names))
@@ -124,13 +125,13 @@ def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Word
 
 
 def swap_chart(names: Sequence[str], moves: np.ndarray, by_layer: np.ndarray, words: Words, *, used: str) -> Chart:
-    """Draw the move of the verdict for every activation but the model's own.
+    """Draw how far the verdict moves with each activation but the model's own.
 
     Args:
         names: of the activations.
-        moves: (activation,), used in every layer, in percentage points.
-        by_layer: (layer, activation), used in one layer alone.
-        used: the model's own activation function.
+        moves: (activation,), exchanged everywhere, in percentage points.
+        by_layer: (layer, activation), exchanged in one layer alone.
+        used: the model's own.
     """
     others = [place for place, name in enumerate(names) if name != used]
     places = [words["everywhere"], *(words["layer_name"].format(layer=layer) for layer in range(len(by_layer)))]

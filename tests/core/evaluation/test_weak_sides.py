@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.core.tools.bundles import refused
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load

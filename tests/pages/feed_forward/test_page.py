@@ -1,12 +1,10 @@
 """The feed-forward page: every part and control in both languages, with numbers that the library computes."""
 
-from typing import Any
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import ask, ask_once
-from pages.ui.language import LANGUAGES, words
+from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
@@ -19,18 +17,12 @@ from transformer_core.analysis.feed_forward.other_activation import swapped_acti
 TEXT = "The film was not good, but I loved the ending."
 
 
-def asked() -> dict[str, Any]:
-    """Return what the page asks of the library."""
-    bundle = open_bundle("sentiment")
-    return {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT))}
-
-
 def metrics(app: AppTest) -> dict[str, str]:
     """Return what the page's numbers say, by label."""
     return {metric.label: metric.value for metric in app.metric}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("part", ["curves", "bernoulli", "neurons", "dead", "swap"])
 def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
     app = run("feed_forward", lang=language, text=TEXT, layer="2", feed_forward_part=part)
@@ -43,7 +35,9 @@ def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None
 def test_the_curves_say_what_the_model_computes_for_the_chosen_token() -> None:
     app = run("feed_forward", text=TEXT, layer="1", feed_forward_token="4")
     app.selectbox(key="feed_forward_token@feed_forward").set_value("6").run()
-    found = own_activations(**asked(), layer=1, token=6)
+    bundle = open_bundle("sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXT))
+    found = own_activations(bundle=bundle, text=TEXT, n_tokens=n_tokens, layer=1, token=6)
     shown = metrics(app)
     assert shown[words("en")["feed_forward.below_zero"].format(layer=1)] == f"{found.below_zero:.1%}"
     assert shown[words("en")["feed_forward.token_below_zero"]] == f"{found.token_below_zero:.1%}"
@@ -70,7 +64,7 @@ def test_the_coin_is_tossed_again_with_the_next_seed() -> None:
     assert f"{coin_tosses(x=-0.5, draws=1_000, seed=1).slope:.3f}" in told(app)
 
 
-def test_a_coin_without_any_error_says_so() -> None:
+def test_a_coin_without_error_is_explained() -> None:
     app = run("feed_forward", feed_forward_part="bernoulli", feed_forward_x="0")
     asks(app)[0].set_value("ten").run()
     assert not app.exception
@@ -81,7 +75,9 @@ def test_a_neuron_is_taken_out_after_a_prediction() -> None:
     app = run("feed_forward", feed_forward_part="neurons", text=TEXT, layer="3", feed_forward_neuron="467")
     asks(app)[0].set_value("flips").run()
     assert not app.exception
-    found = ask_once(without_neuron, **asked(), layer=3, neuron=467).value
+    bundle = open_bundle("sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXT))
+    found = ask_once(without_neuron, bundle=bundle, text=TEXT, n_tokens=n_tokens, layer=3, neuron=467).value
     assert f"{found.moved:+.3f}" in told(app)
     assert f"{found.agreement.rho:+.2f}" in told(app)
 
@@ -91,9 +87,8 @@ def test_the_whole_layer_opens() -> None:
     assert not app.exception
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_dead_units_are_counted_after_a_prediction(language: str) -> None:
-    app = run("feed_forward", lang=language, feed_forward_part="dead", text=TEXT)
+def test_dead_units_are_counted_after_a_prediction() -> None:
+    app = run("feed_forward", lang="zh", feed_forward_part="dead", text=TEXT)
     asks(app)[0].set_value("many").run()
     assert not app.exception
     found = ask_once(corpus_neurons, bundle=open_bundle("sentiment"), sentences=300).value
@@ -102,12 +97,12 @@ def test_dead_units_are_counted_after_a_prediction(language: str) -> None:
     assert f"{found.tokens:,}" in told(app)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_another_activation_is_measured_after_a_prediction(language: str) -> None:
-    app = run("feed_forward", lang=language, feed_forward_part="swap", text=TEXT)
+def test_another_activation_is_measured_after_a_prediction() -> None:
+    app = run("feed_forward", lang="zh", feed_forward_part="swap", text=TEXT)
     asks(app)[0].set_value("flips").run()
     assert not app.exception
-    found = swapped_activation(**asked())
+    bundle = open_bundle("sentiment")
+    found = swapped_activation(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)))
     for name in ("gelu", "relu"):
         assert f"{found.probabilities[found.names.index(name)][found.winner]:.2%}" in told(app)
 
@@ -125,28 +120,29 @@ def test_another_activation_is_measured_after_a_prediction(language: str) -> Non
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_ignored(query: dict[str, str]) -> None:
+def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
     assert not run("feed_forward", text=TEXT, **query).exception
 
 
 @pytest.mark.parametrize(
-    ("part", "text"),
+    ("text", "part"),
     [
-        ("curves", "🙂"),
-        ("curves", "مرحبا بالعالم"),
-        ("curves", "good film " * 90),
-        ("neurons", "电影很好看"),
-        ("neurons", "a"),
-        ("neurons", "good film " * 90),
+        ("🙂", "curves"),
+        ("电影很好看", "neurons"),
+        ("مرحبا بالعالم", "curves"),
+        ("a", "curves"),
+        ("a", "neurons"),
+        ("good film " * 90, "neurons"),
     ],
 )
-def test_any_text_is_read(part: str, text: str) -> None:
+def test_any_text_is_read(text: str, part: str) -> None:
     assert not run("feed_forward", text=text, feed_forward_part=part).exception
 
 
 def test_the_scripts_compute_the_same() -> None:
+    bundle = open_bundle("sentiment")
     for answer in (
-        ask(own_activations, **asked(), layer=2, token=3),
+        ask(own_activations, bundle=bundle, text=TEXT, n_tokens=14, layer=2, token=3),
         ask(coin_tosses, x=0.7, draws=50, seed=2),
     ):
         repeats(answer.script, answer.arrays)

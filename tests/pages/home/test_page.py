@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import forget_answers
 from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
-from pages.ui.language import LANGUAGES, words
+from pages.ui.language import words
 from pages.ui.models import open_bundle
 from tests.pages.running import note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
@@ -21,19 +21,18 @@ def because(app: AppTest) -> str:
     return "\n".join(element.proto.body for element in app.get("html") if "tinted" in element.proto.body)
 
 
-def size_of_model(language: str = "en") -> str:
-    """Return the line under the diagram, which stands there only if everything above it was drawn."""
-    count = f"{open_bundle('sentiment').n_parameters:,}"
-    return words(language)["diagram.parameters"].format(count=count)
+def line(app: AppTest) -> str:
+    """Return the line of notes under the text."""
+    return "\n".join(element.proto.body for element in app.get("html") if "text-line" in element.proto.body)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_first_screen_needs_no_click(language: str) -> None:
     app = run(lang=language)
     assert not app.exception
     assert app.text_input(key="text@").value == DEFAULT_TEXT
     assert words(language)["home.heading"] in told(app)
-    assert size_of_model(language) in told(app)
+    assert f"{open_bundle('sentiment').n_parameters:,}" in told(app)
     assert because(app)
 
 
@@ -43,29 +42,30 @@ def test_the_first_screen_needs_no_click(language: str) -> None:
         "日本語と中文 😀👩‍👩‍👧‍👦",
         "שלום עולם مرحبا",
         "a\x00b\x07\x1b[31m\u202e",
+        "\u202e",
         "<script>alert(1)</script>",
         "<img src=x onerror=alert(1)> good",
+        "don't",
         "=cmd|' /C calc'!A0",
         "𝕬" * 300,
         "a" * 1_500,
-        "don't",
     ],
 )
-def test_any_text_is_read_and_shown_as_text(text: str) -> None:
+def test_strange_text_is_read_and_shown_as_text(text: str) -> None:
     app = run(text=text)
     assert not app.exception
     assert not app.error
-    assert size_of_model() in told(app)
     assert "<img" not in because(app)
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
 
 
-def test_empty_text_is_answered_in_words_and_the_next_text_is_read() -> None:
+def test_empty_text_is_answered_in_words_and_the_page_lives_on() -> None:
     app = run()
     app.text_input(key="text@").set_value("   ").run()
     assert not app.exception
     assert words("en")["text.empty"] in told(app)
     app.text_input(key="text@").set_value("back again").run()
-    assert size_of_model() in told(app)
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
 
 
 def test_ten_megabytes_are_refused_in_words() -> None:
@@ -79,7 +79,7 @@ def test_an_unknown_model_in_the_link_is_named() -> None:
     app = run(model="gpt-9")
     assert not app.exception
     assert "gpt-9" in told(app)
-    assert size_of_model() in told(app)
+    assert words("en")["diagram.parameters"].partition("}")[2] in told(app)
 
 
 def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,12 +95,10 @@ def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest
     assert "model.safetensors is truncated" in told(app)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_sentence_under_the_verdict_has_the_effect_of_hiding_each_word(language: str) -> None:
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) -> None:
     text = "I expected a masterpiece, but the story was dull."
-    bundle = open_bundle("sentiment")
-    found = word_worth(bundle=bundle, text=text, n_tokens=128)
-    label = words(language)[f"class.{bundle.labels[found.winner]}"]
+    found = word_worth(bundle=open_bundle("sentiment"), text=text, n_tokens=128)
     names = [text[start:end] for start, end in found.spans]
     most, least = int(np.nanargmax(found.worth)), int(np.nanargmin(found.worth))
     said = because(run(lang=language, text=text))
@@ -109,11 +107,12 @@ def test_the_sentence_under_the_verdict_has_the_effect_of_hiding_each_word(langu
     assert words(language)["because.points"].format(count=round(100 * found.worth[most])) in said
     assert words(language)["because.points"].format(count=round(-100 * found.worth[least])) in said
     for name, worth in zip(names, found.worth, strict=True):
-        told_of = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
-        assert escape(told_of) in said
+        label = words(language)[f"class.{open_bundle('sentiment').labels[found.winner]}"]
+        said_of = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
+        assert escape(said_of) in said
 
 
-def test_a_word_that_the_text_has_twice_is_named_with_its_number() -> None:
+def test_a_word_that_the_text_has_twice_is_named_by_its_number() -> None:
     said = because(run(text="dull story, dull ending"))
     assert words("en")["because.nth"].format(word="dull", nth=1, count=2) in said
 
@@ -130,7 +129,7 @@ def test_a_word_that_the_text_has_twice_is_named_with_its_number() -> None:
         ([np.nan, np.nan, np.nan], words("en")["because.nothing_to_hide"]),
     ],
 )
-def test_the_sentence_says_which_word_pushed_which_way(monkeypatch: pytest.MonkeyPatch, worth: list, said: str) -> None:
+def test_the_sentence_says_who_pushed_which_way(monkeypatch: pytest.MonkeyPatch, worth: list, said: str) -> None:
     spans, unknown = np.array([[0, 4], [5, 8], [9, 13]]), np.zeros(3, dtype=bool)
 
     def word_worth(**_: object) -> WordWorth:
@@ -148,7 +147,7 @@ def test_where_no_word_can_be_hidden_it_is_said() -> None:
     assert words("en")["because.nothing_to_hide"] in told(app)
 
 
-def test_a_clicked_part_of_the_diagram_opens_its_page_at_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_is_chosen_opens_its_page_at_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pages.home.diagram.show_architecture", lambda *_: "classifier")
     app = run()
     assert not app.exception
@@ -156,7 +155,7 @@ def test_a_clicked_part_of_the_diagram_opens_its_page_at_its_part(monkeypatch: p
     assert app.query_params["encoder_part"] == "sum"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_words_that_the_model_never_saw_are_counted(language: str) -> None:
     text = "这部电影的故事很无聊。"
     unknown = open_bundle("sentiment").tokenizer.encode(text).unknown
@@ -165,10 +164,9 @@ def test_words_that_the_model_never_saw_are_counted(language: str) -> None:
     assert note(run(lang=language)) == words(language)["text.tokens"].format(count=19)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_word_that_would_change_the_verdict_is_one_click_away(language: str) -> None:
-    bundle = open_bundle("sentiment")
-    found = counter_examples(bundle=bundle, text=DEFAULT_TEXT, n_tokens=19)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_would_change_the_verdict_is_one_click_away(language: str) -> None:
+    found = counter_examples(bundle=open_bundle("sentiment"), text=DEFAULT_TEXT, n_tokens=19)
     app = run(lang=language)
     said = words(language)["because.turned"].format(turns=found.turns, tried=found.tried)
     assert said in told(app)
@@ -178,13 +176,13 @@ def test_a_word_that_would_change_the_verdict_is_one_click_away(language: str) -
     button.click().run()
     assert not app.exception
     assert app.text_input[0].value == first.text
-    turned = words(language)[f"class.{bundle.labels[first.winner]}"]
+    turned = words(language)[f"class.{open_bundle('sentiment').labels[first.winner]}"]
     html = "\n".join(element.proto.body for element in app.get("html"))
     assert f"{turned} {first.probability:.1%}" in html
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_measured_accuracy_on_similar_texts_stands_near_the_verdict(language: str) -> None:
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_known_of_such_texts_stands_near_the_verdict(language: str) -> None:
     narrow, whole = open_bundle("sentiment").measured.fitting(("short", "negation"))
     said = told(run(lang=language, text="This is not a good film."))
     for row in (narrow, whole):
@@ -194,9 +192,9 @@ def test_measured_accuracy_on_similar_texts_stands_near_the_verdict(language: st
     assert "n = " not in told(run(lang=language, model="gpt"))
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
-    ("model", "text", "language"),
-    [("translation-en-fr", DEFAULT_TEXT, "zh"), ("gpt", "Le film \u00e9tait vraiment magnifique et long", "en")],
+    ("model", "text"), [("translation-en-fr", DEFAULT_TEXT), ("gpt", "Le film \u00e9tait vraiment magnifique et long")]
 )
 def test_text_outside_what_a_model_learned_gets_a_measured_note(language: str, model: str, text: str) -> None:
     bundle = open_bundle(model)
@@ -209,6 +207,6 @@ def test_text_outside_what_a_model_learned_gets_a_measured_note(language: str, m
         unit=words(language)[f"unit.{usual.unit}"],
         data=usual.data,
     )
-    assert said in note(run(lang=language, model=model, text=text))
+    assert said in line(run(lang=language, model=model, text=text))
     known = "A man in a red shirt is riding a horse."
-    assert words(language)[f"outside.{found.measure}"][:6] not in note(run(lang=language, model=model, text=known))
+    assert words(language)[f"outside.{found.measure}"][:6] not in line(run(lang=language, model=model, text=known))

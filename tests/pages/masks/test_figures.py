@@ -1,4 +1,4 @@
-"""Figures of masks: what may be painted, two shades with two values, and curves that hold the runs' numbers."""
+"""Figures of masks: which panel can be painted, the two values of a mask, and the losses in the chart."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from pages.ui.language import plain, words
 from pages.ui.models import forget_models, model_folders
 from pages.ui.navigation import ICONS, page_path
 from tests.core.tools.open_checkpoints import packed, written
-from tests.e2e.paths import ROOT
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
+from tests.paths import ROOT
 from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import MODELS
 from transformer_core.checkpoints import load

@@ -1,13 +1,9 @@
 """The page on norm and residual: every part and control in both languages, with numbers that the library computes."""
 
-from itertools import cycle
-from typing import Any
-
 import pytest
 
-from pages.norm.figures import MEASURES
 from pages.ui.asking import ask, ask_once
-from pages.ui.language import LANGUAGES, words
+from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
@@ -19,13 +15,12 @@ from transformer_core.analysis.stream.residual_sum import stream_sum
 TEXT = "The film was not good, but I loved the ending."
 
 
-def asked() -> dict[str, Any]:
-    """Return what the page asks of the library."""
-    bundle = open_bundle("sentiment")
-    return {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT))}
+def n_tokens() -> int:
+    """Return how many tokens the text has."""
+    return len(open_bundle("sentiment").tokenizer.encode(TEXT))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("part", ["vector", "residual", "depth"])
 def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
     app = run("norm", lang=language, text=TEXT, norm_part=part)
@@ -37,21 +32,30 @@ def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None
 @pytest.mark.parametrize("sublayer", ["self_attention", "feed_forward", "final"])
 def test_the_formula_has_the_vectors_numbers(sublayer: str) -> None:
     app = run("norm", text=TEXT, layer="2", norm_sublayer=sublayer, norm_token="4")
-    found = normed_vector(**asked(), layer=2, sublayer=sublayer, token=4, scale=1.0)
+    bundle = open_bundle("sentiment")
+    found = normed_vector(bundle=bundle, text=TEXT, n_tokens=n_tokens(), layer=2, sublayer=sublayer, token=4, scale=1.0)
     formulas = "\n".join(str(element.value) for element in app.latex)
     assert f"{found.mean:.4f}" in formulas
     assert f"{found.variance:.4f}" in formulas
     assert f"{found.after[0]:.4f}" in formulas
     assert f"**{found.factor:.7f}**" in told(app)
-    assert f"**{other_norm(**asked()).moved:+.3f}**" in told(app)
+    assert f"**{other_norm(bundle=bundle, text=TEXT, n_tokens=n_tokens()).moved:+.3f}**" in told(app)
 
 
 @pytest.mark.parametrize("power", [-6, 0, 6])
-def test_the_move_of_the_scaled_vector_is_shown_after_a_prediction(power: int) -> None:
+def test_the_scaled_vector_is_measured_after_a_prediction(power: int) -> None:
     app = run("norm", text=TEXT, norm_token="2", norm_power=str(power))
     asks(app)[0].set_value("grows").run()
     assert not app.exception
-    found = normed_vector(**asked(), layer=0, sublayer="feed_forward", token=2, scale=10.0**power)
+    found = normed_vector(
+        bundle=open_bundle("sentiment"),
+        text=TEXT,
+        n_tokens=n_tokens(),
+        layer=0,
+        sublayer="feed_forward",
+        token=2,
+        scale=10.0**power,
+    )
     assert f"**{significant(found.moved, 3)}**" in told(app)
     assert words("en")["norm.scaled_stays"] in told(app)
 
@@ -60,13 +64,16 @@ def test_the_stream_is_the_sum_that_is_shown() -> None:
     app = run("norm", text=TEXT, norm_part="residual", norm_token="3")
     asks(app)[0].set_value("embedding").run()
     assert not app.exception
-    found = stream_sum(**asked(), token=3)
+    found = stream_sum(bundle=open_bundle("sentiment"), text=TEXT, n_tokens=n_tokens(), token=3)
     assert f"**{significant(found.difference)}**" in told(app)
     assert f"{found.norms.max():.3f}" in told(app)
 
 
-@pytest.mark.parametrize(("measure", "language"), list(zip(MEASURES, cycle(LANGUAGES), strict=False)))
-def test_gradients_are_measured_after_a_prediction(language: str, measure: str) -> None:
+@pytest.mark.parametrize(
+    ("measure", "language"),
+    [("input_gradients", "en"), ("parameter_gradients", "zh"), ("activations", "en"), ("apart", "zh")],
+)
+def test_gradients_are_measured_after_a_prediction(measure: str, language: str) -> None:
     app = run("norm", lang=language, norm_part="depth", norm_depth="6", norm_measure=measure, norm_seed="2")
     asks(app)[0].set_value("vanishes").run()
     assert not app.exception
@@ -96,25 +103,27 @@ def test_both_stacks_are_trained_on_request_and_a_link_trains_them_again() -> No
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_ignored(query: dict[str, str]) -> None:
+def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
     assert not run("norm", text=TEXT, **query).exception
 
 
 @pytest.mark.parametrize(
-    ("part", "text"),
+    ("text", "part"),
     [
-        ("vector", "🙂"),
-        ("vector", "مرحبا بالعالم"),
-        ("vector", "good film " * 90),
-        ("residual", "电影很好看"),
-        ("residual", "a"),
-        ("residual", "good film " * 90),
+        ("🙂", "vector"),
+        ("电影很好看", "residual"),
+        ("مرحبا بالعالم", "vector"),
+        ("a", "vector"),
+        ("a", "residual"),
+        ("good film " * 90, "residual"),
     ],
 )
-def test_any_text_is_read(part: str, text: str) -> None:
+def test_any_text_is_read(text: str, part: str) -> None:
     assert not run("norm", text=text, norm_part=part).exception
 
 
 def test_the_scripts_compute_the_same() -> None:
-    for answer in (ask(stream_sum, **asked(), token=3), ask(gradients_by_depth, n_layers=3, d_model=16, seed=1)):
+    bundle = open_bundle("sentiment")
+    given = {"bundle": bundle, "text": TEXT, "n_tokens": 14}
+    for answer in (ask(stream_sum, **given, token=3), ask(gradients_by_depth, n_layers=3, d_model=16, seed=1)):
         repeats(answer.script, answer.arrays)

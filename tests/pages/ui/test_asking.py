@@ -16,8 +16,8 @@ from pages.ui import asking
 from pages.ui.asking import ask, ask_ahead, ask_once, repeating
 from pages.ui.exports import caption_of
 from pages.ui.models import code_that_opens, open_bundle
-from tests.e2e.paths import ROOT
 from tests.pages.scripts import same
+from tests.paths import ROOT
 from transformer_core.analysis.arithmetic import tensor_of
 from transformer_core.analysis.translation.toy_batch import toy_batch
 

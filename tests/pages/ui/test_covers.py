@@ -9,8 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import words
-from tests.e2e.paths import ROOT
 from tests.pages.running import asks, run, show_all
+from tests.paths import ROOT
 
 PICTURES = ("vega_lite_chart", "bidi_component", "plotly_chart", "metric", "html")
 CHOSEN_BY = {"why": "why"}

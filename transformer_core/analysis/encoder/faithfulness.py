@@ -102,6 +102,7 @@ def hiding_orders(values: np.ndarray, own: Sequence[int]) -> list[list[int]]:
 def _left(bundle: Bundle, encoding: Encoding, orders: Sequence[Sequence[int]], winner: int) -> np.ndarray:
     """Return the winner's probability after each word that is hidden, (order, 1 + word)."""
     token_id = bundle.tokenizer.mask_id if hiding_token(bundle) == "mask" else bundle.tokenizer.unk_id
+    assert token_id is not None
     count = len(orders[0])
     ids = one_text(bundle, encoding).repeat(len(orders) * (count + 1), 1)  # (order * hidden, pos)
     for number, order in enumerate(orders):

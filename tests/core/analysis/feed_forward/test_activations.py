@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.core.tools.helpers import exactly
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.feed_forward.activations import own_activations, value_and_slope
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.timing import log_log_slope

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.core.tools.helpers import exactly
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.feed_forward.neurons import (
     corpus_neurons,
     exciting_tokens,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.core.tools.translation import SOURCE, letters_bundle
-from tests.e2e.paths import ROOT
+from tests.paths import ROOT
 from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width
 from transformer_core.analysis.translation.cross_attention import agreement, cross_head, without_source
 from transformer_core.analysis.translation.greedy_steps import Written, written_greedily

@@ -1,4 +1,4 @@
-"""The deletion test of the measures: how fast the verdict falls as words are hidden in the order of each measure."""
+"""Deletion test of the measures: hide words in the order of each measure, and see how fast the verdict falls."""
 
 import streamlit as st
 
@@ -21,7 +21,7 @@ from transformer_core.analysis.encoder.saliency import Baseline
 
 
 def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
-    """Say why the measures disagree and show the test on the typed text, if it has enough words to hide."""
+    """Show how fast the verdict falls in the order of each measure; nothing where too few words can be hidden."""
     if hiding_token(view.bundle) is None or len(view.encoding) - sum(view.encoding.special) < FEWEST_WORDS:
         return
     answer = ask_once(deletion, **view.asked, steps=steps, baseline=baseline)
@@ -35,7 +35,7 @@ def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
 
 
 def show_deletion_on_reviews(view: View, count: int) -> None:
-    """Show the test averaged over the built-in reviews, and the measure that does best there."""
+    """Show the same test over the built-in reviews, and which measure does best there."""
     if hiding_token(view.bundle) is None:
         return
     with st.spinner(t("encoder.reading", count=count)):

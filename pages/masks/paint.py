@@ -1,4 +1,4 @@
-"""The part where a mask is painted: its controls, the mask in the URL, and what the mask does to the verdict."""
+"""The page's part that paints a mask: presets and strokes, the scores and weights under it, and the verdict with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,6 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import Painted, show_matrix
-from pages.ui.number_format import markdown_table
 from pages.ui.pickers import choose_head, choose_layer
 from pages.ui.url import choose, current, forget, keep, set_choice, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
@@ -32,7 +31,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 
 PRESETS = ("everything", "causal", "padding", "window", "prefix", "painted")
-DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # what the model does not do by itself
+DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # the mask that the model does not have by itself
 MOST_PADS = 12
 A_LITTLE = 1.0  # percentage points
 MOST_NAMED = 6
@@ -40,15 +39,15 @@ MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class Choices:
-    """Hold what the controls of the painter chose.
+    """State of the painter's controls.
 
     Args:
         view: the model, and the encoding with its padding.
         n_tokens: of the text itself, without the padding.
-        pads: how many tokens of padding follow it.
-        mask: a code of analysis.masks.codes.
+        pads: number of [PAD] tokens appended to it.
+        mask: a code as of transformer_core.analysis.masks.codes.
         layer, head: whose scores and weights are shown.
-        everywhere: the mask holds in every layer.
+        everywhere: whether the mask holds in every layer or in this one alone.
     """
 
     view: View
@@ -67,7 +66,7 @@ class Choices:
 
     @property
     def version(self) -> str:
-        """Return the name of this state of the figure."""
+        """Return a name of this state of the figure."""
         place = f"{self.layer}.{self.head}.{'all' if self.everywhere else 'one'}"
         return f"{self.mask}|{place}|{self.pads}|{self.view.encoding.text}"
 
@@ -100,7 +99,7 @@ def controls(view: View) -> Choices:
 
 
 def _code(preset: str, size: int) -> str:
-    """Return the code of the preset's mask, after showing the preset's slider or what is wrong with the link."""
+    """Show the slider of the preset, if it has one, and return the mask's code."""
     if preset == "window":
         width = slide(t("masks.window"), 0, MOST_PAINTED, name="masks_window", default=2)
         return f"window.{width}"
@@ -126,7 +125,7 @@ def _code(preset: str, size: int) -> str:
 
 
 def on_paint(painted: Painted) -> None:
-    """Set the painted mask; the URL changes only once the stroke has ended."""
+    """Keep the painted mask; the URL changes once the stroke has ended."""
     set_choice("masks_preset", "painted")
     set_choice("masks_rows", painted.mask)
     if painted.done:
@@ -134,11 +133,11 @@ def on_paint(painted: Painted) -> None:
 
 
 def invert_and_reset(mask: np.ndarray) -> None:
-    """Show two buttons: invert every cell, and reset all controls of the painter."""
-    inverted = painted_code(~mask)
+    """Show two buttons: one inverts every cell, the other goes back to the default mask."""
+    turned = painted_code(~mask)
     with st.container(horizontal=True, gap="small"):
-        label, painted = t("masks.invert"), Painted(inverted, done=True)
-        st.button(label, icon=":material/invert_colors:", on_click=on_paint, args=(painted,))
+        invert = t("masks.invert")
+        st.button(invert, icon=":material/invert_colors:", on_click=on_paint, args=(Painted(turned, done=True),))
         st.button(t("masks.reset"), icon=":material/restart_alt:", on_click=_reset)
 
 
@@ -147,19 +146,14 @@ def _reset() -> None:
 
 
 def mask_edits(choices: Choices) -> Mapping[str, Edit]:
-    """Return the edits that put the chosen mask into all layers or into the chosen one."""
+    """Return the edits that put the chosen mask into the layers where it holds."""
     mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
     return replace_mask("*.self_attention" if choices.everywhere else f"*.layer{choices.layer}.self_attention", mask)
 
 
-def explains(config: ModelConfig) -> bool:
-    """Tell whether scores are plain scaled dot products, which the browser can recompute."""
+def _explains(config: ModelConfig) -> bool:
+    """Return whether a head's scores are plain scaled dot products, which the browser can compute again."""
     return config.scoring == "dot_product" and config.scale_scores and config.positions != "alibi"
-
-
-def figure_words() -> dict[str, str]:
-    """Return the words of this page's figures in the chosen language."""
-    return strings("axis") | strings("masks_figure")
 
 
 def _winner(probabilities: tuple[float, ...]) -> int:
@@ -167,7 +161,7 @@ def _winner(probabilities: tuple[float, ...]) -> int:
 
 
 def show_change(choices: Choices, found: MaskedHead) -> None:
-    """Show the verdict before and after, the change, and how many tokens still reach it."""
+    """Show the verdict before and after, the change, and how much of the text still reaches it."""
     if not concludes(choices.view):
         return
     before_place, after_place, change_place, reach_place = st.columns([2, 2, 1.1, 1.1], gap="medium")
@@ -186,26 +180,26 @@ def show_change(choices: Choices, found: MaskedHead) -> None:
         st.metric(t("masks.reach"), reached, help=t("masks.reach_help"))
 
 
-def warn_of_one_token(choices: Choices, found: MaskedHead) -> None:
-    """Say so if only the token that the verdict is read from reaches it."""
+def show_unreached(choices: Choices, found: MaskedHead) -> None:
+    """Say so where no token but its own reaches the verdict."""
     if found.before and int(found.reach.sum()) == 1:
         token = found.labels[int(found.reach.argmax())]
-        st.info(t("masks.one_token", token=plain(token)), icon=":material/hearing_disabled:")
+        st.info(t("masks.deaf", token=plain(token)), icon=":material/hearing_disabled:")
 
 
 def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
-    """Say why a row without any key has weights of 0, and show what other conventions give for that row."""
+    """Say why a row without any key has weights of 0, and what three other conventions give for that row."""
     if not found.wholly_masked:
         return
-    masked = found.wholly_masked
-    row = masked[0]
-    named = ", ".join(f"**{plain(found.labels[index])}** ({index})" for index in masked[:MOST_NAMED])
-    more = t("masks.more_rows", count=len(masked) - MOST_NAMED) if len(masked) > MOST_NAMED else ""
+    rows = found.wholly_masked
+    row = rows[0]
+    named = ", ".join(f"**{plain(found.labels[index])}** ({index})" for index in rows[:MOST_NAMED])
+    more = t("masks.more_rows", count=len(rows) - MOST_NAMED) if len(rows) > MOST_NAMED else ""
     with st.container(border=True, key="masks_wholly_masked"):
-        st.markdown(t("masks.wholly_masked", count=len(masked), rows=named + more))
+        st.markdown(t("masks.wholly_masked", count=len(rows), rows=named + more))
         tell(section("masks", "wholly_masked"))
         one = ask(masked_row, **choices.arguments, row=row).value
-        conventions = [
+        lines = [
             ("zeros", one.zeros, one.verdict_zeros),
             ("torch", one.torch_attention, one.verdict_zeros),
             ("softmax", one.softmax, one.verdict_softmax),
@@ -215,20 +209,20 @@ def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
         first = _winner(found.before) if found.before else None
         if first is not None:
             head.append(t("masks.verdict_then", label=outcome_word(choices.view, first)))
-        rows = []
-        for name, weights, verdicts in conventions:
+        table = [head, ["---", *["---:"] * (len(head) - 1)]]
+        for name, weights, verdicts in lines:
             numbers = [f"{float(number):.4f}" for number in (weights.min(), weights.max(), weights.sum())]
             if first is not None:
                 numbers.append(f"{verdicts[first]:.2%}" if np.isfinite(verdicts[first]) else "nan")
-            rows.append([t(f"masks.convention_{name}"), *numbers])
-        st.markdown(markdown_table(head, rows, right=len(head) - 1))
+            table.append([t(f"masks.convention_{name}"), *numbers])
+        st.markdown("\n".join(f"| {' | '.join(line)} |" for line in table))
         st.caption(
             t("masks.computed_on", row=plain(found.labels[row]), index=row, layer=choices.layer, head=choices.head)
         )
 
 
 def compare_layers(choices: Choices) -> None:
-    """Ask which moves the verdict more, this mask in every layer or in the chosen one alone, then measure both."""
+    """Ask which moves the verdict more, this mask in every layer or in the chosen one alone, and measure."""
     box = lazy_box(t("try.heading"), icon=":material/science:", key="masks_try")
     if box is None:
         return
@@ -256,8 +250,8 @@ def compare_layers(choices: Choices) -> None:
 
 
 @st.fragment
-def show_painter(view: View) -> None:
-    """Show the painter and what its mask does; a stroke reruns this part alone."""
+def paint_part(view: View) -> None:
+    """Show the painter with its verdict; a stroke reruns nothing else on the page."""
     choices = controls(view)
     answer = ask(masked_head, **choices.arguments)
     found = answer.value
@@ -265,9 +259,9 @@ def show_painter(view: View) -> None:
     figure = painter(
         found.mask,
         vars(found.steps),
-        found.steps.divisor if explains(view.bundle.config) else None,
+        found.steps.divisor if _explains(view.bundle.config) else None,
         found.labels,
-        figure_words(),
+        strings("axis") | strings("masks_figure"),
         strings("matrix"),
         version=choices.version,
         note=section("masks", "paint_note"),
@@ -276,7 +270,7 @@ def show_painter(view: View) -> None:
     with st.container(horizontal=True, gap="small"):
         invert_and_reset(found.mask)
         export_matrix(figure, answer, key="masks_paint")
-    warn_of_one_token(choices, found)
+    show_unreached(choices, found)
     show_wholly_masked(choices, found)
     compare_layers(choices)
     sites = (f"*.layer{choices.layer}.self_attention.masked_scores",)
