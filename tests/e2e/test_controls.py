@@ -1,5 +1,6 @@
 """A control and the number that it stands for never differ: not after a visit to the page's other parts, either."""
 
+import time
 from urllib.parse import parse_qs, urlparse
 
 import pytest
@@ -8,6 +9,8 @@ from playwright.sync_api import Page
 from tests.e2e.acting import visit
 from tests.e2e.serving import settle
 
+SECONDS = 5  # that a busy machine may take for an answer
+Controls = dict[str, list[str]]
 PAGES = (
     "tokens",
     "embeddings",
@@ -40,14 +43,19 @@ SHOWN = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-k
 }).filter(([, read]) => read.length > 1))"""
 
 
-def shown(page: Page) -> dict[str, list[str]]:
+def shown(page: Page) -> Controls:
     """Return what every control on the page shows, by its key."""
     return page.evaluate(SHOWN)
 
 
 def open_part(page: Page, name: str, place: int) -> None:
-    page.locator(f"[class*='st-key-{name}-']").get_by_role("radio").nth(place).click()
-    rest(page)
+    """Choose a part and wait for it: the server writes each part into the link as it draws it."""
+    part = page.locator(f"[class*='st-key-{name}-']").get_by_role("radio").nth(place)
+    if not part.is_checked():
+        link = page.url
+        part.click()
+        page.wait_for_function("(link) => location.href !== link", arg=link)
+    settle(page)
 
 
 def rest(page: Page) -> None:
@@ -74,16 +82,32 @@ def test_controls_show_the_same_after_a_visit_to_other_parts(page: Page, address
     for place in range(count):
         open_part(page, name, place)
         move(page)
-        before.append(shown(page))
-        check_link(page, before[-1], path)
+        before.append(agreed(page, path))
     for place, controls in enumerate(before):
         open_part(page, name, place)
-        now = shown(page)
-        assert {key: now.get(key) for key in controls} == controls
-        check_link(page, now, path)
+        agreed(page, path, controls)
 
 
-def check_link(page: Page, controls: dict[str, list[str]], path: str) -> None:
+def agreed(page: Page, path: str, before: Controls | None = None) -> Controls:
+    """Return what the controls show once they agree with the link, and with what they showed before.
+
+    Raises:
+        AssertionError: they do not agree after SECONDS.
+    """
+    end = time.monotonic() + SECONDS
+    while True:
+        controls = shown(page)
+        try:
+            check_link(page, controls, path)
+            assert before is None or {key: controls.get(key) for key in before} == before
+            return controls
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
+        page.wait_for_timeout(100)
+
+
+def check_link(page: Page, controls: Controls, path: str) -> None:
     """Hold sliders and switches against the link, which the server writes from what it computes with."""
     link = {name: values[0] for name, values in parse_qs(urlparse(page.url).query).items()}
     for key, (kind, value, *_) in controls.items():

@@ -5,13 +5,13 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from tests.core.separable import separable, write_separable
+from tests.paths import ROOT
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.recipes import command, sentiment
@@ -118,7 +118,7 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(made, tmp_path, monkeypa
 
 
 def test_the_shipped_bundle_is_what_the_recipe_makes():
-    shipped = load(Path(__file__).parents[3] / "assets" / "checkpoints" / "sentiment")
+    shipped = load(ROOT / "assets" / "checkpoints" / "sentiment")
     vocabulary = {"vocab_size": shipped.config.vocab_size, "target_vocab_size": shipped.config.vocab_size}
     assert shipped.config == replace(FULL.model, **vocabulary)
     assert describe(FULL) in shipped.card

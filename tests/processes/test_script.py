@@ -5,12 +5,12 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.training.runs.tiny_runs import SPEC, stored_curve
+from tests.paths import ROOT
 from transformer_core.training.runs.exchange.script import repeat_script
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.run_store import RunStore
@@ -19,7 +19,6 @@ from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.make import make_task
 
-ROOT = Path(__file__).parents[4]
 REVERSE = replace(SPEC, data=DataSpec(source="reverse", examples=64, held_out=32, length=5), frames=3)
 FACTS = {"device": "cpu", "device_name": "a processor", "threads": 2, "torch": "2", "tokenizer_sha256": "0" * 64}
 
