@@ -129,14 +129,14 @@ def _word_experiment(view: View) -> None:
         question = section("before", "try_look").format(word=word)
         cover = ask_first(question, options, name="before_look", about=f"{view.bundle.name} {text} {step}")
         most = int(row.argmax())
-        told = t(
+        measured = t(
             "before.looked",
             word=word,
             source=plain(shown_word(found.source[most])),
             weight=f"{row[most]:.2f}",
             chance=f"{found.probabilities[step]:.1%}",
         )
-        cover.judge(str(most), told)
+        cover.judge(str(most), measured)
         with cover.picture():
             said = {"word": t("before.source"), "up": t("quantity.weights")}
             chart = word_bars(found.source, {word: row}, said, height=220)

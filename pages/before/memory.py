@@ -75,14 +75,14 @@ def _end_experiment(view: View, direction: str) -> None:
         )
         most = int(found.share.argmax())
         far = 0 if found.last else len(found.tokens) - 1
-        told = t(
+        measured = t(
             "before.end_measured",
             word=plain(shown_word(found.tokens[most])),
             share=f"{found.share[most]:.1%}",
             first=plain(shown_word(found.tokens[far])),
             little=percent(found.share[far]),
         )
-        cover.judge(str(most), told)
+        cover.judge(str(most), measured)
         with cover.picture():
             _show_survivors(view, key="before_end")
 
@@ -139,8 +139,8 @@ def _blind_experiment(view: View) -> None:
         cover = ask_first(question, options, name="before_blind", about=f"{view.bundle.name} {view.encoding.text}")
         found = ask_once(one_vector, **view.asked).value
         outcome = "most" if found.kept >= MOST else "half" if found.kept >= HALF else "few"
-        told = t("before.blind_measured", kept=f"{found.kept:.0%}")
-        cover.judge(outcome, told)
+        measured = t("before.blind_measured", kept=f"{found.kept:.0%}")
+        cover.judge(outcome, measured)
         with cover.picture():
             for name, words in (("looking", found.looking), ("blind", found.blind)):
                 say(f"{t(f'before.{name}')} **{plain(words) or '…'}**")

@@ -39,9 +39,9 @@ def _against_half_open(found: GradientReach, half_open: GradientReach) -> str:
     now, half = (dict(zip(one.systems, one.relative[:, middle].tolist(), strict=True)) for one in (found, half_open))
     left = {f"{name}_now": significant(now[name]) for name in ("gru", "lstm", "plain")}
     left |= {f"{name}_half": significant(half[name]) for name in ("gru", "lstm", "plain")}
-    told = t("before.half_open", distance=middle, **left)
+    measured = t("before.half_open", distance=middle, **left)
     lost = all(half[name] < now[name] for name in ("gru", "lstm"))
-    return f"{told} {t('before.half_open_loses')}" if lost else told
+    return f"{measured} {t('before.half_open_loses')}" if lost else measured
 
 
 def _trained_experiment(view: View) -> None:
@@ -61,8 +61,8 @@ def _trained_experiment(view: View) -> None:
         far = len(found.norms) - 1 - found.last
         half = t("before.half_none") if found.half < 0 else t("before.half_measured", half=found.half)
         left = f"{found.norms[far] / found.norms[found.last]:.2%}"
-        told = t("before.left_measured", far=abs(far - found.last), left=left)
-        cover.judge(outcome, f"{half} {told}")
+        measured = t("before.left_measured", far=abs(far - found.last), left=left)
+        cover.judge(outcome, f"{half} {measured}")
         with cover.picture():
             said = {"word": t("before.word"), "up": t("before.norm_axis")}
             chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)

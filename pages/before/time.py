@@ -47,7 +47,7 @@ def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
         gru, attention = found.systems.index("gru"), found.systems.index("attention")
         steeper = found.reading_slopes[attention] - found.reading_slopes[gru]
         outcome = "alike" if abs(steeper) < ALIKE else "attention" if steeper > 0 else "recurrent"
-        told = t(
+        sentence = t(
             "before.reading_measured",
             **ends,
             gru=f"{found.reading_slopes[gru]:.2f}",
@@ -56,7 +56,7 @@ def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
             attention_time=milliseconds(found.reading[attention, -1]),
             times=f"{found.reading[gru, -1] / found.reading[attention, -1]:.1f}",
         )
-        cover.judge(outcome, told)
+        cover.judge(outcome, sentence)
         with cover.picture():
             _chart(answer, "reading", 1_000 * found.reading, "before.milliseconds")
             say(section("before", "time_after"), small=True)
@@ -85,7 +85,7 @@ def time_part(view: View) -> None:
         _chart(answer, "memory", found.kept_numbers, "before.numbers", format=",")
     shortest, longest = found.lengths[0], found.lengths[-1]
     for name, row, slope in zip(found.systems, found.step, found.step_slopes, strict=True):
-        told = t(
+        sentence = t(
             "before.step_measured",
             name=t(f"before.{name}"),
             shortest=f"{shortest:,}",
@@ -94,6 +94,6 @@ def time_part(view: View) -> None:
             last=milliseconds(row[-1]),
             slope=f"{slope:.2f}",
         )
-        st.markdown(f"- {told}")
+        st.markdown(f"- {sentence}")
     st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
     _reading_experiment(answer, width)

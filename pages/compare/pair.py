@@ -84,8 +84,8 @@ def show_differences(first: RunStore, second: RunStore) -> None:
         if name not in TOLD_OF_DATA
     ]
     if TOLD_OF_DATA & found.keys():
-        told = (learned_words(run.spec.data) for run in (first, second))
-        rows.insert(0, [plain(label_of("source")), *(f"**{plain(words)}**" for words in told)])
+        learned = (learned_words(run.spec.data) for run in (first, second))
+        rows.insert(0, [plain(label_of("source")), *(f"**{plain(words)}**" for words in learned)])
     st.markdown(_table((t("compare.setting"), "A", "B"), rows))
     if len(rows) > 1:
         st.caption(t("compare.many", count=len(rows)))

@@ -1,6 +1,6 @@
 """Forms: a chart's description without data, made once and filled with the rows of what is on the screen.
 
-A browser that is shown the same form with other rows moves the marks, and does not begin the chart anew.
+A browser that gets the same form with other rows moves the marks and keeps the chart.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Filled:
     """A chart: a form in Vega-Lite, and the rows of each of its named data.
 
     Attributes:
-        form: in JSON, so that whoever changes a chart's description changes no form.
+        form: in JSON, so that changing a chart's description changes no form.
         rows: by the name of the data, as `records` makes them.
         height: in pixels; None where the form has it, since no row changes it.
     """

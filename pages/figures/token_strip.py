@@ -96,8 +96,8 @@ def _strip(said: tuple[tuple[str, str], ...], about: tuple[str, ...], *, unknown
     words = dict(said)
     lines = alt.Y("line:O", axis=None, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.06))
     across = alt.X("left:Q", axis=None, scale=alt.Scale(domain=[0, LINE], nice=False))
-    told = (alt.Tooltip(f"about{index}:N", title=name) for index, name in enumerate(about))
-    tooltip = [alt.Tooltip("label:N", title=words["token"]), *told]
+    about_tooltips = (alt.Tooltip(f"about{index}:N", title=name) for index, name in enumerate(about))
+    tooltip = [alt.Tooltip("label:N", title=words["token"]), *about_tooltips]
     edges = {"x": across, "x2": "right:Q", "y": lines, "tooltip": tooltip}
     base = named("tokens")
     foreseen, blank = base.transform_filter("datum.known"), base.transform_filter("!datum.known")

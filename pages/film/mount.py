@@ -65,7 +65,7 @@ def show_film(
 
     Args:
         runs: id and name of one run, or of two.
-        key: unique on the page and the same at every run of the script, or the component is mounted anew.
+        key: unique on the page and the same at every run of the script, or the component is remounted.
         learned: what each run learns from, in words.
         followed_text: a text that is followed through the runs, "" for none.
         frame: number of the first run's frame to stand at, from 0; None for the newest.
@@ -82,8 +82,8 @@ def show_film(
         if on_view and how in ("tsne", "pca"):
             on_view(at if isinstance(at, int) else None, between if isinstance(between, int) else None, how)
 
-    told = {"learned": learned, "followed_text": followed_text, "frame": frame, "step": step, "method": method}
-    data = film_data(runs, film_words(), **told, language=language())
+    asked = {"learned": learned, "followed_text": followed_text, "frame": frame, "step": step, "method": method}
+    data = film_data(runs, film_words(), **asked, language=language())
     data["turn"] = turn
     result = registered("film")(key=key, data=data, on_view_change=viewed, on_ask_change=lambda: None)
     return _asked(_mapping(result).get("ask"), [run for run, _ in runs])

@@ -95,5 +95,5 @@ def _try_likeness(view: View) -> None:
             return
         outcome = "near" if found.near > found.far else "far" if found.far > found.near else "equal"
         numbers = {name: f"{getattr(found, name):.3f}" for name in ("near", "far", "one_hot_near", "one_hot_far")}
-        told = t("tokens.measured_one_hot", word=word, near_word=near, far_word=far, **numbers)
-        cover.judge(outcome, told)
+        measured = t("tokens.measured_one_hot", word=word, near_word=near, far_word=far, **numbers)
+        cover.judge(outcome, measured)

@@ -105,13 +105,13 @@ def choose_base() -> Base:
 
 def _of_run(store: Any, frame: int | None) -> Base:
     file = store.spec.data.file
-    told = {"name": plain(store.spec.name), "run": store.id}
+    named = {"name": plain(store.spec.name), "run": store.id}
     with st.container(border=True):
         if frame is None:
-            st.markdown(t("train.same_settings", **told))
+            st.markdown(t("train.same_settings", **named))
         else:
             steps = {one.number: one.step for one in store.frames()}
-            st.markdown(t("train.branch", **told, step=steps.get(frame, "?"), frame=frame))
+            st.markdown(t("train.branch", **named, step=steps.get(frame, "?"), frame=frame))
         if st.button(t("train.leave_branch"), icon=":material/undo:"):
             forget(*FORM, "branch")
             st.rerun()

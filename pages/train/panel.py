@@ -44,7 +44,7 @@ def progress_words(status: Status) -> str:
 
 
 def attempt(act: Callable[[], object]) -> None:
-    """Do what a button asks for; what goes wrong is told in words."""
+    """Do what a button asks for; what goes wrong is said on the page."""
     try:
         act()
     except RunError as error:

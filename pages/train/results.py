@@ -60,12 +60,12 @@ def verdict_words(found: Outcome) -> str:
     """Return what the numbers show, in words; nothing where there is nothing to compare them with."""
     rule = found.best_rule
     lead = 100 * (found.held_out - found.baselines[rule]) if rule else 0.0
-    told = {"gap": f"{100 * (found.train - found.held_out):.0f}", "lead": f"{lead:+.1f}"}
-    told["rule"] = t(f"baseline.{rule}") if rule else ""
+    numbers = {"gap": f"{100 * (found.train - found.held_out):.0f}", "lead": f"{lead:+.1f}"}
+    numbers["rule"] = t(f"baseline.{rule}") if rule else ""
     return {
-        "memorises": lambda: t("result.memorises", gap=told["gap"]),
-        "holds": lambda: t("result.holds", lead=told["lead"], rule=told["rule"]),
-        "nothing": lambda: t("result.nothing", lead=told["lead"], rule=told["rule"]),
+        "memorises": lambda: t("result.memorises", gap=numbers["gap"]),
+        "holds": lambda: t("result.holds", lead=numbers["lead"], rule=numbers["rule"]),
+        "nothing": lambda: t("result.nothing", lead=numbers["lead"], rule=numbers["rule"]),
         "measured": lambda: "",
     }[found.verdict]()
 

@@ -1,4 +1,4 @@
-"""Same but: from one run a second one with exactly one thing changed, foretold before it is seen."""
+"""Same but: from one run a second one with exactly one thing changed, and a prediction of what that does."""
 
 from dataclasses import replace
 from typing import Any, get_args
@@ -60,7 +60,7 @@ def same_but(store: RunStore, name: str, value: Any) -> RunStore:
 
 
 def offer_same_but(store: RunStore, *, expanded: bool) -> None:
-    """Let a person change one thing of a run and foretell what that does; then start it as the other run."""
+    """Let a person change one thing of a run and predict what that does; then start it as the other run."""
     box = lazy_box(t("compare.same_but"), icon=":material/fork_right:", key="same_but_open", opened=expanded)
     if box is not None:
         with box:
@@ -110,7 +110,7 @@ def measured_change(first: float, second: float) -> str:
 
 
 def show_answer(first: RunStore, second: RunStore) -> None:
-    """Once both runs rest, say whether what was foretold came true, by their held-out accuracy."""
+    """Once both runs rest, say whether the prediction came true, by their held-out accuracy."""
     run, _, guess = (current("guess") or "").partition(".")
     if run != second.id or guess not in (*GUESSES, NONE):
         return

@@ -79,8 +79,8 @@ def _width_experiment(view: View, penalty: float) -> None:
         first, last = float(found.scores[0]), float(found.scores[-1])
         outcome = "same" if found.texts[0] == found.texts[-1] else "better" if last > first else "worse"
         gained, different = f"{shown_gap(last, first):+.3f}", len(set(found.texts))
-        told = t("translation.width_measured", widest=WIDEST, gained=gained, different=different)
-        cover.judge(outcome, told)
+        measured = t("translation.width_measured", widest=WIDEST, gained=gained, different=different)
+        cover.judge(outcome, measured)
         with cover.picture():
             names = ("width", "text", "log_prob", "length", "score")
             head = tuple(t(f"translation.col_{name}") for name in names)
@@ -116,8 +116,8 @@ def show_beam(view: View) -> None:
     chart = tree_chart(tree, words, depth=depth, start=shown_word(translated(view).value.read[0]), whole=whole)
     show_chart(chart, answer, key="translation_tree", stem="beam_search", label=t("translation.tree_label"))
     if whole:
-        told = "behind" if tree.behind else "ahead"
-        st.markdown(t(f"translation.{told}", depths=", ".join(map(str, tree.behind)), count=int(tree.on_best.sum())))
+        place = "behind" if tree.behind else "ahead"
+        st.markdown(t(f"translation.{place}", depths=", ".join(map(str, tree.behind)), count=int(tree.on_best.sum())))
         _show_ranking(tree, penalty)
     else:
         st.caption(t("translation.depth_note", depth=depth, deepest=deepest))

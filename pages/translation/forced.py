@@ -42,14 +42,14 @@ def _guessed(view: View, found: Forced, target: str) -> Cover:
     about = f"{view.bundle.name} {view.encoding.text} {target}"
     cover = ask_first(section("translation", "try_forced"), options, name="translation_forced", about=about)
     least = places[0]
-    told = t(
+    measured = t(
         "translation.least_measured",
         word=options[str(least)],
         chance=f"{found.probabilities[least]:.3%}",
         rank=f"{found.ranks[least]:,}",
         favourite=plain(shown_word(found.favourites[least])),
     )
-    cover.judge(str(least), told)
+    cover.judge(str(least), measured)
     return cover
 
 
@@ -64,13 +64,13 @@ def _numbers(view: View, found: Forced, same: bool) -> None:
     written = translated(view).value
     own = _forced(view, written.text).value
     likelier = "yours" if found.log_prob > own.log_prob else "models"
-    told = t(
+    measured = t(
         f"translation.likelier_{likelier}",
         yours=f"{found.log_prob:.3f}",
         models=f"{own.log_prob:.3f}",
         text=plain(written.text or "∅"),
     )
-    say(told)
+    say(measured)
 
 
 def show_forced(view: View) -> None:

@@ -49,7 +49,7 @@ def _finders(found: Searched, text: str) -> str:
 
 def _show_one(answer: Answer[Searched]) -> None:
     found = answer.value
-    told = t(
+    measured = t(
         "translation.search_told",
         source=found.source,
         answer=found.answer,
@@ -86,7 +86,7 @@ def _show_one(answer: Answer[Searched]) -> None:
         last = (t("translation.exhaustive"), f"`{found.best_texts[0] or '∅'}`", f"{found.best_scores[0]:.3f}", every)
         st.markdown(markdown_table(head, [*rows, (*last, t("translation.yes"))], right=3))
     st.caption(t("translation.own_data"))
-    st.markdown(told)
+    st.markdown(measured)
     verdict = "greedy_best" if found.found[0] else "greedy_missed"
     right_word = "best_right" if found.best_texts[0] == found.answer else "best_wrong"
     st.markdown(
@@ -110,7 +110,7 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
     found: Survey = answer.value
     missed = 1 - float(found.found[0])
     outcome = "few" if missed < 0.1 else "some" if missed <= 0.5 else "many"
-    told = t(
+    measured = t(
         "translation.survey_measured",
         missed=len(found.missed),
         count=found.n_sources,
@@ -119,7 +119,7 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         right=f"{found.best_right:.0%}",
         greedy_right=f"{found.right[0]:.0%}",
     )
-    cover.judge(outcome, told)
+    cover.judge(outcome, measured)
     with cover.picture():
         curves = {"found": found.found, "right": found.right}
         chart = by_width_chart(found.widths, curves, strings("translation_survey"), percent=True)

@@ -71,14 +71,14 @@ def _whole_experiment(view: View, written: Written) -> None:
         cover = ask_first(question, options, name="translation_whole", about=f"{view.bundle.name} {view.encoding.text}")
         count, whole = len(written.words), exp(written.log_prob)
         outcome = "over" if whole > LIKELIEST else "under" if whole < LEAST_LIKELY else "between"
-        told = t(
+        measured = t(
             "translation.whole_measured",
             count=count,
             whole=f"{significant(100 * whole, 3)}%",
             mean=f"{exp(written.log_prob / count):.1%}",
             least=f"{written.probabilities.min():.1%}",
         )
-        cover.judge(outcome, told)
+        cover.judge(outcome, measured)
 
 
 def show_steps(view: View) -> None:

@@ -87,8 +87,8 @@ def _padding_experiment(answer: Answer[ToyBatch]) -> None:
         infinite = sum(
             not ok for name, ok in zip(found.names, found.finite, strict=True) if "masked_scores" not in name
         )
-        told = t("translation.toy_measured", ours=shown, filled=other, infinite=infinite, count=len(found.names))
-        cover.judge(outcome, told)
+        measured = t("translation.toy_measured", ours=shown, filled=other, infinite=infinite, count=len(found.names))
+        cover.judge(outcome, measured)
 
 
 def _show_shapes(found: ToyBatch) -> None:

@@ -170,7 +170,7 @@ def _claimed(question: Question, *, again: bool) -> tuple[Future[Any], bool]:
 
 
 def _compute(future: Future[Any], compute: Callable[[], Any]) -> None:
-    """Compute an answer; a failure is told to everybody who waits."""
+    """Compute an answer; a failure is raised for everybody who waits."""
     try:
         future.set_result(compute())
     except Exception as error:
@@ -208,7 +208,7 @@ def _compute_away(future: Future[Any], function: Callable[..., Any], arguments: 
 
 
 def _question(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Question:
-    """Return what tells a call from others; models are told apart by their names."""
+    """Return what identifies a call; models are identified by their names."""
     return function, tuple((name, _known(name, value)) for name, value in arguments.items())
 
 

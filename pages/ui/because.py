@@ -56,7 +56,7 @@ def show_counter_examples(view: View) -> None:
 
 def show_weak_sides(view: View) -> None:
     """Show how often the model is right on texts like this one; nothing where nobody measured it."""
-    told = [
+    facts = [
         t(
             "because.right",
             share=f"{row.accuracy:.0%}",
@@ -68,8 +68,8 @@ def show_weak_sides(view: View) -> None:
         )
         for row in view.bundle.measured.fitting(features_of(view.encoding), unit_of(view.encoding))
     ]
-    if told:
-        st.caption(t("because.known", told=t("because.and").join(told)), help=t("because.known_help"))
+    if facts:
+        st.caption(t("because.known", facts=t("because.and").join(facts)), help=t("because.known_help"))
 
 
 def _sort(row: Slice) -> str:
@@ -131,7 +131,7 @@ def _legend(label: str) -> dict[str, str]:
 
 
 def _names(view: View, found: WordWorth) -> list[str]:
-    """Return each word; one that the text has several times is told by which of them it is."""
+    """Return each word; a repeated word carries the number of its occurrence."""
     text = view.encoding.text
     own = [_shown(text[start:end]) for start, end in found.spans.tolist()]
     folded = [word.casefold() for word in own]

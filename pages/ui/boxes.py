@@ -70,7 +70,7 @@ def hidden(text: str) -> str:
 
 
 def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> None:
-    """Show how far something is that is done elsewhere, and look again until it is done; then the page runs anew.
+    """Show how far something is that is done elsewhere, and look again until it is done; then rerun the page.
 
     Args:
         key: unique on the page.
@@ -165,19 +165,19 @@ class Cover:
             finally:
                 _covered.reset(token)
 
-    def judge(self, outcome: str, told: str = "") -> None:
+    def judge(self, outcome: str, sentence: str = "") -> None:
         """Compare the answer with what was measured, in a line of its own, and say what that was.
 
         Args:
             outcome: the option that came true.
-            told: what was measured, in Markdown.
+            sentence: what was measured, in Markdown.
         """
         measured = self.options.get(outcome, outcome)
         if self.guess is None:
             lead = t("try.shown", outcome=measured)
         else:
             lead = t("try.right") if self.guess == outcome else t("try.wrong", outcome=measured)
-        words = f"{lead}\n\n{told}" if told else lead
+        words = f"{lead}\n\n{sentence}" if sentence else lead
         if covered():
             say(words)
             return

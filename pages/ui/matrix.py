@@ -1,4 +1,4 @@
-"""Mount the interactive matrix in a page and hear what was clicked or painted."""
+"""Mount the interactive matrix in a page and read what was clicked or painted."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def show_matrix(
         figure: What to show.
         answer: What it was drawn from; its files say so.
         of: What it shows of that, by name, such as a head; its files say that, too.
-        key: Unique on the page and the same at every run, or the component is mounted anew.
+        key: Unique on the page and the same at every run, or the component is remounted.
         on_select: Called with the id of a newly chosen panel, before the page runs.
         on_cell: Called with the newly pinned cell, None when it was let go, before the page runs; by default the link
             keeps the cell, in whichever panel it is.

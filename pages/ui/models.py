@@ -55,7 +55,7 @@ def shipped_names() -> list[str]:
 
 
 def opened_models() -> OpenedModels:
-    """Return the shelf of the models that people opened on this server."""
+    """Return the store of the models that people opened on this server."""
     return OpenedModels(default_root())
 
 
@@ -155,9 +155,9 @@ def code_that_opens(name: str) -> tuple[str, str]:
     opened = opened_models().all().get(name)
     if opened is not None and opened.origin == "hub":
         return opening, f"load({HUB + opened.asked!r})"
-    shelf_code = "from transformer_core.user_models import shelf"
+    import_code = "from transformer_core.user_models import store"
     named = json.dumps(name, ensure_ascii=False)
-    return f"{opening}\n{shelf_code}", f"load(shelf.OpenedModels(shelf.default_root()).all()[{named}].folder)"
+    return f"{opening}\n{import_code}", f"load(store.OpenedModels(store.default_root()).all()[{named}].folder)"
 
 
 def forget_models() -> None:

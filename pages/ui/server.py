@@ -52,7 +52,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 
 
 def show_error(error: Exception) -> bool:
-    """Log the error for whoever runs the server and tell the reader that the page lives on."""
+    """Log the error for those who run the server, and say on the page that it still works."""
     logging.getLogger("vitrine").error("a page failed", exc_info=error)
     st.error(t("error.unforeseen", kind=type(error).__name__), icon=":material/error:")
     return True

@@ -107,7 +107,7 @@ def current(name: str) -> Any:
 
 
 def forget(*names: str) -> None:
-    """Let choices go, so that their widgets start anew; only before those are shown, as in a callback."""
+    """Forget choices, so that their widgets return to their defaults; only before those are shown, as in a callback."""
     for name in names:
         _kept().pop(name, None)
         st.session_state.pop(widget_key(name), None)

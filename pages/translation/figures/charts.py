@@ -128,9 +128,9 @@ def _lines(titles: tuple[tuple[str, str], ...]) -> Chart:
 
     hover = alt.selection_point(name="pointed", fields=["step"], on="pointerover", clear="pointerout", empty=False)
     size = alt.condition("datum.now", alt.value(18), alt.value(14))
-    told = [alt.Tooltip("step:Q", title="k"), alt.Tooltip("whole:N", title=said["target"])]
+    tooltip = [alt.Tooltip("step:Q", title="k"), alt.Tooltip("whole:N", title=said["target"])]
     targets = named("targets").mark_text(align="left", color=HUES["query"], cursor="pointer")
-    targets = targets.encode(x=x, y=y, text="word:N", size=size, tooltip=told).add_params(hover)
+    targets = targets.encode(x=x, y=y, text="word:N", size=size, tooltip=tooltip).add_params(hover)
     return alt.layer(rules, names, bold, weak, targets)
 
 
