@@ -17,7 +17,6 @@ ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the ki
     ("before", "glass"),
     ("before", "translation"),
     ("bert", "glass"),
-    ("bert", "gpt"),
     ("compare", "train"),
     ("home", "glass"),
     ("masks", "glass"),

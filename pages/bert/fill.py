@@ -1,4 +1,4 @@
-"""The page's part on hidden words: the guesses behind every mask, and every word of the sentence hidden in turn."""
+"""The page's part on hidden words: the guesses for every mask, and every word of the sentence hidden in turn."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from pages.bert.figures.guesses import each_chart, guesses_chart
-from pages.bert.shared import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
+from pages.bert.hidden_words import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
 from pages.ui.charts import show_chart
@@ -63,6 +63,11 @@ def _one(view: View, read: Hidden, answer: Answer[Filled], row: int, predict_fir
             _truth(found, row)
 
 
+def _unnamed(read: Hidden, row: int) -> str:
+    """Return the name of a mask without the word that it hides."""
+    return f"[MASK] {read.places[row]}"
+
+
 def _predicted(view: View, read: Hidden, found: Filled, row: int) -> Cover:
     best = dict(zip(map(str, found.ids[row][:CANDIDATES].tolist()), found.labels[row], strict=False))
     if found.true_ids[row] >= 0:
@@ -70,15 +75,10 @@ def _predicted(view: View, read: Hidden, found: Filled, row: int) -> Cover:
     options = {id_: plain(label) for id_, label in sorted(best.items(), key=lambda pair: pair[1])}
     about = f"{view.bundle.name} {read.masked.ids} {row}"
     cover = ask_first(
-        t("bert.which_word", mask=plain(called_blind(read, row))), options, name=f"bert_word_{row}", about=about
+        t("bert.which_word", mask=plain(_unnamed(read, row))), options, name=f"bert_word_{row}", about=about
     )
     cover.judge(str(found.ids[row][0]))
     return cover
-
-
-def called_blind(read: Hidden, row: int) -> str:
-    """Return what a mask is called where its word shall not be told."""
-    return f"[MASK] {read.places[row]}"
 
 
 def _bars(answer: Answer[Filled], row: int) -> None:

@@ -1,9 +1,9 @@
-"""The page's part on layers: what the masked-word head would say from each layer's vectors."""
+"""The page's part on layers: what the masked-word head makes of each layer's vectors."""
 
 import streamlit as st
 
 from pages.bert.figures.guesses import board_chart, follow_chart
-from pages.bert.shared import (
+from pages.bert.hidden_words import (
     asked_of,
     called,
     choose_hidden,
@@ -13,13 +13,13 @@ from pages.bert.shared import (
     masked_view,
     show_sentence,
 )
-from pages.gpt.figures import stage_names
+from pages.figures.lens import stage_names
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import Cover, ask_first, lazy_box, say
 from pages.ui.charts import clickable, show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.number_format import percent
+from pages.ui.number_format import markdown_table, percent
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import Hidden
 
@@ -41,7 +41,7 @@ def layers_part(view: View) -> View:
     answer = ask(by_layer, **asked_of(view), hidden=chosen_places(read), place=place, top=TOP)
     found, words = answer.value, strings("bert") | {"layer": t("axis.layer")}
     stages = stage_names(len(found.ranks), words)
-    with _led(view, read, place, found, stages).picture():
+    with _ask_lead(view, read, place, found, stages).picture():
         chart, table = st.columns([3, 2], gap="large")
         with chart:
             figure = follow_chart(
@@ -55,25 +55,25 @@ def layers_part(view: View) -> View:
     return masked_view(view, read)
 
 
-def _led(view: View, read: Hidden, place: int, found: ByLayer, stages: list[str]) -> Cover:
-    """Ask from where on the answer leads, and tell whether that was answered, and then said."""
+def _ask_lead(view: View, read: Hidden, place: int, found: ByLayer, stages: list[str]) -> Cover:
+    """Ask from which stage on the answer leads, and judge the prediction."""
     question = section("bert", "try_lead").format(
         mask=plain(called(read, place)), word=plain(found.words[0]), chance=percent(found.probabilities[-1, 0])
     )
     named = {str(stage): name for stage, name in enumerate(stages)}
     cover = ask_first(question, named, name="bert_lead", about=f"{view.bundle.name} {read.masked.ids} {place}")
-    told = t("bert.settled_measured", stage=stages[found.settled], rank=f"{int(found.ranks[0, 0]):,}")
-    cover.judge(str(found.settled), told)
+    measured = t("bert.settled_measured", stage=stages[found.settled], rank=f"{int(found.ranks[0, 0]):,}")
+    cover.judge(str(found.settled), measured)
     return cover
 
 
 def _table(found: ByLayer, stages: list[str]) -> str:
-    head = [t("bert.axis_stage"), *(t("bert.guess_number", number=number + 1) for number in range(NAMED))]
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    head = (t("bert.axis_stage"), *(t("bert.guess_number", number=number + 1) for number in range(NAMED)))
+    rows = []
     for stage, labels, chances in zip(stages, found.best_labels, found.best_probabilities, strict=True):
         cells = [f"{plain(label)} {percent(chance)}" for label, chance in zip(labels, chances, strict=True)][:NAMED]
-        lines.append(f"| {stage} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append((stage, *cells))
+    return markdown_table(head, rows)
 
 
 def _each(view: View) -> None:

@@ -1,26 +1,62 @@
-"""The page's part on pairs: does the second sentence go with the first, in which order, and on which words it rests."""
+"""The page's part on pairs: whether two sentences go together, in either order, and which words decide it."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import moves_chart, verdicts_chart
-from pages.bert.shared import asked_of_pair, choose_second
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
-from pages.ui.header import View
+from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.url import choose_from_list, set_choice
+from pages.ui.last_text import in_words, read_and_tell, require_length
+from pages.ui.url import choose_from_list, set_choice, text_input
 from pages.ui.verdict import show_verdict
 from transformer_core.analysis.bert.masked_words import own_places
-from transformer_core.analysis.bert.sentence_pairs import WordsOfPair, pair_verdict, words_of_pair
+from transformer_core.analysis.bert.sentence_pairs import WordsOfPair, encode_pair, pair_verdict, words_of_pair
 from transformer_core.text import Encoding
 
 TOKEN = "bert_pair_token"
+SECOND = "A cowboy on a brown horse is outside."
 MUCH = 5.0
+
+
+def most_tokens(view: View) -> int:
+    """Return how many tokens of a pair are read at most."""
+    return min(MOST_TOKENS, view.bundle.config.max_len)
+
+
+def _paired(view: View, second: str) -> Encoding:
+    """Return both sentences encoded as one pair.
+
+    Raises:
+        ValueError: if the second one is empty, too long or cannot be read; its message is for the page.
+    """
+    if not second.strip():
+        raise ValueError(t("bert.second_empty"))
+    require_length(second, MOST_CHARACTERS)
+    with in_words():
+        return encode_pair(view.bundle, view.encoding.text, second, most_tokens(view))
+
+
+def choose_second(view: View) -> Encoding | None:
+    """Show the box for the second sentence and return the pair; None, with a message, where there is none to judge."""
+    if not view.bundle.config.pair_head:
+        st.info(t("bert.no_pair_head", name=plain(view.bundle.name)), icon=":material/info:")
+        return None
+    second = text_input(t("bert.second"), name="bert_second", default=SECOND)
+    pair = read_and_tell("bert_second", second, SECOND, lambda second: _paired(view, second))
+    if pair is not None and pair.truncated:
+        st.caption(t("bert.pair_cut", count=pair.truncated, most=most_tokens(view)))
+    return pair
+
+
+def asked_of_pair(view: View, pair: Encoding) -> dict[str, Any]:
+    """Return the model and both sentences as keyword arguments of the library's functions."""
+    return {"bundle": view.bundle, "text": view.encoding.text, "pair": pair.pair, "n_tokens": most_tokens(view)}
 
 
 def pair_part(view: View) -> View:
@@ -109,7 +145,7 @@ def _words(view: View, pair: Encoding) -> None:
 
 def _moves(answer: Answer[WordsOfPair], token: int) -> None:
     found = answer.value
-    names: Sequence[str] = numbered(found.labels, found.places.tolist())
+    names = numbered(found.labels, found.places.tolist())
     strongest = int(abs(found.moves).argmax())
     show_chart(
         moves_chart(names, found.segments, found.moves, found.flipped, strings("bert"), chosen=token),

@@ -1,11 +1,11 @@
-"""The page's part on the recipe: which tokens are chosen, what becomes of them, and what each fate is worth."""
+"""The page's part on the masking recipe: which tokens are chosen, what each becomes, and what that is for."""
 
 from html import escape
 
 import streamlit as st
 
 from pages.bert.figures.recipe import HUES_OF_FATES, shares_chart, ways_chart
-from pages.bert.shared import asked_of
+from pages.bert.hidden_words import asked_of
 from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -34,7 +34,7 @@ def _draw_again() -> None:
 
 
 def recipe_part(view: View) -> View:
-    """Show the sentence as training would show it, the shares over many draws, and what each fate is for."""
+    """Show the sentence as in training, the shares over many draws, and what the head makes of each kind of token."""
     asked = asked_of(view)
     if view.bundle.tokenizer.mask_id is None:
         st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")

@@ -4,8 +4,7 @@ import streamlit as st
 
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import lengths_chart, rows_figure, verdicts_chart
-from pages.bert.pair import verdict_outcome
-from pages.bert.shared import asked_of_pair, choose_second
+from pages.bert.pair import asked_of_pair, choose_second, verdict_outcome
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
@@ -19,7 +18,7 @@ from transformer_core.text import Encoding
 
 
 def segments_part(view: View) -> View:
-    """Show the rows, their place in the sum, and the verdict with other rows; return the view under the glass."""
+    """Show the rows, the sum that they enter, and the verdict with other rows; return the view under the glass."""
     if view.bundle.config.n_segments < 2:
         st.info(t("bert.no_segments", name=plain(view.bundle.name)), icon=":material/info:")
         return view

@@ -1,15 +1,23 @@
-"""The page's part on the tied output matrix: one score taken apart, and the rows that lie near the word's."""
+"""The page's part on the tied output matrix: one score as a sum of products, and the rows nearest to the word's."""
 
 import streamlit as st
 
-from pages.bert.figures.recipe import products_chart
-from pages.bert.shared import asked_of, called, choose_hidden, choose_mask, chosen_places, masked_view, show_sentence
+from pages.bert.figures.guesses import products_chart
+from pages.bert.hidden_words import (
+    asked_of,
+    called,
+    choose_hidden,
+    choose_mask,
+    chosen_places,
+    masked_view,
+    show_sentence,
+)
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.number_format import significant
+from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose_from_list
 from transformer_core.analysis.bert.masked_words import Filled, Hidden, fill_in
 from transformer_core.analysis.bert.tied_output import OneScore, one_score
@@ -20,7 +28,7 @@ SOME = 3
 
 
 def tied_part(view: View) -> View:
-    """Show the score of a word as products of two vectors, and its neighbours; return the view under the glass."""
+    """Show a word's score as a sum of products, and its neighbours; return the view under the glass."""
     read = choose_hidden(view)
     if read is None:
         return view
@@ -46,7 +54,7 @@ def tied_part(view: View) -> View:
         )
     with numbers:
         _arithmetic(found)
-    _told_tied(found)
+    _one_or_two_matrices(found)
     _neighbours(view, found, called(read, place))
     return masked_view(view, read)
 
@@ -59,7 +67,7 @@ def _choose_word(read: Hidden, filled: Filled, place: int) -> int:
     return int(choose_from_list(t("bert.which_score"), options, name=WORD) or 0)
 
 
-def _told_tied(found: OneScore) -> None:
+def _one_or_two_matrices(found: OneScore) -> None:
     values = {"apart": significant(found.apart), "parameters": f"{found.parameters:,}"}
     st.markdown(t("bert.tied_same" if found.tied else "bert.tied_not", **values))
 
@@ -73,9 +81,8 @@ def _arithmetic(found: OneScore) -> None:
         "score_difference": significant(found.difference),
         "score_rank": f"{found.rank:,}",
     }
-    head = f"| {t('bert.score_heading', word=plain(found.word))} | |"
-    rows = [f"| {t(f'bert.{name}')} | {value} |" for name, value in lines.items()]
-    st.markdown("\n".join([head, "|---|---:|", *rows]))
+    rows = [(t(f"bert.{name}"), value) for name, value in lines.items()]
+    st.markdown(markdown_table((t("bert.score_heading", word=plain(found.word)), ""), rows, right=1))
     st.caption(t("bert.score_note", rounding=significant(found.rounding)))
 
 
@@ -104,8 +111,5 @@ def _neighbours(view: View, found: OneScore, mask: str) -> None:
 
 
 def _table(head: tuple[str, ...], labels: tuple[str, ...], columns: tuple) -> str:
-    lines = [f"| {' | '.join(head)} |", f"|---|{'---:|' * (len(head) - 1)}"]
-    for place, label in enumerate(labels):
-        cells = [f"{column[place]:+.3f}" for column in columns]
-        lines.append(f"| {plain(label)} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    rows = [(plain(label), *(f"{number:+.3f}" for number in row)) for label, *row in zip(labels, *columns, strict=True)]
+    return markdown_table(head, rows, right=len(columns))

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from pages.compare.pair import choose_two, show_differences, show_gap, show_measures
-from pages.train.film import follow_run
-from pages.train.header import probe
+from pages.train.film import follow_run, followed_text
 from pages.train.panel import show_panel
 from pages.train.same_but import offer_same_but, show_answer
 from pages.ui.glossary import tell
@@ -44,7 +43,7 @@ if chosen is None:
     st.stop()
 first, second = chosen
 with text_place:
-    text = probe(first)
+    text = followed_text(first)
 offer_same_but(first, expanded=second is None)
 if second is None:
     st.info(section("compare", "one"), icon=":material/info:")

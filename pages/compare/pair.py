@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.train.controls import label_of, value_word
+from pages.train.settings import label_of, value_word
 from pages.ui.language import plain, t
 from pages.ui.runs import LIVE, learned_words, run_list
 from pages.ui.url import current, forget, keep, widget_key

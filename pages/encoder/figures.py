@@ -22,45 +22,6 @@ TOKENS = "encoder_tokens"  # matrices with this link mark the same cell
 Words = Mapping[str, str]
 
 
-def stage_lines(
-    stages: Sequence[str],
-    series: Mapping[str, np.ndarray],
-    words: Words,
-    *,
-    domain: tuple[float, float] | None = None,
-    level: float | None = None,
-    spread: Mapping[str, np.ndarray] | None = None,
-    format: str = ".2f",
-    height: int = HEIGHT,
-) -> Filled:
-    """Draw a line for each series over named stages.
-
-    Shapes:
-        every series, and its spread: (stage,)
-
-    Args:
-        words: stage and value, the titles of the axes.
-        domain: the range of the value axis; the data's by default.
-        level: the value at which a horizontal rule is drawn.
-        spread: half the height of the band around a series.
-        format: of the numbers, in d3's notation.
-    """
-    names, spread = tuple(series), spread or {}
-    half = [spread.get(name, np.zeros(len(stages))) for name in names]
-    values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
-    reach, ends = np.concatenate(half), domain or (-np.inf, np.inf)
-    rows = records(
-        stage=list(stages) * len(names),
-        value=values,
-        low=np.clip(values - reach, *ends),
-        high=np.clip(values + reach, *ends),
-        series=np.repeat(names, len(stages)).tolist(),
-    )
-    axes = (words["stage"], words["value"])
-    lines = _lines(tuple(stages), names, axes, domain=domain, level=level, spread=bool(spread), format=format)
-    return Filled(lines, {"stages": rows}, height=height)
-
-
 @form
 def _lines(
     stages: tuple[str, ...],
@@ -102,6 +63,45 @@ def _lines(
     points = lines.mark_point(filled=True, size=70, opacity=1)
     layers.append(points.encode(shape=alt.Shape("series:N", scale=shapes, legend=legend)))
     return alt.layer(*layers)
+
+
+def stage_lines(
+    stages: Sequence[str],
+    series: Mapping[str, np.ndarray],
+    words: Words,
+    *,
+    domain: tuple[float, float] | None = None,
+    level: float | None = None,
+    spread: Mapping[str, np.ndarray] | None = None,
+    format: str = ".2f",
+    height: int = HEIGHT,
+) -> Filled:
+    """Draw a line for each series over named stages.
+
+    Shapes:
+        every series, and its spread: (stage,)
+
+    Args:
+        words: stage and value, the titles of the axes.
+        domain: the range of the value axis; the data's by default.
+        level: the value at which a horizontal rule is drawn.
+        spread: half the height of the band around a series.
+        format: of the numbers, in d3's notation.
+    """
+    names, spread = tuple(series), spread or {}
+    half = [spread.get(name, np.zeros(len(stages))) for name in names]
+    values = np.concatenate([np.asarray(series[name], dtype=float) for name in names])
+    reach, ends = np.concatenate(half), domain or (-np.inf, np.inf)
+    rows = records(
+        stage=list(stages) * len(names),
+        value=values,
+        low=np.clip(values - reach, *ends),
+        high=np.clip(values + reach, *ends),
+        series=np.repeat(names, len(stages)).tolist(),
+    )
+    axes = (words["stage"], words["value"])
+    lines = _lines(tuple(stages), names, axes, domain=domain, level=level, spread=bool(spread), format=format)
+    return Filled(lines, {"stages": rows}, height=height)
 
 
 def product_bars(products: np.ndarray, bias: float, words: Words) -> Chart:

@@ -9,7 +9,7 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.number_format import significant_in_tex
+from pages.ui.number_format import markdown_table, significant_in_tex
 from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
@@ -85,11 +85,11 @@ def _sides(view: View, found: LogitSum) -> dict[str, str]:
 
 def _table(found: LogitSum) -> str:
     head = [t("encoder.coordinate"), r"$s_k$", r"$w_k$", r"$w_k s_k$", t("encoder.sum")]
-    lines = [f"| {' | '.join(head)} |", "|---:|---:|---:|---:|---:|", f"| b |  |  |  | {found.bias:+.4f} |"]
+    rows = [["b", "", "", "", f"{found.bias:+.4f}"]]
     for place, index in enumerate(found.order[:NAMED].tolist(), start=1):
         numbers = (found.vector[index], found.weight[index], found.products[index], found.running[place])
-        lines.append(f"| {index} | {' | '.join(f'{number:+.4f}' for number in numbers)} |")
-    return "\n".join(lines)
+        rows.append([str(index), *(f"{number:+.4f}" for number in numbers)])
+    return markdown_table(head, rows, right=len(head))
 
 
 def _show_growth(view: View, answer: Answer[LogitSum]) -> None:

@@ -10,7 +10,7 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.number_format import significant
+from pages.ui.number_format import markdown_table, significant
 from pages.ui.pickers import choose_layer
 from pages.ui.url import forget, keep, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
@@ -195,8 +195,8 @@ def dead_part(view: View) -> None:
 
 def _counts(found: CorpusNeurons) -> str:
     head = [t("feed_forward.layer"), t("feed_forward.never_above"), t("feed_forward.in_band", band=f"{found.band:g}")]
-    lines = [f"| {' | '.join(head)} |", "|---:|---:|---:|"]
-    for layer, (never, quiet) in enumerate(zip(found.never_above_zero, found.in_band, strict=True)):
-        shares = (f"{count} / {found.neurons} ({count / found.neurons:.1%})" for count in (never, quiet))
-        lines.append(f"| {layer} | {' | '.join(shares)} |")
-    return "\n".join(lines)
+    rows = [
+        (str(layer), *(f"{count} / {found.neurons} ({count / found.neurons:.1%})" for count in counts))
+        for layer, counts in enumerate(zip(found.never_above_zero, found.in_band, strict=True))
+    ]
+    return markdown_table(head, rows, right=len(head))

@@ -9,6 +9,7 @@ from pages.ui.boxes import ask_first, covered, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.number_format import markdown_table
 from pages.ui.verdict import classifies, concludes, outcome_word
 from transformer_core.analysis.feed_forward.other_activation import (
     Swapped,
@@ -74,5 +75,4 @@ def _table(found: SwappedOnCorpus) -> str:
         head.append(t("feed_forward.accuracy"))
         for row, accuracy in zip(rows, found.accuracy, strict=True):
             row.append(f"{accuracy:.1%}")
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, ["---", *["---:"] * (len(head) - 1)], *rows)]
-    return f"**{title}**\n\n" + "\n".join(lines)
+    return f"**{title}**\n\n{markdown_table(head, rows, right=len(head) - 1)}"

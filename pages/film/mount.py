@@ -29,7 +29,7 @@ from transformer_core.training.runs.store.folder import ID
 
 Method = Literal["tsne", "pca"]
 Action = Literal["open", "branch"]
-LONGEST_PROBE = 4_000
+LONGEST_FOLLOWED_TEXT = 4_000
 FRESH = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
@@ -52,7 +52,7 @@ def show_film(
     *,
     key: str,
     learned: Sequence[str] = (),
-    probe: str = "",
+    followed_text: str = "",
     frame: int | None = None,
     step: int | None = None,
     method: Method = "tsne",
@@ -67,7 +67,7 @@ def show_film(
         runs: id and name of one run, or of two.
         key: unique on the page and the same at every run of the script, or the component is mounted anew.
         learned: what each run learns from, in words.
-        probe: a text that is followed through the runs, "" for none.
+        followed_text: a text that is followed through the runs, "" for none.
         frame: number of the first run's frame to stand at, from 0; None for the newest.
         step: to stand at where the first of two runs has no frame; else None.
         method: of the map to begin with.
@@ -82,7 +82,7 @@ def show_film(
         if on_view and how in ("tsne", "pca"):
             on_view(at if isinstance(at, int) else None, between if isinstance(between, int) else None, how)
 
-    told = {"learned": learned, "probe": probe, "frame": frame, "step": step, "method": method}
+    told = {"learned": learned, "followed_text": followed_text, "frame": frame, "step": step, "method": method}
     data = film_data(runs, film_words(), **told, language=language())
     data["turn"] = turn
     result = registered("film")(key=key, data=data, on_view_change=viewed, on_ask_change=lambda: None)
@@ -102,15 +102,15 @@ def _asked(value: Any, runs: Sequence[str]) -> FilmAsk | None:
 
 
 def film_routes() -> list[Route]:
-    """Return the routes "film/ID" and "film/ID/probe" for st.App, below server.baseUrlPath."""
+    """Return the routes "film/ID" and "film/ID/followed_text" for st.App, below server.baseUrlPath."""
     turn = asyncio.Semaphore(1)  # one text at a time is read aloud: the processor belongs to training
 
     async def film(request: Request) -> Response:
         after, after_step = _number(request, "after", -1), _number(request, "after_step", 0)
         return await _answer(request, lambda run: reading(run).answer(after, after_step))
 
-    async def probe(request: Request) -> Response:
-        text, after = request.query_params.get("text", "")[:LONGEST_PROBE], _number(request, "after", -1)
+    async def followed_text(request: Request) -> Response:
+        text, after = request.query_params.get("text", "")[:LONGEST_FOLLOWED_TEXT], _number(request, "after", -1)
         async with turn:
             if await request.is_disconnected():  # the text has changed while this one waited
                 return Response(status_code=204, headers=FRESH)
@@ -118,7 +118,7 @@ def film_routes() -> list[Route]:
 
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     root = f"/{base}/film" if base else "/film"
-    return [Route(f"{root}/{{run}}", film), Route(f"{root}/{{run}}/probe", probe)]
+    return [Route(f"{root}/{{run}}", film), Route(f"{root}/{{run}}/followed_text", followed_text)]
 
 
 def _number(request: Request, name: str, default: int) -> int:
@@ -143,7 +143,7 @@ async def _answer(request: Request, read: Callable[[str], bytes]) -> Response:
             return refuse(404, "film_error.unknown", id=run)
         return refuse(500, "film_error.failed", error=error)
     except ValueError as error:
-        return refuse(422, "film_error.probe", error=error)
+        return refuse(422, "film_error.followed", error=error)
     except Exception as error:
         logging.getLogger("vitrine").exception("run %s could not be read", run)
         return refuse(500, "film_error.failed", error=type(error).__name__)

@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from pages.film.figures.film import Film, coded, film_bytes
-from pages.film.figures.followed_text import FilmProbe, ProbeMoment, probe_bytes
+from pages.film.figures.film import Film, FollowedMoment, FollowedText, coded, film_bytes, followed_bytes
 from pages.ui.runs import run_list
 from transformer_core.analysis.followed_text import Moment, follow_text
 from transformer_core.training.runs.store.records import Curves, Status
 from transformer_core.training.runs.store.run_store import RunStore
 
 SECONDS_FRESH = 0.25
-MOST_RUNS, MOST_PROBES, MOST_ANSWERS = 12, 16, 64
-MOST_PROBE_BYTES = 16 << 20
+MOST_RUNS, MOST_FOLLOWED_TEXTS, MOST_ANSWERS = 12, 16, 64
+MOST_FOLLOWED_BYTES = 16 << 20
 NO_STEPS = Curves(*(np.zeros(0) for _ in fields(Curves)))
 
 
@@ -85,7 +84,7 @@ class Listening:
     def __init__(self, run: str, text: str) -> None:
         self.run, self.text = run, text
         self._lock = threading.Lock()
-        self._probe: FilmProbe | None = None
+        self._followed_text: FollowedText | None = None
 
     def answer(self, after: int) -> bytes:
         """Return what the models of the frames after number `after` make of the text.
@@ -94,17 +93,21 @@ class Listening:
             ValueError: the text cannot be followed; RunError: the run cannot be read.
         """
         with self._lock:
-            known = self._probe.frames if self._probe else ()
+            known = self._followed_text.frames if self._followed_text else ()
             film = follow_text(run_list().open(self.run), self.text, known[-1].number if known else -1)
-            if film.frames or self._probe is None:
+            if film.frames or self._followed_text is None:
                 frames = (*known, *map(_moment, film.frames))
-                self._probe = FilmProbe(film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames)
-            probe = self._probe
-        return probe_bytes(replace(probe, frames=[frame for frame in probe.frames if frame.number > after]))
+                self._followed_text = FollowedText(
+                    film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames
+                )
+            followed_text = self._followed_text
+        return followed_bytes(
+            replace(followed_text, frames=[frame for frame in followed_text.frames if frame.number > after])
+        )
 
     def size(self) -> int:
         """Return about how many bytes are kept."""
-        return sum(frame.attention.nbytes for frame in self._probe.frames) if self._probe else 0
+        return sum(frame.attention.nbytes for frame in self._followed_text.frames) if self._followed_text else 0
 
 
 _lock = threading.Lock()
@@ -123,10 +126,10 @@ def reading(run: str) -> Reading:
 def listening(run: str, text: str) -> Listening:
     """Return what is known of a text in a run."""
     with _lock:
-        for key in [key for key, one in _listenings.items() if one.size() > MOST_PROBE_BYTES]:
+        for key in [key for key, one in _listenings.items() if one.size() > MOST_FOLLOWED_BYTES]:
             del _listenings[key]
         found = _listenings.get((run_list().root, run, text)) or Listening(run, text)
-        _put(_listenings, (run_list().root, run, text), found, MOST_PROBES)
+        _put(_listenings, (run_list().root, run, text), found, MOST_FOLLOWED_TEXTS)
         return found
 
 
@@ -141,8 +144,8 @@ def _axis(name: str) -> Any:
     return "cross" if name == "cross" else "self"
 
 
-def _moment(moment: Moment) -> ProbeMoment:
-    return ProbeMoment(moment.number, coded(moment.attention), moment.probabilities, moment.xy, moment.sample)
+def _moment(moment: Moment) -> FollowedMoment:
+    return FollowedMoment(moment.number, coded(moment.attention), moment.probabilities, moment.xy, moment.sample)
 
 
 def _longer(film: Film, store: RunStore, status: Status, facts: dict[str, Any]) -> Film:

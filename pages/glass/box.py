@@ -1,4 +1,4 @@
-"""Under the glass: any tensor of the model with its formula, its numbers, their check, the code that computes it."""
+"""The box under the glass: any tensor of a model with its formula, its numbers, their check and its line of code."""
 
 from collections.abc import Callable, Mapping
 
@@ -33,13 +33,13 @@ def under_the_glass(
     edits: Mapping[str, Edit] | None = None,
     target_ids: Callable[[], tuple[int, ...]] | None = None,
 ) -> None:
-    """Show the box that, once open, runs the model on the view's text and lets a person look at any tensor.
+    """Show the box that, once open, runs the model on the view's text and shows any of its tensors.
 
     Args:
-        sites: glob patterns of the tensors that this page is about; one of them comes first, all can be chosen.
-        edits: what the page has changed in the model's forward pass, as of capture.
-        target_ids: returns what the decoder of a model that translates reads, the start first; asked once the box is
-            open.
+        sites: glob patterns of the tensors that this page is about; one of them is the default, and all can be chosen.
+        edits: the page's edits of the forward pass, as of capture.
+        target_ids: returns the token ids that a translation model's decoder reads, the start token first; called once
+            the box is open.
     """
     box = lazy_box(t("glass.heading"), icon=":material/search:", key="glass_open")
     if box is not None:
@@ -48,7 +48,7 @@ def under_the_glass(
 
 
 def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[str, tuple[str, ...]]:
-    """Return the labels of the axes that have any: classes, and tokens, of the source or of the target."""
+    """Return the labels of the axes that have any: the classes, and the tokens of the source or the target."""
     source = view.encoding.labels
     of_source = not target_ids or name.startswith(("encoder.", "memory"))
     labels = dict.fromkeys(TOKEN_AXES, source if of_source else view.bundle.tokenizer.labels_of(target_ids or ()))
@@ -64,12 +64,12 @@ def _choose_head(found: Recomputed) -> int:
 
 
 def _cell(part: Slice) -> tuple[int, int]:
-    """Return the cell that the URL names, else the strongest; say so where a link names one that is not there."""
+    """Return the cell that the URL names, else the strongest; a toast refuses a link to one outside the matrix."""
     asked = st.query_params.get("glass_cell")
     cell = part.cell(asked)
     if asked is not None and cell is None:
         remember("glass_cell", None)
-        if "glass_seen" not in st.session_state:  # later, it is of a text or a tensor that was there before
+        if "glass_seen" not in st.session_state:  # later, the cell is left from another text or tensor
             size = " × ".join(map(str, part.matrix.shape))
             st.toast(
                 t("glass.no_cell", asked=plain(asked[:20]), size=size), icon=":material/link_off:", duration="long"
@@ -100,7 +100,7 @@ def _figure(
 
 
 def _answer(view: View, found: Recomputed, edited: bool, target_ids: tuple[int, ...] | None) -> Answer[Recomputed]:
-    """Return the tensor as an answer; a pass that the page has edited has no script, since the edits are its own."""
+    """Return the tensor as an answer; an edited pass has no script, which could not repeat the page's edits."""
     arguments = {**view.asked, "name": found.name} | ({"target_ids": target_ids} if target_ids else {})
     return Answer(found, tensor_of, arguments, repeatable=not edited)
 

@@ -1,4 +1,4 @@
-"""Where a tensor comes from: its formula, one cell with its numbers put in, the check of the whole, and the code."""
+"""What the glass says of a tensor: its size, its check, its formula, one cell in numbers, its sources and its code."""
 
 from collections.abc import Mapping
 
@@ -15,21 +15,21 @@ from transformer_core.sites import Site
 
 
 def show_facts(site: Site, found: Recomputed) -> None:
-    """Show the name, the named axes, and the least, mean and greatest value."""
+    """Show a tensor's name, its axes with their sizes, and its least, mean and greatest value."""
     sizes = zip(found.axes, found.values.shape, strict=True)
     chips = " ".join(f":gray-badge[{t(f'glass.axis_{axis}')} {size}]" for axis, size in sizes)
     finite = found.values[np.isfinite(found.values)].astype(np.float64)
     numbers = {"minimum": finite.min(), "mean": finite.mean(), "maximum": finite.max()} if finite.size else {}
     if site.scale == "id":
         numbers.pop("mean")
-    told = " · ".join(f"{t(f'glass.{name}')} **{significant(value, 4)}**" for name, value in numbers.items())
+    shown = " · ".join(f"{t(f'glass.{name}')} **{significant(value, 4)}**" for name, value in numbers.items())
     masked = found.values.size - finite.size
     left_out = f" · {t('glass.masked', count=masked)}" if masked else ""
-    st.markdown(f"`{found.name}` {chips} :gray[{told}{left_out}]")
+    st.markdown(f"`{found.name}` {chips} :gray[{shown}{left_out}]")
 
 
 def show_badge(found: Recomputed) -> None:
-    """Say how far the whole tensor is from its own formula, computed again in float64."""
+    """Show the greatest difference between the tensor and its formula, recomputed in float64."""
     difference = significant(found.difference)
     if found.edited:
         st.markdown(f":orange-badge[:material/edit: {t('glass.badge_edited', difference=difference)}]")
@@ -40,14 +40,14 @@ def show_badge(found: Recomputed) -> None:
 
 
 def show_formula(site: Site) -> None:
-    """Show what the tensor is, its formula and the formula's source."""
+    """Show the tensor's formula and the formula's source."""
     lines = site.formula.replace(r";\quad ", r";\\[4pt] ").replace(r",\; ", r",\\[20pt] ")
     st.latex(rf"\begin{{gathered}} {lines} \end{{gathered}}")
     st.caption(site.source)
 
 
 def show_cell(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels: dict[str, tuple[str, ...]]) -> None:
-    """Show which cell it is, its formula with its indices, then with its numbers, and what the model recorded."""
+    """Show where the cell is, its formula with indices and then with numbers, and the value that the model recorded."""
     places = [] if "head" not in part.axes else [t("axis.head", number=part.head)]
     for axis, place in zip((part.rows, part.cols), cell, strict=True):
         if axis != "batch":
@@ -65,7 +65,7 @@ def show_cell(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels:
 
 
 def show_sources(sources: Mapping[str, str]) -> None:
-    """Offer the recorded tensors that went in; a click puts one of them under the glass."""
+    """Show the tensors that this one was computed from; a click puts one of them under the glass."""
     if not sources:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -82,6 +82,6 @@ def show_sources(sources: Mapping[str, str]) -> None:
 
 
 def show_line(line: SourceLine) -> None:
-    """Show the line of this project that computed the tensor, with the ones that lead up to it."""
+    """Show the statement of this project's code that computed the tensor."""
     st.caption(f":material/code: {line.path}:{line.number}")
     st.code(line.code, language="python", wrap_lines=True)

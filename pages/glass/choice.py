@@ -1,4 +1,4 @@
-"""Which tensor lies under the glass: its part of the model, then the tensor, both from one name in the URL."""
+"""The choice of a tensor: its part of the model, then the tensor, both from its one name in the URL."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ STACKS = ("encoder", "decoder")
 
 
 def part_of(name: str) -> str:
-    """Return the part of the model that a tensor belongs to; a normalisation belongs to what it normalises for."""
+    """Return the part of the model that a tensor belongs to; a normalisation belongs to its sublayer."""
     return name.rpartition(".")[0].removesuffix(".norm")
 
 
 def part_word(part: str, *, with_stack: bool) -> str:
-    """Return what people call a part, such as "Layer 0 · self-attention".
+    """Return the words for a part, such as "Layer 0 · self-attention".
 
     Args:
         with_stack: say whether it is the encoder's or the decoder's.
@@ -36,12 +36,12 @@ def part_word(part: str, *, with_stack: bool) -> str:
 
 
 def default_of(names: Sequence[str]) -> str:
-    """Return the tensor to begin with: the first query there is, else the first of all."""
+    """Return the tensor shown by default: the first query, or the first tensor where there is none."""
     return next((name for name in names if name.endswith(".query")), names[0])
 
 
 def tensor_word(name: str, part: str) -> str:
-    """Return a tensor's name within its part, and what it is."""
+    """Return a tensor's name within its part and its meaning."""
     within = name.removeprefix(f"{part}.") if part else name
     leaf = name.rpartition(".")[2]
     return f"{within} · {t(f'site.{leaf}')}"
@@ -56,10 +56,10 @@ def look_at(name: str) -> None:
 def choose_tensor(names: Sequence[str], default: str, part_place: DeltaGenerator, tensor_place: DeltaGenerator) -> str:
     """Show the two lists, each in its place, and return the full name of the tensor.
 
-    The choice is the page's own: another page begins with what it is about.
+    The choice is not kept for other pages: each has its own default.
 
     Args:
-        names: all that the model shows; a name outside is refused in words.
+        names: of all tensors; a link to any other is refused with a message.
     """
     chosen = choice("glass", default, lambda asked: asked if asked in names else None, listed(names))
     remember("glass", None if chosen == default else chosen)

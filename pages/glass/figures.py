@@ -1,4 +1,4 @@
-"""Any recorded tensor as a matrix: what a cell of the picture is in the tensor, and its colours."""
+"""Any recorded tensor as a matrix: the slice that is shown, its index in the tensor, its colours and labels."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ROLES: dict[str, Role] = {
     "weights": "weights",
     "position_embedding": "positions",
     "position_bias": "positions",
-}  # all others are the residual stream's
-MOST_EXACT = 200_000  # cells that are sent as they are; more of them go as one byte each
+}  # all others: residual
+MOST_EXACT = 200_000  # cells sent in full precision; larger matrices are sent with one byte a cell
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The part of a tensor that is on the screen: the first sentence, and one head where there are heads.
+    """The part of a tensor that is shown: the first sentence of the batch, and one head where there are heads.
 
     Shapes:
         matrix: (row, col)
@@ -36,7 +36,7 @@ class Slice:
     Args:
         axes: of the tensor.
         head: the one shown.
-        rows, cols: the axes that run down and across; a vector is one row of its batch.
+        rows, cols: the axes that run down and across; a vector is one row, of the axis batch.
     """
 
     matrix: np.ndarray
@@ -46,7 +46,7 @@ class Slice:
     cols: str
 
     def index(self, cell: tuple[int, int]) -> tuple[int, ...]:
-        """Return the place in the tensor of a cell (row, col) of the picture."""
+        """Return the index in the tensor of a cell (row, col) of the matrix."""
         fixed = {"batch": 0, "head": self.head, "one": 0, self.rows: cell[0], self.cols: cell[1]}
         return tuple(fixed[axis] for axis in self.axes)
 
@@ -57,7 +57,7 @@ class Slice:
         return int(row), int(col)
 
     def cell(self, written: str | None) -> tuple[int, int] | None:
-        """Return the cell that a link writes as ``row.col``; None where it is none of this picture's."""
+        """Return the cell that a link writes as ``row.col``; None where the matrix has no such cell."""
         row, _, col = (written or "").partition(".")
         if not all(part.isascii() and part.isdigit() and len(part) < 7 for part in (row, col)):
             return None
@@ -69,7 +69,7 @@ def slice_of(values: np.ndarray, axes: tuple[str, ...], head: int) -> Slice:
     """Take the first sentence and one head of a tensor.
 
     Shapes:
-        values: one number an axis
+        values: any, one dimension for each of ``axes``
     """
     place = tuple({"batch": 0, "head": head, "one": 0}.get(axis, slice(None)) for axis in axes)
     rows, cols = ("batch", *(axis for axis in axes if axis not in ("batch", "head", "one")))[-2:]
@@ -92,13 +92,13 @@ def tensor_figure(
 
     Args:
         name: the tensor's full name.
-        kind: the scale that SITES gives it.
+        kind: its scale in SITES.
         labels: of each axis that has any; others count from 0.
         names: of the axes, in the reader's language.
-        words: what the matrix itself says.
-        cell: the pinned one.
+        words: the texts of the matrix itself.
+        cell: the pinned cell.
         panel: printed above the matrix, such as the head.
-        version: names this state.
+        version: identifies this state of the figure.
     """
     leaf = name.rpartition(".")[2]
     rows, cols = (

@@ -1,10 +1,13 @@
-"""The page's part on drawing: temperature, top-k and top-p over kept logits, and a thousand draws."""
+"""The page's part on sampling: temperature, top-k and top-p over cached logits, and a thousand draws."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from pages.figures.likeliest import redrawn_bars
 from pages.gpt.figures import draws_bars
-from pages.gpt.shared import TOP, Drawing, choose_drawing, choose_place
+from pages.gpt.text import TOP, choose_place
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
@@ -17,10 +20,39 @@ from transformer_core.analysis.gpt.next_token import Redrawn, drawn, redrawn
 DRAWS = 1_000
 COLD = 0.3
 SEED, MOST_SEED = "gpt_seed", 999
+MOST_K = 50
+
+
+@dataclass(frozen=True)
+class SamplingRules:
+    """Temperature, top-k and top-p as a person set them; None where a rule is off."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The rules as keyword arguments of the library's functions."""
+        return {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p}
+
+
+def choose_rules() -> SamplingRules:
+    """Show the sliders of temperature, top-k and top-p side by side."""
+    places = st.columns(3, gap="medium")
+    with places[0]:
+        temperature = slide(
+            t("gpt.temperature"), 0.1, 3.0, name="gpt_temperature", default=0.7, step=0.05, format="%.2f"
+        )
+    with places[1]:
+        top_k = int(slide(t("gpt.top_k"), 0, MOST_K, name="gpt_top_k", default=0))
+    with places[2]:
+        top_p = slide(t("gpt.top_p"), 0.05, 1.0, name="gpt_top_p", default=0.9, step=0.05, format="%.2f")
+    return SamplingRules(round(float(temperature), 2), top_k or None, round(float(top_p), 2) if top_p < 1 else None)
 
 
 def choose_seed() -> int:
-    """Show the seed of the draws."""
+    """Show the slider of the seed."""
     return int(slide(t("gpt.seed"), 0, MOST_SEED, name=SEED, default=0))
 
 
@@ -33,10 +65,10 @@ def next_seed() -> None:
 
 
 def draw_part(view: View) -> None:
-    """Show the chances before and after the rules, a draw, and many draws beside the chances."""
+    """Show the probabilities before and after the rules, and the counts of many draws beside them."""
     place = choose_place(view)
-    drawing = choose_drawing()
-    answer = ask(redrawn, **view.asked, place=place, **drawing.asked, top=TOP)
+    rules = choose_rules()
+    answer = ask(redrawn, **view.asked, place=place, **rules.asked, top=TOP)
     found = answer.value
     bars, many = st.columns(2, gap="large")
     with bars:
@@ -48,7 +80,7 @@ def draw_part(view: View) -> None:
         _numbers(found)
         tell(section("gpt", "kept"), small=True)
     with many:
-        _many(view, place, drawing)
+        _many(view, place, rules)
     _cold(view, place)
 
 
@@ -71,12 +103,12 @@ def _numbers(found: Redrawn) -> None:
     st.caption(t("gpt.cut_measured", cut=f"{found.cut:.2%}"))
 
 
-def _many(view: View, place: int, drawing: Drawing) -> None:
+def _many(view: View, place: int, rules: SamplingRules) -> None:
     title, again = st.columns([3, 2], vertical_alignment="bottom")
     title.markdown(t("gpt.draws_heading", draws=f"{DRAWS:,}"))
     again.button(t("gpt.draw_again"), icon=":material/casino:", key="gpt_draw_again", on_click=next_seed)
     seed = choose_seed()
-    answer = ask(drawn, **view.asked, place=place, **drawing.asked, top=TOP, seed=seed, draws=DRAWS)
+    answer = ask(drawn, **view.asked, place=place, **rules.asked, top=TOP, seed=seed, draws=DRAWS)
     found = answer.value
     st.markdown(t("gpt.first_draw", seed=seed, token=plain(found.first)))
     words = {name: t(f"gpt.draws_{name}") for name in ("count", "counted", "due", "rest")}
@@ -96,7 +128,7 @@ def _cold(view: View, place: int) -> None:
         options = {name: t(f"gpt.cold_{name}") for name in ("rises", "little", "half", "most")}
         question = section("gpt", "try_cold").format(place=place)
         cover = ask_first(question, options, name="gpt_cold", about=f"{view.bundle.name} {place} {view.encoding.text}")
-        rules = Drawing(COLD, None, None)
+        rules = SamplingRules(COLD, None, None)
         found = ask(redrawn, **view.asked, place=place, **rules.asked, top=TOP).value
         left = found.entropy_after / found.entropy_before if found.entropy_before else 1.0
         outcome = "rises" if left > 1 else "little" if left > 2 / 3 else "half" if left > 1 / 3 else "most"

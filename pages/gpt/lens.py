@@ -1,9 +1,11 @@
-"""The page's part on the logit lens: every layer's first choice at every place, and one place's answer by layers."""
+"""The page's part on the logit lens: every layer's first choice at every place, and the answer at one place."""
 
 import streamlit as st
 
-from pages.gpt.figures import bits_by_stage, chance_by_stage, lens_board, rank_by_stage
-from pages.gpt.shared import choose_place, go_to, written
+from pages.figures.lens import lens_board
+from pages.gpt.figures import bits_by_stage, chance_by_stage, rank_by_stage
+from pages.gpt.mask import written
+from pages.gpt.text import choose_place, go_to
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import clickable, show_chart
@@ -17,7 +19,7 @@ LITTLE, MUCH = 0.1, 1.0  # bits
 
 
 def lens_part(view: View) -> None:
-    """Show the board, the chosen place's answer by layers, and the question what the last layer is worth."""
+    """Show the board, the answer at the chosen place layer by layer, and what the last layer adds."""
     size = len(view.encoding)
     shown = MOST_LETTERS if all(len(label) == 1 for label in view.encoding.labels) else MOST_WORDS
     left, right = st.columns(2, gap="large")
@@ -105,7 +107,7 @@ def _last(view: View, answer: Answer[Lens]) -> None:
         more = without - full
         outcome = "falls" if more < 0 else "little" if more < LITTLE else "some" if more <= MUCH else "much"
         early = int((found.settled < view.bundle.config.n_layers).sum())
-        told = t(
+        measured = t(
             "gpt.last_measured",
             full=f"{full:.2f}",
             without=f"{without:.2f}",
@@ -113,7 +115,7 @@ def _last(view: View, answer: Answer[Lens]) -> None:
             early=early,
             count=len(found.places),
         )
-        cover.judge(outcome, told)
+        cover.judge(outcome, measured)
         with cover.picture():
             chart = bits_by_stage(found.mean_bits, _words() | {"bits": t("gpt.mean_bits")})
             show_chart(chart, answer, key="gpt_lens_bits", stem="gpt_lens_bits", label=t("gpt.mean_bits"))

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 import streamlit as st
 
 from pages.gpt.figures import moved_board, surprise_pairs
-from pages.gpt.shared import written
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import Cover, ask_first, say
 from pages.ui.charts import show_chart
@@ -14,6 +13,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell
 from pages.ui.matrix import show_matrix
+from pages.ui.number_format import significant
 from pages.ui.url import slide, text_input
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
 
@@ -22,8 +22,13 @@ MOST_LETTERS = 60
 ALIKE = 0.05
 
 
+def written(difference: float) -> str:
+    """Write a difference; one of 0 is said to be exact."""
+    return t("gpt.exactly_zero") if difference == 0 else significant(difference)
+
+
 def mask_part(view: View) -> None:
-    """Show what a changed word moves with the mask, then without it, and what taking it off does to a reading."""
+    """Show what a changed word moves with the mask and without it, then the surprisal without the mask."""
     size = len(view.encoding)
     where, what = st.columns(2, gap="large")
     with where:
@@ -47,7 +52,7 @@ def _changed(view: View, place: int, words: str) -> Answer[Changed]:
     """Read the text with other words from a place on.
 
     Raises:
-        ValueError: the words are missing, too long or cannot be read; in words for the page.
+        ValueError: if the words are missing, too long or cannot be read; its message is for the page.
     """
     if not words.strip() or len(words) > MOST_LETTERS:
         raise ValueError(t("gpt.words_needed", most=MOST_LETTERS))
@@ -87,17 +92,17 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
 
 
 def _judge(found: Changed, cover: Cover) -> None:
-    """Say how many of the places before the changed one moved without the mask."""
+    """Judge the prediction of how many places before the changed one move without the mask."""
     before = found.place
     outcome = "none" if not found.moved_unmasked else "all" if found.moved_unmasked == before else "some"
-    told = t(
+    measured = t(
         "gpt.moved_measured",
         moved=found.moved_unmasked,
         count=before,
         greatest=written(found.earlier_unmasked),
         chance=f"{found.chance_unmasked[:before].max():.1%}",
     )
-    cover.judge(outcome, told)
+    cover.judge(outcome, measured)
 
 
 def _words() -> dict[str, str]:
@@ -121,7 +126,7 @@ def _off(view: View) -> None:
     )
     answer = ask_once(without_mask, **view.asked)
     found = answer.value
-    cover.judge(_outcome(found), _told(found))
+    cover.judge(_outcome(found), _measured(found))
     with cover.picture():
         words = {name: t(f"gpt.{name}") for name in ("masked", "unmasked", "token")} | {"bits": t("gpt.bits")}
         show_chart(
@@ -140,7 +145,7 @@ def _outcome(found: Unmasked) -> str:
     return "alike" if abs(change) < ALIKE else "worse" if change > 0 else "better"
 
 
-def _told(found: Unmasked) -> str:
+def _measured(found: Unmasked) -> str:
     return t(
         "gpt.off_measured",
         masked=f"{found.mean_masked:.2f}",

@@ -1,9 +1,9 @@
-"""The page's part on the next token: the text's surprisal, and what the model expects at the chosen place."""
+"""The page's part on the next token: the text's surprisal, and the distribution at the chosen place."""
 
 import streamlit as st
 
 from pages.figures.likeliest import expected_bars
-from pages.gpt.shared import TOP, choose_place, measured_text, show_text
+from pages.gpt.text import TOP, choose_place, measured_text, show_text
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
@@ -17,7 +17,7 @@ AROUND = 160
 
 
 def next_part(view: View) -> None:
-    """Show the text with its surprisal, the expectation at one place, and a guess against the model."""
+    """Show the text with its surprisal, the distribution at one place, and a guess to compare with the model's."""
     text = measured_text(view)
     strip = st.container()
     place = choose_place(view)
@@ -85,7 +85,7 @@ def _guess(view: View) -> None:
         options = {id_: plain(label) for label, id_ in picked}
         question = t("gpt.guess", begun=plain(begun).replace("\n", " ⏎ "))
         cover = ask_first(question, options, name="gpt_next", about=f"{view.bundle.name} {begun}")
-        told = t(
+        measured = t(
             "gpt.guess_measured",
             chance=f"{_chance(found, cover.guess or str(found.ids[0])):.1%}",
             entropy=f"{found.entropy:.2f}",
@@ -93,7 +93,7 @@ def _guess(view: View) -> None:
         came = t("gpt.guess_end")
         if found.came:
             came = t("gpt.guess_came", came=plain(found.came), rank=f"{found.came_rank:,}")
-        cover.judge(str(found.ids[0]), joined(told, came))
+        cover.judge(str(found.ids[0]), joined(measured, came))
         with cover.picture():
             _bars(answer, key="gpt_guessed")
     tell(section("gpt", "next_after"))

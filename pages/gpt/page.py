@@ -1,10 +1,10 @@
-"""GPT: what comes next, how it is drawn, writing on, the answer layer by layer, and what the causal mask is for."""
+"""GPT: the next token, how it is sampled, writing on, the answer layer by layer, and what the causal mask is for."""
 
 from pages.gpt.draw import draw_part
 from pages.gpt.lens import lens_part
 from pages.gpt.mask import mask_part
 from pages.gpt.next import next_part
-from pages.gpt.shared import header_of_gpt
+from pages.gpt.text import header_of_gpt
 from pages.gpt.write import write_part
 from pages.ui.page_layout import parts_page
 

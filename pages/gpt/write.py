@@ -1,5 +1,9 @@
-"""The page's part on writing on: tokens appear one by one, each with its distribution, and any may be another."""
+"""The page's part on writing on: tokens appear one by one, each with its distribution, and any may be another.
 
+Two experiments follow: does greedy writing end in a loop, and how much time does a key/value cache save?
+"""
+
+import re
 import time
 from typing import Any
 
@@ -7,59 +11,89 @@ import streamlit as st
 
 from pages.figures.likeliest import redrawn_bars
 from pages.figures.token_strip import text_strip
-from pages.gpt.cache import cache_box, circle_box
-from pages.gpt.draw import choose_seed, next_seed
-from pages.gpt.shared import Drawing, choose_drawing, strip_words
-from pages.gpt.state import (
-    STEP,
-    TARGET,
-    Choices,
-    ask_for,
-    choices_asked,
-    keep_steps,
-    look_at,
-    put,
-    start_over,
-    steps_asked,
-)
-from pages.ui.asking import Answer, ask
+from pages.gpt.draw import SamplingRules, choose_rules, choose_seed, next_seed
+from pages.gpt.figures import cache_curves
+from pages.gpt.text import strip_words
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import ask_first, hidden, lazy_box, say
 from pages.ui.charts import clickable, show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.url import choose, slide
-from transformer_core.analysis.gpt.continuation import MOST_STEPS, ContinuationStep, WrittenOn, written_on
+from pages.ui.number_format import significant
+from pages.ui.url import choose, chosen, forget, keep, slide
+from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
+from transformer_core.analysis.gpt.continuation import (
+    MOST_STEPS,
+    ContinuationStep,
+    WrittenOn,
+    greedy_loop,
+    written_on,
+)
 
+STEPS, STEP, CHOICES = "gpt_steps", "gpt_step", "gpt_choices"
+USUAL_STEPS = 24
+TARGET = "gpt_target"
+MOST_CHOICES = 32
+PATTERN = re.compile(r"[0-9]{1,3}\.[0-9]{1,6}(_[0-9]{1,3}\.[0-9]{1,6})*")
 MORE = 24
-PACE = 0.04  # seconds a token stays the last one at least, or nobody would see it appear
+PACE = 0.04  # least seconds between two tokens, so that one sees each appear
+CIRCLE_STEPS = 100
+MEASUREMENT = "gpt_measurement"
+SHORT, FAR = 2.0, 5.0
+
+Choices = tuple[tuple[int, int], ...]
 
 
-def write_part(view: View) -> None:
-    """Show the controls, what is written, one step's distribution, and two experiments."""
-    asked = _rules(view)
-    steps, choices = steps_asked(), asked["choices"]
-    _buttons(steps)
-    page = st.empty() if TARGET in st.session_state else st.container()  # emptied only where tokens come one by one
-    steps = _write_live(view, asked, steps, page)
-    with st.spinner(t("gpt.writing")):
-        answer = ask(written_on, **view.asked, **asked, steps=steps)
-    found = answer.value
-    page.code(view.encoding.text + found.written, language=None, wrap_lines=True)
-    if found.ended:
-        st.caption(f":material/stop_circle: {t('gpt.ended')}")
-    if found.steps:
-        strip = st.container()
-        step = _scrub(len(found.steps))
-        with strip:
-            _strip(answer, step)
-        _put(found.steps[step], step, choices)
-        bars, numbers = st.columns([3, 2], gap="large")
-        with bars:
-            _step(answer, found.steps[step], step)
-        with numbers:
-            _numbers(found.steps[step])
-    circle_box(view)
-    cache_box(view)
+def _steps_asked() -> int:
+    """Return how many tokens are to be written, as kept or as in the URL."""
+
+    def read(asked: str) -> int | None:
+        return int(asked) if re.fullmatch("[0-9]{1,3}", asked) and int(asked) <= MOST_STEPS else None
+
+    return chosen(STEPS, USUAL_STEPS, read, f"0 … {MOST_STEPS}")
+
+
+def _keep_steps(steps: int) -> None:
+    """Keep how many tokens have been written."""
+    keep(STEPS, str(steps), str(USUAL_STEPS))
+
+
+def _choices_asked(vocab: int) -> Choices:
+    """Return the tokens that a person put in place of the model's, as kept or as in the URL."""
+
+    def read(asked: str) -> Choices | None:
+        if not PATTERN.fullmatch(asked):
+            return None
+        pairs = {int(step): int(id_) for step, _, id_ in (pair.partition(".") for pair in asked.split("_"))}
+        fits = len(pairs) <= MOST_CHOICES and all(step < MOST_STEPS and id_ < vocab for step, id_ in pairs.items())
+        return tuple(sorted(pairs.items())) if fits else None
+
+    return chosen(CHOICES, (), read, t("gpt.choices_form", most=MOST_CHOICES))
+
+
+def _put_token(choices: Choices, step: int, token_id: int) -> None:
+    """Put a token at a step and drop those that were put after it; only in a callback."""
+    kept = [pair for pair in choices if pair[0] < step][-(MOST_CHOICES - 1) :]
+    keep(CHOICES, "_".join(f"{at}.{id_}" for at, id_ in [*kept, (step, token_id)]), "")
+
+
+def _look_at(step: int) -> None:
+    """Move the scrubber to a step; only in a callback."""
+    forget(STEP)
+    keep(STEP, str(step), "")
+
+
+def _ask_for(steps: int) -> None:
+    """Have tokens written one by one, up to this step; only in a callback."""
+    st.session_state[TARGET] = min(steps, MOST_STEPS)
+    forget(STEP)
+
+
+def _start_over() -> None:
+    """Drop all that was written; only in a callback."""
+    forget(STEP, CHOICES)
+    _keep_steps(0)
 
 
 def _rules(view: View) -> dict[str, Any]:
@@ -67,14 +101,14 @@ def _rules(view: View) -> dict[str, Any]:
     with how_place:
         ways = {name: t(f"gpt.how_{name}") for name in ("sample", "greedy")}
         how = choose(t("gpt.how"), ways, name="gpt_how", default="sample")
-    drawing, seed = Drawing(1.0, None, None), 0
+    rules, seed = SamplingRules(1.0, None, None), 0
     if how == "sample":
         with seed_place:
             seed = choose_seed()
         again_place.button(t("gpt.other_seed"), icon=":material/casino:", key="gpt_other_seed", on_click=next_seed)
-        drawing = choose_drawing()
-    choices = choices_asked(min(view.bundle.config.vocab_size, view.bundle.tokenizer.vocab_size))
-    return {"how": how, **drawing.asked, "seed": seed, "choices": choices}
+        rules = choose_rules()
+    choices = _choices_asked(min(view.bundle.config.vocab_size, view.bundle.tokenizer.vocab_size))
+    return {"how": how, **rules.asked, "seed": seed, "choices": choices}
 
 
 def _buttons(steps: int) -> None:
@@ -82,10 +116,10 @@ def _buttons(steps: int) -> None:
     full = steps >= MOST_STEPS
     more = min(MORE, MOST_STEPS - steps)
     buttons = (
-        ("more", t("gpt.write_more", count=more), ":material/play_arrow:", ask_for, (steps + more,), full),
-        ("one", t("gpt.write_one"), ":material/skip_next:", ask_for, (steps + 1,), full),
+        ("more", t("gpt.write_more", count=more), ":material/play_arrow:", _ask_for, (steps + more,), full),
+        ("one", t("gpt.write_one"), ":material/skip_next:", _ask_for, (steps + 1,), full),
         ("stop", t("gpt.stop"), ":material/stop:", None, (), TARGET not in st.session_state),
-        ("over", t("gpt.start_over"), ":material/restart_alt:", start_over, (), steps == 0),
+        ("over", t("gpt.start_over"), ":material/restart_alt:", _start_over, (), steps == 0),
     )
     for place, (name, label, icon, call, arguments, disabled) in zip(places, buttons, strict=True):
         kind = "primary" if name == "more" else "secondary"
@@ -94,7 +128,7 @@ def _buttons(steps: int) -> None:
 
 
 def _write_live(view: View, asked: dict[str, Any], steps: int, page: Any) -> int:
-    """Write up to what was asked for, token by token; another click ends it after the token that is there."""
+    """Write token by token up to the step asked for; another click interrupts it. Return how many are written."""
     target = st.session_state.pop(TARGET, None)
     if target is None:
         return steps
@@ -104,7 +138,7 @@ def _write_live(view: View, asked: dict[str, Any], steps: int, page: Any) -> int
         if len(found.steps) <= steps:
             break
         steps += 1
-        keep_steps(steps)
+        _keep_steps(steps)
         page.code(f"{view.encoding.text}{found.written}▏", language=None, wrap_lines=True)
         time.sleep(max(0.0, PACE - (time.monotonic() - started)))
     return steps
@@ -128,7 +162,7 @@ def _strip(answer: Answer[WrittenOn], step: int) -> None:
         marked=[one.by_person for one in found],
     )
     label = t("gpt.written_label")
-    clickable(strip, answer, key="gpt_written", stem="gpt_written", label=label, on_place=look_at)
+    clickable(strip, answer, key="gpt_written", stem="gpt_written", label=label, on_place=_look_at)
 
 
 def _scrub(steps: int) -> int:
@@ -142,10 +176,8 @@ def _step(answer: Answer[WrittenOn], step: ContinuationStep, number: int) -> Non
     inside = step.top_ids.index(step.token_id) if step.token_id in step.top_ids else None
     words = {name: t(f"gpt.bar_{name}") for name in ("before", "after", "cut")}
     words |= {"probability": t("gpt.probability"), "rest": t("gpt.all_others")}
-    after = step.top_chances
-    rest = (step.rest, step.rest_chance)
-    kept = [chance > 0 for chance in after]
-    chart = redrawn_bars(step.top_labels, step.top_probabilities, after, kept, rest, words, chosen=inside)
+    kept, rest = [chance > 0 for chance in step.top_chances], (step.rest, step.rest_chance)
+    chart = redrawn_bars(step.top_labels, step.top_probabilities, step.top_chances, kept, rest, words, chosen=inside)
     show_chart(chart, answer, key="gpt_step_bars", stem=f"gpt_step{number}", label=t("gpt.redrawn_label"))
 
 
@@ -153,27 +185,120 @@ def _numbers(step: ContinuationStep) -> None:
     entropy, rank = st.columns(2)
     entropy.metric(t("gpt.entropy"), t("gpt.in_bits", bits=f"{step.entropy:.2f}"))
     rank.metric(t("gpt.rank"), f"{step.rank:,}")
-    told = t("gpt.step_person" if step.by_person else "gpt.step_model", chance=f"{step.probability:.2%}")
-    st.markdown(told)
+    st.markdown(t("gpt.step_person" if step.by_person else "gpt.step_model", chance=f"{step.probability:.2%}"))
     tell(section("gpt", "put"), small=True)
 
 
 def _put(step: ContinuationStep, number: int, choices: Choices) -> None:
-    """Let a person put another token at this step."""
+    """Offer the other likely tokens of this step; a click puts one there."""
     named = dict(zip(step.top_ids, zip(step.top_labels, step.top_probabilities, strict=True), strict=True))
     key = f"gpt_put {number} {step.token_id}"
 
-    def chosen() -> None:
+    def on_choice() -> None:
         token_id = st.session_state.get(key)
         if token_id is not None:
-            put(choices, number, token_id)
-            look_at(number)
+            _put_token(choices, number, token_id)
+            _look_at(number)
 
     st.pills(
         t("gpt.put"),
         [id_ for id_ in named if id_ != step.token_id],
         format_func=lambda id_: f"{plain(named[id_][0])} {named[id_][1]:.1%}",
         key=key,
-        on_change=chosen,
+        on_change=on_choice,
         wrap=True,
     )
+
+
+def _circle_box(view: View) -> None:
+    """Ask whether greedy writing ends in a loop, then write and show it."""
+    box = lazy_box(t("gpt.try_circle"), icon=":material/science:", key="gpt_circle_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"gpt.circle_{name}") for name in ("no", "long", "short")}
+        question = section("gpt", "try_circle").format(steps=CIRCLE_STEPS)
+        cover = ask_first(question, options, name="gpt_circle", about=f"{view.bundle.name} {view.encoding.text}")
+        with st.spinner(t("gpt.writing")):
+            found = ask_once(greedy_loop, **view.asked, steps=CIRCLE_STEPS).value
+        outcome = "no" if not found.period else "short" if found.period <= 10 else "long"
+        measured = t("gpt.circle_none", steps=len(found.written.steps))
+        if found.period:
+            again = plain("".join(found.again))
+            measured = t("gpt.circle_measured", since=found.since, period=found.period, again=again)
+        cover.judge(outcome, measured)
+        with cover.picture():
+            st.code(hidden(view.encoding.text + found.written.written), language=None, wrap_lines=True)
+
+
+def _cache_box(view: View) -> None:
+    """Ask what a cache saves, then measure it on this machine."""
+    box = lazy_box(t("gpt.try_cache"), icon=":material/science:", key="gpt_cache_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"gpt.cache_{name}") for name in ("little", "some", "far")}
+        longest = lengths_for(view.bundle)[-1]
+        question = section("gpt", "try_cache").format(length=longest)
+        cover = ask_first(question, options, name="gpt_cache", about=view.bundle.name)
+        st.session_state.setdefault(MEASUREMENT, 0)
+
+        def again() -> None:
+            st.session_state[MEASUREMENT] += 1
+
+        with st.spinner(t("gpt.measuring")):
+            answer = ask_once(cache_times, **view.asked, measurement=st.session_state[MEASUREMENT])
+        found = answer.value
+        outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
+        cover.judge(outcome, _measured(found))
+        with cover.picture():
+            words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
+            chart = cache_curves(found.lengths, found.plain, found.cached, words)
+            show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
+            st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
+            say(section("gpt", "cache_after"), small=True)
+
+
+def _measured(found: CacheTimes) -> str:
+    return t(
+        "gpt.cache_measured",
+        length=int(found.lengths[-1]),
+        plain=significant(1_000 * found.plain[-1], 3),
+        cached=significant(1_000 * found.cached[-1], 3),
+        faster=f"{found.faster:.1f}",
+        size=_bytes(float(found.size[-1])),
+        each=_bytes(found.bytes_a_token),
+        apart=significant(found.apart),
+    )
+
+
+def _bytes(count: float) -> str:
+    return f"{count / 2**20:.2f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
+
+
+def write_part(view: View) -> None:
+    """Show the controls, what is written, one step's distribution, and two experiments."""
+    asked = _rules(view)
+    steps, choices = _steps_asked(), asked["choices"]
+    _buttons(steps)
+    page = st.empty() if TARGET in st.session_state else st.container()  # emptied only where tokens come one by one
+    steps = _write_live(view, asked, steps, page)
+    with st.spinner(t("gpt.writing")):
+        answer = ask(written_on, **view.asked, **asked, steps=steps)
+    found = answer.value
+    page.code(view.encoding.text + found.written, language=None, wrap_lines=True)
+    if found.ended:
+        st.caption(f":material/stop_circle: {t('gpt.ended')}")
+    if found.steps:
+        strip = st.container()
+        step = _scrub(len(found.steps))
+        with strip:
+            _strip(answer, step)
+        _put(found.steps[step], step, choices)
+        bars, numbers = st.columns([3, 2], gap="large")
+        with bars:
+            _step(answer, found.steps[step], step)
+        with numbers:
+            _numbers(found.steps[step])
+    _circle_box(view)
+    _cache_box(view)

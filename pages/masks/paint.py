@@ -15,6 +15,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import Painted, show_matrix
+from pages.ui.number_format import markdown_table
 from pages.ui.pickers import choose_head, choose_layer
 from pages.ui.url import choose, current, forget, keep, set_choice, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
@@ -209,13 +210,13 @@ def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
         first = _winner(found.before) if found.before else None
         if first is not None:
             head.append(t("masks.verdict_then", label=outcome_word(choices.view, first)))
-        table = [head, ["---", *["---:"] * (len(head) - 1)]]
+        table = []
         for name, weights, verdicts in lines:
             numbers = [f"{float(number):.4f}" for number in (weights.min(), weights.max(), weights.sum())]
             if first is not None:
                 numbers.append(f"{verdicts[first]:.2%}" if np.isfinite(verdicts[first]) else "nan")
             table.append([t(f"masks.convention_{name}"), *numbers])
-        st.markdown("\n".join(f"| {' | '.join(line)} |" for line in table))
+        st.markdown(markdown_table(head, table, right=len(head) - 1))
         st.caption(
             t("masks.computed_on", row=plain(found.labels[row]), index=row, layer=choices.layer, head=choices.head)
         )

@@ -1,4 +1,4 @@
-"""Where a model's numbers lie: a bar for each part."""
+"""A model's parameters by part, as bars."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ HEIGHT_OF_BAR = 34
 
 
 def parts_chart(parts: Sequence[str], counts: np.ndarray, words: Mapping[str, str]) -> Chart:
-    """Draw how many numbers each part has, the largest on top.
+    """Draw how many parameters each part has, the largest on top.
 
     Shapes:
         counts: (part,)

@@ -26,19 +26,19 @@ LONGEST_ASKED = 200
 
 @lru_cache(maxsize=1)
 def fetching() -> Fetching:
-    """Return what is on its way from the hub, one model for the whole server."""
+    """Return the download from the hub, one model at a time for the whole server."""
     return Fetching()
 
 
-def _turn_to(name: str) -> None:
-    """Show a model that was just opened, here and on every page that can."""
+def _switch_to(name: str) -> None:
+    """Choose a model that was just opened, here and on every page that can show it."""
     forget_models()
     forget_checks()
     prefer_model(name)
     set_choice("model", name)
     state = st.session_state
     state.my_model_opened = name
-    state.my_model_round = state.get("my_model_round", 0) + 1  # empties the fields
+    state.my_model_round = state.get("my_model_round", 0) + 1  # new keys, so that the fields are empty
 
 
 def _say(error: BundleError) -> None:
@@ -59,20 +59,20 @@ def _key(name: str) -> str:
 
 
 def _choose_name(usual: str, about: str) -> str:
-    """Let a person name the model; another file or folder begins with another name."""
+    """Show the field for the model's name; another file or folder has another default."""
     name = st.text_input(t("my_model.name"), usual, max_chars=LONGEST_NAME, key=_key(f"name {about}"))
     return (name or "").strip() or usual
 
 
 def _open_now(act: Callable[[], Opened]) -> None:
-    """Open what lies on this machine, and turn to it."""
+    """Open what lies on this machine, and choose it."""
     try:
         with st.spinner(t("my_model.opening")):
             opened = act()
     except BundleError as error:
         _say(error)
         return
-    _turn_to(opened.name)
+    _switch_to(opened.name)
     st.rerun()
 
 
@@ -134,20 +134,20 @@ def _from_folder() -> None:
 WAYS = {"hub": _from_hub, "zip": _from_zip, "folder": _from_folder}
 
 
-def _await_hub() -> None:
-    """Say what is on its way, and turn to what this person asked for once it is here."""
+def _follow_download() -> None:
+    """Show the progress of a download, and choose the model that this person asked for once it is here."""
     waited, there = st.session_state.get("my_model_asked"), fetching()
     on_its_way, own = there.seconds is not None, (there.asked, there.name) == waited
     if waited is not None and not (on_its_way and own):
         del st.session_state.my_model_asked
         if own and there.error is not None:
-            st.session_state.my_model_told = _words(there.error)
+            st.session_state.my_model_error = _words(there.error)
         elif waited[1] in opened_models().all():
-            _turn_to(waited[1])
+            _switch_to(waited[1])
     if not on_its_way:
         return
 
-    def look() -> None:
+    def show_progress() -> None:
         fetching().give_up_if_late()
         seconds = fetching().seconds
         if seconds is None:
@@ -157,15 +157,15 @@ def _await_hub() -> None:
             t("my_model.on_its_way", name=asked, seconds=f"{seconds:.0f}", most=most), icon=":material/downloading:"
         )
 
-    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS, key="fetching")()
+    st.fragment(show_progress, run_every=SECONDS_BETWEEN_LOOKS, key="fetching")()
 
 
 def show_opening() -> None:
-    """Show the ways to open a model; before the list of models is shown, so that it can turn to a new one."""
-    _await_hub()
-    told = st.session_state.pop("my_model_told", None)
-    if told:
-        st.error(told, icon=":material/error:")
+    """Show the ways to open a model; call it before the list of models, which then has the new one chosen."""
+    _follow_download()
+    error = st.session_state.pop("my_model_error", None)
+    if error:
+        st.error(error, icon=":material/error:")
     if name := st.session_state.pop("my_model_opened", None):
         st.success(t("my_model.opened", name=plain(name)), icon=":material/check_circle:")
     ways = {way: t(f"my_model.from_{way}") for way in WAYS}

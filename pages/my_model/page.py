@@ -1,10 +1,9 @@
-"""My model: open a checkpoint, see what it is, check it against its reference, and take it to every page."""
+"""My model: open a checkpoint, see what it is, check it against its reference, and use it on every page."""
 
 import streamlit as st
 
+from pages.my_model.about import show_card, show_identity, show_pages, show_parts, show_removal, show_sizes
 from pages.my_model.open import show_opening
-from pages.my_model.parts import show_parts
-from pages.my_model.show import show_card, show_identity, show_pages, show_removal, show_sizes
 from pages.my_model.trust import show_trust
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t

@@ -1,6 +1,6 @@
 """The trust badge: does attention sum to 1, and how far is the model from its reference on the same weights?
 
-It is measured in a thread of its own, since the reference takes seconds to load.
+The check runs in a thread of its own, since the reference takes seconds to load.
 """
 
 import threading
@@ -31,7 +31,7 @@ def _worker() -> ThreadPoolExecutor:
 
 
 def _check(bundle: Bundle) -> Future[Answer[Trust]]:
-    """Return the check of a model, begun where it is not yet."""
+    """Return the check of a model, started if it is not yet."""
     with _lock:
         known, check = _checks.get(bundle.name, (None, None))
         if known is bundle and check is not None:
@@ -44,14 +44,14 @@ def _check(bundle: Bundle) -> Future[Answer[Trust]]:
 
 
 def forget_checks() -> None:
-    """Let go of every answer about a model, since its name may now mean another one."""
+    """Drop every answer about a model, since its name may now mean another one."""
     with _lock:
         _checks.clear()
     forget_answers()
 
 
 def show_trust(bundle: Bundle) -> None:
-    """Show the badge, or while it is being measured that it is; nobody waits for it."""
+    """Show the badge, or that the check is still running; the page does not wait for it."""
     check = _check(bundle)
     until = time.monotonic() + SECONDS_AT_ONCE
     while not check.done() and time.monotonic() < until:
@@ -75,8 +75,8 @@ def _show(check: Future[Answer[Trust]], bundle: Bundle) -> None:
     _rows(found)
     _difference(found)
     count = len(bundle.tokenizer.encode(SAMPLE, max_len=bundle.config.max_len - 1))
-    said = {"text": plain(SAMPLE), "count": count, "tolerance": f"{TOLERANCE:g}"}
-    st.caption(t("my_model.summed", **said) if found.difference is None else t("my_model.compared", **said))
+    values = {"text": plain(SAMPLE), "count": count, "tolerance": f"{TOLERANCE:g}"}
+    st.caption(t("my_model.summed", **values) if found.difference is None else t("my_model.compared", **values))
     offer_files(lambda: code_files(answer), key="trust", stem="trust", note=t("my_model.trust_note"))
 
 
@@ -101,5 +101,5 @@ def _difference(found: Trust) -> None:
     if found.difference is None:
         st.markdown(t("my_model.no_reference"))
     else:
-        said = t("my_model.difference", greatest=significant(found.difference), reference=plain(found.reference or ""))
-        st.markdown(said)
+        values = {"greatest": significant(found.difference), "reference": plain(found.reference or "")}
+        st.markdown(t("my_model.difference", **values))

@@ -7,7 +7,7 @@ from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
-from pages.ui.number_format import significant
+from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, current, keep, slide
 from transformer_core.analysis.stream.depth import (
     MOST_LAYERS,
@@ -65,12 +65,12 @@ def depth_part() -> None:
 
 def _table(answer: Answer[GradientsByDepth]) -> str:
     head = [t("norm.stack"), t("norm.first_over_last"), t("norm.last_apart")]
-    lines = [f"| {' | '.join(head)} |", "|---|---:|---:|"]
+    rows = []
     for profile in answer.value.profiles:
         kind = t("norm.with_residuals") if profile.residual else t("norm.without_residuals")
         name = f"{t(f'norm.stack_{profile.norm}')}, {kind}"
-        lines.append(f"| {name} | {significant(profile.first_over_last, 3)} | {significant(profile.apart[-1])} |")
-    return "\n".join(lines)
+        rows.append((name, significant(profile.first_over_last, 3), significant(profile.apart[-1])))
+    return markdown_table(head, rows, right=2)
 
 
 def _train(n_layers: int, seed: int) -> None:

@@ -62,26 +62,6 @@ def _marks(field: str, hue: str, count: int) -> alt.Chart:
     )
 
 
-def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
-    """Draw the vector before, standardised, and after, and the trained gain and bias, one under the other.
-
-    Args:
-        found: x, standard, after, gain, bias, mean and variance.
-    """
-    mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
-    columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
-    count = len(found["x"])
-    title = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
-    levels = records(
-        value=[mean, mean + deviation, mean - deviation],
-        deviations=[0.0, 1.0, -1.0],
-        title=[title] * 3,
-    )
-    rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
-    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
-    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
-
-
 @form
 def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
     words = dict(said)
@@ -103,10 +83,24 @@ def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
     return alt.vconcat(*parts, spacing=4)
 
 
-def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
-    """Draw, for each dimension, how far the two variants differ."""
-    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
-    return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
+def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
+    """Draw the vector before, standardised, and after, and the trained gain and bias, one under the other.
+
+    Args:
+        found: x, standard, after, gain, bias, mean and variance.
+    """
+    mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
+    columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
+    count = len(found["x"])
+    title = words["title_before"].format(mean=f"{mean:.3f}", deviation=f"{deviation:.3f}")
+    levels = records(
+        value=[mean, mean + deviation, mean - deviation],
+        deviations=[0.0, 1.0, -1.0],
+        title=[title] * 3,
+    )
+    rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
+    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
+    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
 
 
 @form
@@ -114,16 +108,22 @@ def _variants(count: int, y: str, title: str) -> Chart:
     return _bars("value", OTHER, count, y=y, title=title).properties(height=180)
 
 
-def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
-    """Draw the output as bars, and the output for the multiplied input as diamonds."""
-    rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
-    return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
+def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
+    """Draw, for each dimension, how far the two variants differ."""
+    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
+    return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
 
 
 @form
 def _scaled(count: int, title: str) -> Chart:
     bars = _bars("after", AFTER, count, y="y", title=title)
     return alt.layer(bars, _marks("scaled", HUES["key"], count)).properties(height=180)
+
+
+def scaled_chart(after: np.ndarray, scaled: np.ndarray, words: Words) -> Filled:
+    """Draw the output as bars, and the output for the multiplied input as diamonds."""
+    rows = records(dimension=np.arange(len(after)), after=after.astype(float), scaled=scaled.astype(float))
+    return Filled(_scaled(len(after), words["axis_dimension"]), {"dimensions": rows})
 
 
 HUES_OF_KINDS = {"embedding": HUES["residual"], "self_attention": HUES["weights"], "feed_forward": HUES["value"]}

@@ -1,20 +1,23 @@
-"""What a run learns from: generated data, a file of one's own, reviews on this machine, or a pasted text."""
+"""What a form starts from and what the run learns from: a preset or another run, and a table, reviews or text."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from pages.train.base import DATA, Base, gave_data
-from pages.train.controls import ask
-from pages.train.settings import LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, read_settings
+from pages.train.settings import ALL, LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, ask, read_settings
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
-from pages.ui.runs import learned_words
+from pages.ui.runs import find_run, learned_words
 from pages.ui.server import may_read
-from pages.ui.url import forget, held, keep, text_area
+from pages.ui.url import choose, current, forget, held, keep, text_area
+from pages.ui.verdict import class_word
+from transformer_core.training.corpora.reviews import passage, written_reviews
+from transformer_core.training.corpora.sequences import sequences
 from transformer_core.training.examples import distinct
 from transformer_core.training.intake import (
     ENCODINGS,
@@ -30,9 +33,129 @@ from transformer_core.training.intake import (
 from transformer_core.training.intake.cleaning import shown
 from transformer_core.training.intake.opening import MOST_BYTES
 from transformer_core.training.runs.errors import words_of
-from transformer_core.training.runs.presets import fitted
+from transformer_core.training.runs.presets import PRESETS, fitted
 from transformer_core.training.runs.settings import settings
-from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, RunSpec, Source
+from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, Origin, RunSpec, Source
+
+FORM = (*(one.name for one in ALL), "path", "passage")
+DATA = ("source", "path", "passage")
+BRANCH = re.compile(r"([a-z0-9]{1,32})(?:\.([0-9]{1,4}))?")
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a form begins with.
+
+    Args:
+        spec: the settings where nothing is changed.
+        origin: the run that they are of; None for a preset.
+        data: that run's file, None where it has none.
+    """
+
+    spec: RunSpec
+    origin: Origin | None = None
+    data: Path | None = None
+
+    @property
+    def usual(self) -> dict[str, Any]:
+        """Every setting where nothing is changed."""
+        return settings(self.spec)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the weights are taken over, too."""
+        return self.origin is not None and self.origin.frame is not None
+
+
+def gave_data() -> bool:
+    """Tell whether a person gave data of their own: a file, a place or a text. Another preset must learn from them."""
+    text = current("passage")
+    given = {"table": st.session_state.get("table"), "imdb": current("path"), "characters": text, "masked_words": text}
+    return bool(given.get(current("source")))
+
+
+def begin_with(run: str, frame: int | None) -> None:
+    """Fill the form with a run's settings, to go on from one of its frames or, with None, from fresh weights."""
+    forget(*FORM, "run", "frame", "step")
+    keep("branch", run if frame is None else f"{run}.{frame}", "")
+
+
+def choose_base() -> Base:
+    """Show the presets, or the run that the form was filled from, and return what was chosen."""
+    asked = current("branch")
+    if asked:
+        found = BRANCH.fullmatch(asked)
+        store = find_run(found[1]) if found else None
+        if found and store is not None:
+            keep("branch", asked, "")
+            frame = int(found[2]) if found[2] else None
+            return _of_run(store, frame)
+        st.warning(t("run.gone", run=plain(asked[:80])), icon=":material/link_off:")
+        forget("branch")
+    names = {name: t(f"preset.{name}") for name in PRESETS}
+    chosen = choose(t("train.preset"), names, name="preset", default="quick")
+    if st.session_state.setdefault("form_of", chosen) != chosen:
+        forget(*(set(FORM) - set(DATA) if gave_data() else FORM))
+        st.session_state.form_of = chosen
+    base = Base(PRESETS[chosen])
+    if not (gave_data() and current("source") != base.usual["source"]):
+        tell(section("train", f"preset_{chosen}"))  # it speaks of the preset's own data
+    return base
+
+
+def _of_run(store: Any, frame: int | None) -> Base:
+    file = store.spec.data.file
+    told = {"name": plain(store.spec.name), "run": store.id}
+    with st.container(border=True):
+        if frame is None:
+            st.markdown(t("train.same_settings", **told))
+        else:
+            steps = {one.number: one.step for one in store.frames()}
+            st.markdown(t("train.branch", **told, step=steps.get(frame, "?"), frame=frame))
+        if st.button(t("train.leave_branch"), icon=":material/undo:"):
+            forget(*FORM, "branch")
+            st.rerun()
+    return Base(store.spec, Origin(run=store.id, frame=frame), None if file is None else store.folder / file)
+
+
+COLOURS = ("orange", "blue")  # of the film's first two classes
+LABELS = ("negative", "positive")
+SHOWN, LOOKED_AT, LONGEST = 4, 64, 240
+
+
+@lru_cache(maxsize=8)
+def some_reviews(language: Any, seed: int) -> tuple[tuple[str, int], ...]:
+    """Return some reviews with their labels, one of each construction that turns its words round."""
+    written, _ = written_reviews(language, train=LOOKED_AT, held_out=0, seed=seed)
+    turned = [one for one in written if one.construction != "plain"]
+    found = {}
+    for construction in dict.fromkeys(one.construction for one in turned):
+        alike = [one for one in turned if one.construction == construction]
+        found[construction] = next((one for one in alike if one.label == len(found) % len(LABELS)), alike[0])
+    return tuple((one.text, one.label) for one in list(found.values())[:SHOWN])
+
+
+def _lines(source: str, values: Mapping[str, Any]) -> list[str]:
+    if source == "reviews":
+        found = some_reviews(values["language"], values["seed"])
+        return [f":{COLOURS[label]}-badge[{class_word(LABELS[label])}] {plain(text)}" for text, label in found]
+    if source in ("copy", "reverse", "sort"):
+        pairs, _ = sequences(
+            source, symbols=values["symbols"], length=values["length"], train=SHOWN, held_out=0, seed=values["seed"]
+        )
+        return [f"`{one}` → `{other}`" for one, other in pairs[:SHOWN]]
+    if source in ("characters", "masked_words"):
+        return [f"“{plain(passage(values['language'])[:LONGEST].strip())} …”"]
+    return []
+
+
+def show_samples(source: str, values: Mapping[str, Any]) -> None:
+    """Show a few examples where they come with the app."""
+    lines = _lines(source, values)
+    if lines:
+        st.caption(t("train.samples"))
+        st.markdown("  \n".join(lines))
+
 
 T = TypeVar("T")
 PASSAGE_FILE = "passage.txt"

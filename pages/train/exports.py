@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.film.figures.animation import embedding_gif
 from pages.film.figures.page import to_html
-from pages.film.figures.stills import curves_csv
+from pages.film.figures.stills import curves_csv, embedding_gif
 from pages.film.mount import film_words
 from pages.film.reading import reading
 from pages.train.film import method_chosen

@@ -1,18 +1,38 @@
-"""The film of one run or two on a page, and what its buttons do: open a moment's model, or branch off from it."""
+"""The film of a run as it is computed, and the text that is followed through it."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
 from pages.film.mount import FilmAsk, Method, show_film
-from pages.train.base import begin_with
+from pages.train.data import begin_with
 from pages.ui.glossary import tell
+from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import section, t
 from pages.ui.models import READERS, name_of_moment, prefer_model
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live, learned_words
-from pages.ui.url import current, keep, set_choice
+from pages.ui.url import current, keep, set_choice, text_input
 from transformer_core.training.runs.store.run_store import RunStore
+
+LABELS = {
+    "classifier": "train.followed",
+    "translation": "train.followed_letters",
+    "gpt": "train.followed_begin",
+    "bert": "train.followed_hidden",
+}
+
+
+def followed_text(store: RunStore) -> str:
+    """Let a person type the text that is followed through a run, and return it.
+
+    A classifier's is the sentence of all pages; the other kinds begin with a text of their own data.
+    """
+    kind = store.spec.data.kind
+    if kind == "classifier":
+        return text_input(t(LABELS[kind]), name="text", default=DEFAULT_TEXT)
+    return text_input(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))
+
 
 METHODS: Sequence[Method] = ("tsne", "pca")
 
@@ -56,7 +76,7 @@ def follow_run(*stores: RunStore, text: str) -> None:
         [(store.id, store.spec.name) for store in stores],
         key=f"film of {len(stores)}",
         learned=[learned_words(store.spec.data) for store in stores],
-        probe=text,
+        followed_text=text,
         frame=_number_chosen("frame"),
         step=_number_chosen("step"),
         method=method_chosen(),

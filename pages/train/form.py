@@ -1,22 +1,121 @@
-"""The form: what to learn, the model, the optimiser and the run, and from them a spec that the engine has checked."""
+"""The form of a new run: its sections, the estimate of its time, and the button that starts it."""
 
+import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.train.base import Base, choose_base
-from pages.train.controls import label_of, value_word
-from pages.train.data import Learned, choose_data
-from pages.train.samples import show_samples
-from pages.train.settings import ALL, SECTIONS, read_settings, show_settings
-from pages.train.start import show_start
-from pages.ui.boxes import lazy_box
-from pages.ui.language import t
+from pages.train.data import Base, Learned, choose_base, choose_data, show_samples
+from pages.train.settings import ALL, SECTIONS, label_of, read_settings, show_settings, value_word
+from pages.ui.boxes import lazy_box, watch
+from pages.ui.language import plain, t
+from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
 from pages.ui.url import current, forget
+from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, obstacles, settings
+from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.spec import RunSpec
+
+MOST_KEPT = 64
+Data = bytes | Path | None
+_measuring = ThreadPoolExecutor(max_workers=1, thread_name_prefix="estimate")
+_known: OrderedDict[str, Future[Estimate]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _name_of(spec: RunSpec, data_name: str) -> str:
+    """Return one name for all specs that take the same time."""
+    rates = replace(spec.training, learning_rate=1e-3, weight_decay=0.0, label_smoothing=0.0, warm_up=0.0)
+    timed = replace(spec, name="run", origin=None, training=replace(rates, schedule="constant", clip_norm=1.0))
+    return hashlib.sha256(f"{timed.to_json()}\0{data_name}".encode()).hexdigest()
+
+
+def estimate(spec: RunSpec, data: Data, data_name: str) -> Future[Estimate]:
+    """Return the measurement of a run's time, begun if nobody asked for it yet; it never blocks.
+
+    A session that asks for another one lets go of its last, so that what nobody waits for is not measured.
+
+    Args:
+        spec: the run's.
+        data: what lies in its file.
+        data_name: tells these data from others, which costs less than comparing them.
+    """
+    name = _name_of(spec, data_name)
+    with _lock:
+        last = st.session_state.get("estimate_of")
+        if last is not None and last != name and last in _known and _known[last].cancel():
+            del _known[last]
+        st.session_state.estimate_of = name
+        if name not in _known or _known[name].cancelled():
+            _known[name] = _measuring.submit(launcher().estimate, replace(spec, origin=None), data)
+        _known.move_to_end(name)
+        while len(_known) > MOST_KEPT:
+            _known.popitem(last=False)[1].cancel()
+        return _known[name]
+
+
+def _show_estimate(spec: RunSpec, learned: Learned) -> None:
+    """Show the estimate, or that it is being measured."""
+    found = estimate(spec, learned.data, learned.name)
+    if not found.done():
+        st.metric(t("train.takes"), "…")
+        st.caption(t("train.measuring"))
+        return
+    problem = found.exception()
+    if problem is not None:
+        words = str(problem) if isinstance(problem, ValueError) else type(problem).__name__
+        st.warning(t("train.no_estimate", error=plain(words)), icon=":material/timer_off:")
+        return
+    known = found.result()
+    st.metric(t("train.takes"), t("train.about", time=in_words(known.seconds)))
+    st.caption(
+        t(
+            "train.takes_of",
+            steps=f"{known.steps:,}",
+            step=f"{1_000 * known.seconds_a_step:.0f}",
+            frames=known.frames,
+            frame=f"{1_000 * known.seconds_a_frame:.0f}",
+        )
+    )
+
+
+def _start(spec: RunSpec, learned: Learned) -> None:
+    try:
+        store = run_list().create(replace(spec, name=run_list().free_name(spec.name)), data=learned.data)
+        launcher().start(store)
+    except RunError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    forget("branch")
+    follow(store.id)
+    st.rerun()
+
+
+def show_start(spec: RunSpec | None, problem: str, learned: Learned) -> None:
+    """Show the time that a run will take and the button that starts it, or why it cannot start."""
+    with st.container(border=True):
+        if spec is None:
+            st.warning(t("train.impossible", error=plain(problem)), icon=":material/block:")
+        else:
+            st.markdown(t("train.learns_from", learned=f"**{plain(learned_words(spec.data))}**"))
+            watch(
+                lambda: estimate(spec, learned.data, learned.name).done(),
+                lambda: _show_estimate(spec, learned),
+                key="estimate",
+            )
+        pressed = st.button(
+            t("train.start"), type="primary", icon=":material/play_arrow:", width="stretch", disabled=spec is None
+        )
+        st.caption(t("train.leave"))
+    if pressed and spec is not None:
+        _start(spec, learned)
+
 
 SUMMARY = ("n_layers", "d_model", "n_heads", "optimizer", "learning_rate", "epochs", "examples")
 

@@ -2,15 +2,13 @@
 
 import streamlit as st
 
-from pages.train.base import begin_with
+from pages.train.data import begin_with
 from pages.train.exports import export_run
-from pages.train.film import follow_run
+from pages.train.film import follow_run, followed_text
 from pages.train.form import show_form
-from pages.train.header import probe
 from pages.train.panel import show_panel
-from pages.train.results import show_results
+from pages.train.results import show_results, show_try
 from pages.train.runs import show_runs
-from pages.train.try_it import show_try
 from pages.ui.boxes import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
@@ -30,7 +28,7 @@ def show_run(store: RunStore) -> None:
         if st.button(t("train.compare"), icon=":material/compare_arrows:"):
             open_page("compare")
     show_panel(store)
-    follow_run(store, text=probe(store))
+    follow_run(store, text=followed_text(store))
     if not is_live(store.status()):
         show_results(store)
     show_try(store)

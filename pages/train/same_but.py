@@ -5,8 +5,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from pages.train.controls import label_of, value_word
-from pages.train.results import LITTLE
+from pages.train.settings import label_of, value_word
 from pages.ui.boxes import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
@@ -18,6 +17,7 @@ from transformer_core.training.runs.settings import called, change, settings
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import Origin, RunSpec
 
+LITTLE = 0.02
 GUESSES = ("better", "same", "worse")
 NONE = "none"  # who foretells nothing is shown what came of it
 SWITCHES = ("residual", "scale_scores", "scale_embeddings")

@@ -3,7 +3,7 @@
 from playwright.sync_api import Locator, Page
 
 from tests.e2e.film_serving import Stage
-from tests.pages.film.films import clouds, probe_of, probe_of_reversing, reversing
+from tests.pages.film.films import clouds, followed_of, followed_reversing, reversing
 
 POINTS = 80
 
@@ -13,8 +13,8 @@ def small_stage() -> Stage:
     one = clouds(POINTS, 8, run="runone01")
     two = clouds(POINTS, 8, run="runtwo02", name="same, but", gap=0.5)
     three = reversing(8, run="runthree")
-    probes = {"runone01": probe_of(one), "runtwo02": probe_of(two), "runthree": probe_of_reversing(three)}
-    return Stage({film.id: film for film in (one, two, three)}, probes)
+    followed_texts = {"runone01": followed_of(one), "runtwo02": followed_of(two), "runthree": followed_reversing(three)}
+    return Stage({film.id: film for film in (one, two, three)}, followed_texts)
 
 
 def watch(page: Page, address: str, runs: str = "runone01", frame: int | None = None, **query: str) -> None:

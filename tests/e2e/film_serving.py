@@ -13,10 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from pages.figures.standalone import COMPONENTS
-from pages.film.figures.film import Film, film_bytes
-from pages.film.figures.followed_text import FilmProbe, probe_bytes
+from pages.film.figures.film import Film, FollowedText, film_bytes, followed_bytes
 from pages.film.figures.page import film_data
-from tests.pages.film.films import clouds, film_words, probe_of, probe_of_reversing, reversing
+from tests.pages.film.films import clouds, film_words, followed_of, followed_reversing, reversing
 from transformer_core.training.runs.store.records import Curves
 
 THEMES = {
@@ -43,7 +42,7 @@ class Stage:
     """What the server has: whole films, and how many frames of each have been shown so far.
 
     Args:
-        films, probes: by run id.
+        films, followed_texts: by run id.
         shown: frames published, by run id; all of them where nothing is said.
         requests: every path that was asked for.
         broken: answers nothing but errors.
@@ -51,7 +50,7 @@ class Stage:
     """
 
     films: dict[str, Film]
-    probes: dict[str, FilmProbe] = field(default_factory=dict)
+    followed_texts: dict[str, FollowedText] = field(default_factory=dict)
     shown: dict[str, int] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     broken: bool = False
@@ -79,8 +78,10 @@ def _page(stage: Stage, query: dict[str, str]) -> str:
     language = query.get("lang", "en")
     names = [(run, stage.films[run].name if run in stage.films else run) for run in runs]
     frame = int(query["frame"]) if "frame" in query else None
-    probe = query.get("probe", next((probe.text for probe in stage.probes.values()), ""))
-    data = film_data(names, film_words(language), probe=probe, frame=frame, language=language)
+    followed_text = query.get(
+        "followed_text", next((followed_text.text for followed_text in stage.followed_texts.values()), "")
+    )
+    data = film_data(names, film_words(language), followed_text=followed_text, frame=frame, language=language)
     return PAGE % (*THEMES[query.get("theme", "light")], json.dumps(data).replace("</", "<\\/"))
 
 
@@ -112,9 +113,11 @@ def _handler(stage: Stage) -> type[BaseHTTPRequestHandler]:
             film = stage.so_far(run)
             if len(parts) == 2:
                 return film_bytes(film, after=after, after_step=int(query["after_step"]))
-            probe = stage.probes[run]
+            followed_text = stage.followed_texts[run]
             last = film.frames[-1].number if film.frames else -1
-            return probe_bytes(replace(probe, frames=[m for m in probe.frames if after < m.number <= last]))
+            return followed_bytes(
+                replace(followed_text, frames=[m for m in followed_text.frames if after < m.number <= last])
+            )
 
         def answer(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)
@@ -147,8 +150,8 @@ def example(n_points: int = 400, n_frames: int = 24) -> Stage:
     two = clouds(n_points, n_frames, run="samebut02", name="same, but without positions", gap=0.55)
     six = clouds(n_points, n_frames, run="sixclass3", name="six kinds", labels=tuple("abcdef"))
     other = reversing()
-    probes = {film.id: probe_of(film) for film in (one, two, six)} | {other.id: probe_of_reversing(other)}
-    return Stage({film.id: film for film in (one, two, six, other)}, probes)
+    followed_texts = {film.id: followed_of(film) for film in (one, two, six)} | {other.id: followed_reversing(other)}
+    return Stage({film.id: film for film in (one, two, six, other)}, followed_texts)
 
 
 if __name__ == "__main__":

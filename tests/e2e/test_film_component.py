@@ -107,7 +107,7 @@ def test_a_live_run_is_followed_until_a_hand_moves_and_again_when_asked(page: Pa
 
 def test_only_what_is_new_is_asked_for_and_an_ended_run_is_left_alone(page: Page, address: str, stage: Stage) -> None:
     stage.shown["runone01"] = 4
-    page.goto(f"{address}/?runs=runone01&probe=")
+    page.goto(f"{address}/?runs=runone01&followed_text=")
     wait_frame(page, 3)
     stage.shown["runone01"] = 8
     wait_frame(page, 7)

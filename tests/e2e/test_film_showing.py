@@ -59,7 +59,7 @@ def test_buttons_ask_for_the_frame_that_is_shown(page: Page, address: str) -> No
 
 def test_a_run_without_points_shows_attention_and_samples(page: Page, address: str, stage: Stage) -> None:
     watch(page, address, "runthree", frame=4)
-    sample = stage.probes["runthree"].frames[4].sample
+    sample = stage.followed_texts["runthree"].frames[4].sample
     expect(page.locator(".vf-samples-list li")).to_have_count(8)
     expect(page.locator(".vf-samples-list [aria-current]")).to_contain_text(sample)
     expect(page.locator(".vf-map")).to_be_hidden()
@@ -87,8 +87,8 @@ def test_texts_and_names_are_never_markup(page: Page, address: str, stage: Stage
     status = replace(film.status, message=ATTACK, state="failed")
     points = replace(film.points, texts=[ATTACK] * POINTS)
     stage.films["runone01"] = replace(film, name=ATTACK, labels=(ATTACK, "positive"), status=status, points=points)
-    stage.probes["runone01"] = replace(
-        stage.probes["runone01"], text=ATTACK, tokens=[ATTACK] * 7, key_tokens=[ATTACK] * 7
+    stage.followed_texts["runone01"] = replace(
+        stage.followed_texts["runone01"], text=ATTACK, tokens=[ATTACK] * 7, key_tokens=[ATTACK] * 7
     )
     watch(page, address, frame=5)
     expect(page.locator(".vf-name")).to_have_text(f"A · {ATTACK}")
@@ -98,7 +98,7 @@ def test_texts_and_names_are_never_markup(page: Page, address: str, stage: Stage
 
 def test_a_finished_run_lives_on_in_a_page_of_its_own(page: Page, address: str, stage: Stage) -> None:
     film = replace(stage.films["runone01"], name=ATTACK)
-    stage.own = to_html([film], film_words(), title="A run", probes=[stage.probes["runone01"]])
+    stage.own = to_html([film], film_words(), title="A run", followed_texts=[stage.followed_texts["runone01"]])
     page.goto(f"{address}/own")
     wait_frame(page, 7)
     expect(page.locator(".vf-name")).to_have_text(f"A · {ATTACK}")

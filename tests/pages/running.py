@@ -34,6 +34,11 @@ def note(app: AppTest) -> str:
     return "\n".join(re.sub("<.*?>", "", unescape(line)) for line in lines if 'class="text-line"' in line)
 
 
+def metrics(app: AppTest) -> dict[str, str]:
+    """Return the page's large numbers by their labels."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
 def asks(app: AppTest) -> list:
     """Return the questions of the page that come before an answer, each with its options."""
     return [pills for pills in app.pills if str(pills.key).startswith("predict ")]

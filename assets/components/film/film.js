@@ -101,7 +101,7 @@ class Player {
     if (asked("frame") || asked("step")) this.start(data.frame ?? null, data.step ?? null);
     this.reporter.begin({ frame: data.frame ?? null, step: data.step ?? null, method: this.look.method });
     for (const { feed, reel } of this.panels) {
-      if (feed && (reel.probe?.text ?? "") !== data.probe) feed.follow(data.probe);
+      if (feed && (reel.followedText?.text ?? "") !== data.followed_text) feed.follow(data.followed_text);
       if (feed && before && !reel.live) feed.wake();
     }
     this.wake(true);
@@ -294,13 +294,13 @@ export default function film({ data, parentElement, setStateValue, setTriggerVal
 function playing(page) {
   const place = page.getElementById("figure");
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const { films, probes, ...data } = JSON.parse(place.dataset.film);
+  const { films, followed_texts: followedTexts, ...data } = JSON.parse(place.dataset.film);
   const player = new Player(place, (reel) => {
     const k = data.runs.findIndex(({ id }) => id === reel.id);
     reel.add(bytes(films[k]));
-    if (!probes[k]) return null;
-    reel.ask(data.probe);
-    reel.addProbe(data.probe, bytes(probes[k]));
+    if (!followedTexts[k]) return null;
+    reel.ask(data.followed_text);
+    reel.addFollowed(data.followed_text, bytes(followedTexts[k]));
     return null;
   });
   player.receive(data, null);

@@ -8,11 +8,11 @@ import { LEVELS } from "../matrix/unpack.js";
 import { placeTip } from "./readout.js";
 
 // A matrix figure with one panel for each head, weights from 0 to 1.
-export function attentionFigure(probe, moment, words, before) {
+export function attentionFigure(followedText, moment, words, before) {
   const { attention } = moment;
   const [layers, heads, height, width] = attention.shape;
-  const cross = probe.attention_name === "cross";
-  const labels = { rows: moment.tokens ?? probe.tokens, cols: moment.key_tokens ?? probe.key_tokens };
+  const cross = followedText.attention_name === "cross";
+  const labels = { rows: moment.tokens ?? followedText.tokens, cols: moment.key_tokens ?? followedText.key_tokens };
   const rows = { name: cross ? words.axis_output : words.axis_query, labels: labels.rows, key: "rows" };
   const cols = { name: cross ? words.axis_input : words.axis_key, labels: labels.cols, key: "cols" };
   attention.codes ??= Uint8Array.from(attention, (code) => Math.round((code * LEVELS) / 255));

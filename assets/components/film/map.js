@@ -133,7 +133,7 @@ function ring(pen, [x, y], radius, stroke, width) {
 const paintHover = (pen, screen, point) => ring(pen, [screen[2 * point], screen[2 * point + 1]], 9, pen.theme.ink, 1.8);
 
 // The followed text's position between two frames, or null where it has none.
-function probePlace(reel, method, { index, share }, to) {
+function followedPlace(reel, method, { index, share }, to) {
   const here = reel.moment(reel.frames[index])?.xy?.[method];
   if (!here) return null;
   const next = reel.moment(reel.frames[index + 1])?.xy?.[method] ?? here;
@@ -141,7 +141,7 @@ function probePlace(reel, method, { index, share }, to) {
   return onScreen(to, here.map((value, axis) => value + t * (next[axis] - value)));
 }
 
-function paintProbe(pen, [x, y], label, ruler, width) {
+function paintFollowed(pen, [x, y], label, ruler, width) {
   const { theme } = pen;
   const text = ruler.fit(visible(label), 190, 14, 600);
   const wide = ruler.width(text, 14, 600);
@@ -195,8 +195,8 @@ export class MapView {
     paintPoints(pen, reel, screen, place.index, radiusOf(reel.points.labels.length, width, height), look);
     const { followed, colours } = look;
     if (followed !== null) paintTrail(pen, reel, look.method, followed, place.index, screen, to, colours[reel.points.labels[followed]]);
-    const probe = probePlace(reel, look.method, place, to);
-    if (probe) paintProbe(pen, probe, reel.probe.text, this.ruler, width);
+    const followedText = followedPlace(reel, look.method, place, to);
+    if (followedText) paintFollowed(pen, followedText, reel.followedText.text, this.ruler, width);
     if (this.hovered !== null) paintHover(pen, screen, this.hovered);
     return screen;
   }

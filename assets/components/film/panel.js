@@ -1,4 +1,4 @@
-// One run on the screen: its name and state, its map (or its attention, where it has no points), its curves, its probe.
+// One run on the screen: name, state, map (or attention, where it has no points), curves, and the text followed through it.
 
 import { decimal, el, fill, visible } from "../kit.js";
 import { CurvesView, partColours } from "./curves.js";
@@ -34,7 +34,7 @@ export class Panel {
     this.legend = el("div", "vf-legend");
     this.trust = el("div", "vf-trust");
     this.bars = el("ul", "vf-bars");
-    this.probeTitle = el("h4", "vf-probe-title");
+    this.followedTitle = el("h4", "vf-followed-title");
     this.note = el("p", "vf-quiet vf-note");
     const asks = el("span", "vf-asks", ...Object.values(this.asks));
     const head = el("header", "vf-head", this.name, this.state, this.learned, el("span", "vf-space"), asks);
@@ -47,7 +47,7 @@ export class Panel {
     this.row = el("div", "vf-row", this.legend, el("span", "vf-space"), this.toolsPlace, this.saves);
     this.top = el("section", "vf-panel", head, this.row, el("div", "vf-two", this.left, this.right));
     this.largeBelow = el("div", "vf-large-place");
-    this.bottom = el("section", "vf-probe", this.probeTitle, this.note, el("div", "vf-probe-body", this.bars, this.grid.root, this.largeBelow));
+    this.bottom = el("section", "vf-followed", this.followedTitle, this.note, el("div", "vf-followed-body", this.bars, this.grid.root, this.largeBelow));
   }
 
   get pointed() {
@@ -160,23 +160,23 @@ export class Panel {
       const counts = { method: words[`method_${look.method}`] ?? look.method, step: frame?.step ?? 0, count: reel.points?.labels.length ?? 0 };
       this.map.canvas.setAttribute("aria-label", fill(words.map_label, counts));
     } else this.samples.show(reel, frame, words);
-    this.showProbe(frame, look);
+    this.showFollowed(frame, look);
   }
 
-  showProbe(frame, look) {
+  showFollowed(frame, look) {
     const { reel, words } = this;
-    const { probe } = reel;
+    const { followedText } = reel;
     const moment = reel.moment(frame);
-    const text = probe?.text ?? "";
+    const text = followedText?.text ?? "";
     this.bottom.hidden = !text && this.pointed;
-    this.probeTitle.replaceChildren(words.probe, " ", el("bdi", "vf-text", visible(text)));
-    this.note.textContent = probe?.error || (moment ? "" : text ? words.probe_waits : words.probe_none);
+    this.followedTitle.replaceChildren(words.followed_text, " ", el("bdi", "vf-text", visible(text)));
+    this.note.textContent = followedText?.error || (moment ? "" : text ? words.followed_waits : words.followed_none);
     this.note.hidden = Boolean(moment);
     const classified = Boolean(moment?.probabilities);
     this.bars.hidden = !classified;
     if (classified) this.bars.replaceChildren(...bars(moment, reel.run.labels, look.colours));
     if (!moment) return;
-    this.figure = attentionFigure(probe, moment, words, this.figure);
+    this.figure = attentionFigure(followedText, moment, words, this.figure);
     if (!this.figure.panels.some(({ id }) => id === this.selected)) this.selected = this.figure.panels.at(-1).id;
     this.showHeads();
   }

@@ -48,9 +48,9 @@ export function bars(moment, labels, colours) {
 }
 
 // The expected output of an encoder-decoder: its target tokens without special tokens such as [BOS].
-function goalOf(probe) {
-  if (probe?.attention_name !== "cross") return "";
-  return probe.tokens.filter((token) => !/^[[<].+[\]>]$/.test(token)).join(" ");
+function goalOf(followedText) {
+  if (followedText?.attention_name !== "cross") return "";
+  return followedText.tokens.filter((token) => !/^[[<].+[\]>]$/.test(token)).join(" ");
 }
 
 // The model's output at every frame, as a list whose current line is marked.
@@ -66,12 +66,12 @@ export class Samples {
   show(reel, current, words) {
     this.title.textContent = words.samples;
     this.list.setAttribute("aria-label", words.samples);
-    if (this.text !== reel.probe?.text) {
-      this.text = reel.probe?.text;
+    if (this.text !== reel.followedText?.text) {
+      this.text = reel.followedText?.text;
       this.lines.clear();
       this.list.replaceChildren();
     }
-    const goal = goalOf(reel.probe);
+    const goal = goalOf(reel.followedText);
     this.goal.hidden = !goal;
     this.goal.replaceChildren(el("span", "vf-quiet", words.goal), el("bdi", "vf-strong", visible(goal)));
     for (const frame of reel.frames) {

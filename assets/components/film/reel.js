@@ -48,7 +48,7 @@ export class Reel {
     this.frames = [];
     this.steps = Object.fromEntries(CURVES.map((name_) => [name_, new Float32Array(0)]));
     this.smooth = new Float32Array(0);
-    this.probe = null;
+    this.followedText = null;
     this.boxes = new Map();
     this.version = 0;
   }
@@ -85,16 +85,16 @@ export class Reel {
   }
 
   ask(text) {
-    if (this.probe?.text !== text) this.probe = { text, frames: new Map(), last: -1, error: "" };
+    if (this.followedText?.text !== text) this.followedText = { text, frames: new Map(), last: -1, error: "" };
     this.version += 1;
   }
 
-  addProbe(text, bytes) {
-    if (this.probe?.text !== text) return;
+  addFollowed(text, bytes) {
+    if (this.followedText?.text !== text) return;
     const { frames, ...header } = opened(bytes);
-    Object.assign(this.probe, header, { text, error: "" });
-    for (const frame of frames) this.probe.frames.set(frame.number, frame);
-    this.probe.last = Math.max(this.probe.last, ...frames.map(({ number }) => number));
+    Object.assign(this.followedText, header, { text, error: "" });
+    for (const frame of frames) this.followedText.frames.set(frame.number, frame);
+    this.followedText.last = Math.max(this.followedText.last, ...frames.map(({ number }) => number));
     this.version += 1;
   }
 
@@ -109,7 +109,7 @@ export class Reel {
   }
 
   moment(frame) {
-    return this.probe?.frames.get(frame?.number) ?? null;
+    return this.followedText?.frames.get(frame?.number) ?? null;
   }
 
   // The layout of a frame, or of the nearest frame before it that has one.
@@ -121,7 +121,7 @@ export class Reel {
 
   // The bounding box of all frames of a layout.
   box(method) {
-    const key = `${this.frames.length} ${this.probe?.frames.size ?? 0}`;
+    const key = `${this.frames.length} ${this.followedText?.frames.size ?? 0}`;
     const known = this.boxes.get(method);
     if (known?.key === key) return known;
     const box = { key, left: Infinity, right: -Infinity, low: Infinity, high: -Infinity };
@@ -133,7 +133,7 @@ export class Reel {
       const xy = layouts[method]?.xy ?? [];
       for (let i = 0; i < xy.length; i += 2) hold(xy[i], xy[i + 1]);
     }
-    for (const { xy } of this.probe?.frames.values() ?? []) if (xy?.[method]) hold(...xy[method]);
+    for (const { xy } of this.followedText?.frames.values() ?? []) if (xy?.[method]) hold(...xy[method]);
     if (!(box.right > box.left)) Object.assign(box, { left: -1, right: 1, low: -1, high: 1 });
     this.boxes.set(method, box);
     return box;
@@ -174,7 +174,7 @@ export class Feed {
     this.reel.ask(text);
     this.request?.abort();
     this.request = null;
-    this.fetchProbe();
+    this.fetchFollowed();
   }
 
   async bytes(part, query, signal) {
@@ -195,7 +195,7 @@ export class Feed {
       this.seen = true;
       this.pause = changed ? EVERY : Math.min(SLOWEST, this.pause * 1.4);
       if (changed) this.changed();
-      this.fetchProbe();
+      this.fetchFollowed();
     } catch (error) {
       if (this.ending.signal.aborted) return;
       const lost = error.status === undefined;
@@ -212,23 +212,23 @@ export class Feed {
   }
 
   // Requests the followed text in the models of all new frames.
-  async fetchProbe() {
+  async fetchFollowed() {
     const { reel, wanted } = this;
-    if (this.request || !wanted.trim() || !reel.frames.length || reel.probe.last >= reel.lastFrame) return;
-    if (reel.probe.refused === reel.lastFrame) return;
+    if (this.request || !wanted.trim() || !reel.frames.length || reel.followedText.last >= reel.lastFrame) return;
+    if (reel.followedText.refused === reel.lastFrame) return;
     const request = (this.request = new AbortController());
     const asked = reel.lastFrame;
     try {
-      reel.addProbe(wanted, await this.bytes("/probe", { text: wanted, after: reel.probe.last }, request.signal));
-      if (reel.probe.last < asked) reel.probe.refused = asked; // that frame has no model
+      reel.addFollowed(wanted, await this.bytes("/followed_text", { text: wanted, after: reel.followedText.last }, request.signal));
+      if (reel.followedText.last < asked) reel.followedText.refused = asked; // that frame has no model
     } catch (error) {
       if (request.signal.aborted) return;
-      if (error.said) reel.probe.refused = asked;
-      reel.probe.error = error.said ? error.message : "";
+      if (error.said) reel.followedText.refused = asked;
+      reel.followedText.error = error.said ? error.message : "";
       reel.version += 1;
     }
     if (this.request === request) this.request = null;
     this.changed();
-    if (!reel.probe.error && reel.probe.last >= 0) this.fetchProbe();
+    if (!reel.followedText.error && reel.followedText.last >= 0) this.fetchFollowed();
   }
 }

@@ -1,4 +1,4 @@
-"""Hidden words as charts: each word guessed from the others, and the guesses for one mask from layer to layer.
+"""Hidden words as charts: the guesses for a mask, layer by layer too, each word in turn, and one score as a sum.
 
 Arrays come from transformer_core.analysis.bert.
 """
@@ -10,12 +10,12 @@ import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled
-from pages.figures.likeliest import CHANCE, distinct, expected_bars
-from pages.gpt.figures import lens_board, stage_names
+from pages.figures.lens import lens_board, stage_names
+from pages.figures.likeliest import CHANCE, REST, distinct, expected_bars
 
 Words = Mapping[str, str]
 ROW, AROUND = 36, 90
-MOST_LABELS = 36
+MOST_LABELS, MOST_BARS = 36, 24
 QUARTERS = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1])
 
 
@@ -127,6 +127,21 @@ def board_chart(
     return board.properties(height=ROW * len(firsts) + 2 * AROUND)
 
 
+def _hues(count: int) -> list[str]:
+    others = [CHANCE, *(hue for hue in PALETTE if hue not in (CHANCE, HUES["value"], HUES["positions"]))]
+    return [others[place % len(others)] for place in range(count)]
+
+
+def _mark(stage: str, first: bool, across: alt.X, said: str) -> tuple[alt.Chart, alt.Chart]:
+    mark = alt.Chart(records(stage=[stage], label=[said]))
+    rule = mark.mark_rule(color=HUES["positions"], strokeWidth=2, strokeDash=[5, 4]).encode(x=across)
+    side = {"align": "left", "dx": 6} if first else {"align": "right", "dx": -6}
+    text = mark.mark_text(color=HUES["positions"], baseline="top", fontSize=12, **side).encode(
+        x=across, y=alt.value(4), text="label:N"
+    )
+    return rule, text
+
+
 def follow_chart(
     words_followed: Sequence[str],
     probabilities: np.ndarray,
@@ -144,7 +159,7 @@ def follow_chart(
     Args:
         words: axis_stage, axis_probability, embedding, layer, true_mark, settled, rank, word.
         true_word: the place of the true word among them; its name has a mark.
-        settled: the stage; None where it shall not be told.
+        settled: the stage from which the answer leads; None where it is not marked.
     """
     names = distinct(words_followed)
     if true_word is not None:
@@ -190,16 +205,54 @@ def follow_chart(
     return alt.layer(*layers).properties(width="container", height=340)
 
 
-def _mark(stage: str, first: bool, across: alt.X, said: str) -> tuple[alt.Chart, alt.Chart]:
-    mark = alt.Chart(records(stage=[stage], label=[said]))
-    rule = mark.mark_rule(color=HUES["positions"], strokeWidth=2, strokeDash=[5, 4]).encode(x=across)
-    side = {"align": "left", "dx": 6} if first else {"align": "right", "dx": -6}
-    text = mark.mark_text(color=HUES["positions"], baseline="top", fontSize=12, **side).encode(
-        x=across, y=alt.value(4), text="label:N"
+def products_chart(products: np.ndarray, bias: float, words: Words) -> Chart:
+    """Draw the running sum of the products, the largest first, then all others as one, then the bias.
+
+    Shapes:
+        products: (d_model,)
+
+    Args:
+        words: axis_dimension, axis_score, others, bias, adds, takes, total.
+    """
+    order = np.argsort(-np.abs(products), kind="stable")
+    shown = order[:MOST_BARS]
+    steps = [float(products[dimension]) for dimension in shown]
+    names = [str(dimension) for dimension in shown]
+    if len(order) > len(shown):
+        names.append(words["others"].format(count=len(order) - len(shown)))
+        steps.append(float(products[order[MOST_BARS:]].sum()))
+    names, steps = [*names, words["bias"]], [*steps, float(bias)]
+    ends = np.cumsum(steps)
+    data = records(
+        step=names,
+        low=(ends - steps).tolist(),
+        high=ends.tolist(),
+        value=steps,
+        kind=[words["adds"] if step >= 0 else words["takes"] for step in steps],
     )
-    return rule, text
-
-
-def _hues(count: int) -> list[str]:
-    others = [CHANCE, *(hue for hue in PALETTE if hue not in (CHANCE, HUES["value"], HUES["positions"]))]
-    return [others[place % len(others)] for place in range(count)]
+    hue = alt.Scale(domain=[words["adds"], words["takes"]], range=[HUES["value"], HUES["key"]])
+    across = alt.X(
+        "step:N",
+        sort=None,
+        scale=alt.Scale(domain=names),
+        title=words["axis_dimension"],
+        axis=alt.Axis(labelAngle=-45, labelLimit=140, labelOverlap=False, ticks=False),
+    )
+    bars = (
+        alt.Chart(data)
+        .mark_bar(cornerRadius=2)
+        .encode(
+            x=across,
+            y=alt.Y("low:Q", title=words["axis_score"]),
+            y2="high:Q",
+            color=alt.Color("kind:N", scale=hue, title=None, legend=alt.Legend(orient="top")),
+            tooltip=["step:N", alt.Tooltip("value:Q", format="+.5f"), alt.Tooltip("high:Q", format="+.5f")],
+        )
+    )
+    end = alt.Chart(records(high=[float(ends[-1])], label=[words["total"].format(total=f"{ends[-1]:+.4f}")]))
+    rule = end.mark_rule(color=HUES["weights"], strokeDash=[5, 4]).encode(y="high:Q")
+    text = end.mark_text(align="left", dx=4, dy=-8, color=HUES["weights"], fontSize=12).encode(
+        y="high:Q", x=alt.value(0), text="label:N"
+    )
+    zero = alt.Chart(records(high=[0.0])).mark_rule(color=REST).encode(y="high:Q")
+    return alt.layer(zero, bars, rule, text).properties(width="container", height=360)

@@ -1,4 +1,4 @@
-"""A pair's verdict as charts: by order, by hidden word, by what was done to the segments; and the rows themselves.
+"""A pair's verdict as charts: by order, by hidden word and by change of the segment rows; and the rows themselves.
 
 Arrays come from transformer_core.analysis.bert.
 """
@@ -15,11 +15,11 @@ from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
 FIRST, SECOND = HUES["query"], HUES["positions"]
-GOES = "#b5702a"  # as on the bar of the verdict
+GOES = "#b5702a"  # the same hue as the verdict's bar
 
 
 def verdicts_chart(names: Sequence[str], follows: np.ndarray, words: Words) -> Chart:
-    """Draw the probability that the second sentence goes with the first as a bar a case; the middle is marked.
+    """Draw the probability that the second sentence goes with the first, one bar per case; 50% is marked.
 
     Shapes:
         follows: (case,)

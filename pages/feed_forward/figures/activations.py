@@ -93,34 +93,6 @@ def _zero(reach: float, *, title: str | None = None) -> alt.Chart:
     return alt.Chart(records(x=[0.0])).mark_rule(color=ALL, strokeDash=[3, 3]).encode(x=_axis(reach, title=title))
 
 
-def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
-    """Draw values, derivatives and the sentence's pre-activations, one under the other on one axis.
-
-    Args:
-        found: names, x, values, slopes, edges, counts, token_counts and token_values.
-        words: of the page.
-        used: the model's own activation; the token's neurons lie on its curve.
-        token: the chosen one, as the legend writes it.
-    """
-    names = tuple(str(name) for name in found["names"])
-    x, values, own = found["x"], found["values"], found["token_values"]
-    neurons = records(
-        neuron=np.arange(len(own)),
-        x=own.astype(float).round(4),
-        y=np.interp(own, x, values[names.index(used)]).round(4),
-        token=[token] * len(own),
-    )
-    rows = {
-        "values": _rows_of_curves(x, values, names, words),
-        "slopes": _rows_of_curves(x, found["slopes"], names, words),
-        "neurons": neurons,
-        "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
-    }
-    said = ("value_axis", "slope_axis", "axis_pre", "share_axis", "token", "neuron", "pre_activation", "activation")
-    kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
-    return Filled(_all_curves(kept, names, float(x[-1])), rows)
-
-
 def _rows_of_curves(x: np.ndarray, values: np.ndarray, names: Sequence[str], words: Words) -> Any:
     return records(
         x=np.tile(x[::EVERY], len(names)).round(4),
@@ -159,10 +131,32 @@ def _all_curves(said: tuple[tuple[str, str], ...], names: tuple[str, ...], reach
     return alt.vconcat(*parts, spacing=6).resolve_scale(color="independent", strokeDash="independent")
 
 
-def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Filled:
-    """Draw |exact GELU - tanh GELU| over the axis."""
-    rows = {"apart": records(x=x[::EVERY].round(4), y=apart[::EVERY])}
-    return Filled(_difference(float(x[-1]), words["axis_pre"], words["difference_axis"]), rows)
+def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
+    """Draw values, derivatives and the sentence's pre-activations, one under the other on one axis.
+
+    Args:
+        found: names, x, values, slopes, edges, counts, token_counts and token_values.
+        words: of the page.
+        used: the model's own activation; the token's neurons lie on its curve.
+        token: the chosen one, as the legend writes it.
+    """
+    names = tuple(str(name) for name in found["names"])
+    x, values, own = found["x"], found["values"], found["token_values"]
+    neurons = records(
+        neuron=np.arange(len(own)),
+        x=own.astype(float).round(4),
+        y=np.interp(own, x, values[names.index(used)]).round(4),
+        token=[token] * len(own),
+    )
+    rows = {
+        "values": _rows_of_curves(x, values, names, words),
+        "slopes": _rows_of_curves(x, found["slopes"], names, words),
+        "neurons": neurons,
+        "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
+    }
+    said = ("value_axis", "slope_axis", "axis_pre", "share_axis", "token", "neuron", "pre_activation", "activation")
+    kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
+    return Filled(_all_curves(kept, names, float(x[-1])), rows)
 
 
 @form
@@ -177,6 +171,12 @@ def _difference(reach: float, across: str, up: str) -> Chart:
         )
         .properties(height=180)
     )
+
+
+def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Filled:
+    """Draw |exact GELU - tanh GELU| over the axis."""
+    rows = {"apart": records(x=x[::EVERY].round(4), y=apart[::EVERY])}
+    return Filled(_difference(float(x[-1]), words["axis_pre"], words["difference_axis"]), rows)
 
 
 def _log(field: str, title: str) -> alt.X:

@@ -1,15 +1,35 @@
-"""The film of a training run as bytes for the browser, whole or what has come since."""
+"""A training run as data for the film component: colours, points frame by frame, and one followed text.
+
+Bytes are laid out as assets/components/film/reel.js reads them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from pages.figures.matrix import Buffers, packed
+
+LIGHT = (
+    *("#c04909", "#2d72d3", "#00b56b", "#871082", "#d490cd", "#c78b09", "#13745f", "#4936b6", "#d34a9a", "#8a88fa"),
+    *("#99122e", "#f7857f", "#9b4fb2", "#7dacf3", "#2b91c1", "#a75579", "#743d60", "#729258", "#cf68d9", "#8f4f3e"),
+)  # on white
+DARK = (
+    *("#fb942a", "#659ff4", "#3efac3", "#b75280", "#887c15", "#e5df00", "#795fe2", "#efa9e8", "#fe6270", "#1884b4"),
+    *("#4ac9b4", "#02a671", "#bc87cd", "#a8d485", "#c25ccc", "#f6b915", "#95f472", "#d3694d", "#c7af6d", "#6180fe"),
+)  # on near black
+PALETTE = {"light": LIGHT, "dark": DARK}
+
+
+def rim(hue: str, ink: str) -> str:
+    """Return the outline of a held-out point: between its own hue and the ink, nearer to the ink."""
+    pairs = zip(*(bytes.fromhex(colour[1:]) for colour in (hue, ink)), strict=True)
+    return "#" + "".join(f"{round(one + 0.72 * (other - one)):02x}" for one, other in pairs)
+
 
 MOST_STEPS = 2_000
 MOST_CLASSES = 20
@@ -170,3 +190,87 @@ def _finite(number: float | None) -> float | None:
 
 def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: _finite(number) for name, number in numbers.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedMoment:
+    """Hold what the model of one frame makes of the text.
+
+    Shapes:
+        attention: (layer, head, query_pos, key_pos), weights from 0 to 1
+        probabilities: (class,)
+
+    Args:
+        number: the frame's.
+        probabilities: of a classifier, else None.
+        xy: the text's place in each layout, by method.
+        sample: what the model writes.
+        tokens, key_tokens: labels of the attention's two axes where they are not the whole film's.
+    """
+
+    number: int
+    attention: np.ndarray
+    probabilities: np.ndarray | None = None
+    xy: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    sample: str = ""
+    tokens: Sequence[str] | None = None
+    key_tokens: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedText:
+    """Hold a text's life in a run.
+
+    Args:
+        text: as it was typed.
+        tokens, key_tokens: labels of the queries and of the keys.
+        attention_name: "self", or "cross" where the output looks at the input.
+        frames: in their order.
+        prompt: what the page began with.
+
+    Raises:
+        ValueError: If a frame's attention has not as many rows and columns as there are labels.
+    """
+
+    text: str
+    tokens: Sequence[str]
+    key_tokens: Sequence[str]
+    attention_name: Literal["self", "cross"]
+    frames: Sequence[FollowedMoment] = ()
+    prompt: str = ""
+
+    def __post_init__(self) -> None:
+        for moment in self.frames:
+            needed = (
+                len(self.tokens if moment.tokens is None else moment.tokens),
+                len(self.key_tokens if moment.key_tokens is None else moment.key_tokens),
+            )
+            shape = np.shape(moment.attention)
+            if len(shape) != 4 or shape[2:] != needed:
+                raise ValueError(f"frame {moment.number}: attention has shape {shape}, needed (layer, head, *{needed})")
+
+
+def followed_bytes(followed_text: FollowedText) -> bytes:
+    """Pack a followed text: the header's length, the header (JSON), and each frame's weights, one byte a weight."""
+    buffers = Buffers()
+    header = {
+        "text": followed_text.text,
+        "tokens": list(followed_text.tokens),
+        "key_tokens": list(followed_text.key_tokens),
+        "prompt": followed_text.prompt,
+        "attention_name": followed_text.attention_name,
+        "frames": [_packed_moment(moment, buffers) for moment in followed_text.frames],
+    }
+    return packed(header, buffers)
+
+
+def _packed_moment(moment: FollowedMoment, buffers: Buffers) -> dict[str, Any]:
+    places = {method: [float(x), float(y)] for method, (x, y) in moment.xy.items() if np.isfinite([x, y]).all()}
+    header: dict[str, Any] = {"number": int(moment.number), "attention": buffers.add(coded(moment.attention))}
+    header |= {"sample": moment.sample, "xy": places}
+    if moment.probabilities is not None:
+        header["probabilities"] = [float(value) for value in np.nan_to_num(moment.probabilities)]
+    for name in ("tokens", "key_tokens"):
+        if (labels := getattr(moment, name)) is not None:
+            header[name] = list(labels)
+    return header

@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pages.figures.standalone import component_assets, self_contained
-from pages.film.figures.colours import PALETTE
-from pages.film.figures.film import Film, film_bytes
-from pages.film.figures.followed_text import FilmProbe, probe_bytes
+from pages.film.figures.film import PALETTE, Film, FollowedText, film_bytes, followed_bytes
 
 
 def film_data(
@@ -18,7 +16,7 @@ def film_data(
     words: Mapping[str, str],
     *,
     learned: Sequence[str] = (),
-    probe: str = "",
+    followed_text: str = "",
     frame: int | None = None,
     step: int | None = None,
     method: Literal["tsne", "pca"] = "tsne",
@@ -31,7 +29,7 @@ def film_data(
         runs: id and name of one run, or of two that are compared.
         words: as film_words of pages/film/mount.py returns them.
         learned: what each run learns from, in the reader's language.
-        probe: the text that is followed, "" for none.
+        followed_text: the text that is followed, "" for none.
         frame: number of the first run's frame that is shown first, counted from 0; None for the newest.
         step: shown first where the first of two runs has no frame at it; else None.
         method: of the map.
@@ -46,7 +44,7 @@ def film_data(
     parts = zip(runs, [*learned, "", ""], "ab", strict=False)
     return {
         "runs": [{"id": run, "name": name, "learned": what, "role": role} for (run, name), what, role in parts],
-        "probe": probe,
+        "followed_text": followed_text,
         "frame": frame,
         "step": step,
         "method": method,
@@ -63,7 +61,7 @@ def to_html(
     *,
     title: str,
     learned: Sequence[str] = (),
-    probes: Sequence[FilmProbe | None] = (),
+    followed_texts: Sequence[FollowedText | None] = (),
     language: str = "en",
 ) -> str:
     """Return one self-contained page with the film of one run or two in it, which needs no network.
@@ -73,15 +71,17 @@ def to_html(
         words: as of film_data.
         title: of the page.
         learned: as of film_data.
-        probes: the same text, followed through each run.
+        followed_texts: the same text, followed through each run.
         language: of the page.
     """
-    texts = [probe.text for probe in probes if probe is not None]
+    texts = [followed_text.text for followed_text in followed_texts if followed_text is not None]
     runs = [(film.id, film.name) for film in films]
-    data = film_data(runs, words, learned=learned, probe=texts[0] if texts else "", language=language)
+    data = film_data(runs, words, learned=learned, followed_text=texts[0] if texts else "", language=language)
     data["films"] = [_as_text(film_bytes(film)) for film in films]
-    packed = ["" if probe is None else _as_text(probe_bytes(probe)) for probe in probes]
-    data["probes"] = packed + [""] * (len(films) - len(packed))
+    packed = [
+        "" if followed_text is None else _as_text(followed_bytes(followed_text)) for followed_text in followed_texts
+    ]
+    data["followed_texts"] = packed + [""] * (len(films) - len(packed))
     script, style = component_assets("film")
     script += "\nplaying(document);\n"
     payload = {"film": json.dumps(data, ensure_ascii=False, allow_nan=False)}

@@ -1,54 +1,69 @@
-"""The page BERT, without a browser: each part in both languages, odd links, odd models, and scripts that repeat."""
+"""The BERT page on small untrained models of three shapes: every part, odd links, odd texts, scripts that repeat."""
 
 from pathlib import Path
 
 import pytest
+import torch
+from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import ask
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.number_format import percent
-from tests.pages.bert.berts import MODEL, TEXTS, lay_berts
-from tests.pages.running import asks, run, told
+from tests.core.tools.helpers import lively
+from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import tensor_of
 from transformer_core.analysis.bert.layers import by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import each_hidden, fill_in
 from transformer_core.analysis.bert.masking_recipe import masking_recipe, three_ways
 from transformer_core.analysis.bert.sentence_pairs import pair_verdict, segment_rows, without_segments, words_of_pair
+from transformer_core.bundle import Bundle, save
+from transformer_core.config import ModelConfig
+from transformer_core.models import Bert
+from transformer_core.text import Tokenizer
 
+TEXTS = ["A man in a red shirt is riding a horse.", "Two dogs run on the beach.", "A cowboy is outside."] * 3
+MODEL = "bert-pre"
+SHAPES = {
+    MODEL: {"n_segments": 2},
+    "bert-post": {"n_segments": 2, "norm_order": "post", "embedding_norm": True, "positions": "learned"},
+    "bert-bare": {"n_segments": 0, "pair_head": False, "tied_output": False},
+}
 TEXT, SECOND = TEXTS[0], TEXTS[1]
 PARTS = ("fill", "layers", "pair", "segments", "tied", "recipe")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of small untrained Berts."""
-    return lay_berts(tmp_path_factory.mktemp("berts"))
+    """Return a folder of small untrained Berts, one of each shape."""
+    place = tmp_path_factory.mktemp("berts")
+    tokenizer = Tokenizer.train("wordpiece", TEXTS, vocab_size=120, lowercase=True, min_frequency=1)
+    sizes = {"d_model": 16, "n_heads": 2, "d_ff": 24, "n_layers": 2, "max_len": 48, "dropout": 0.0}
+    for name, shape in SHAPES.items():
+        torch.manual_seed(0)
+        model = lively(Bert(ModelConfig(vocab_size=tokenizer.vocab_size, **sizes, **shape)))
+        save(Bundle(name, model, tokenizer), place / name)
+    return place
 
 
 @pytest.fixture(autouse=True)
 def models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lay them where the app looks for more models."""
+    """Have the app find them."""
     monkeypatch.setenv(MORE_MODELS, str(folder))
 
 
-def opened(part: str = "fill", **query: str):
+def opened(part: str = "fill", **query: str) -> AppTest:
     """Open a part of the page with the first model and the usual text."""
     app = run("bert", **{"model": MODEL, "text": TEXT, "bert_second": SECOND, "bert_part": part} | query)
     assert not app.exception, app.exception
     return app
 
 
-def metrics(app) -> dict[str, str]:
-    """Return the page's large numbers by their names."""
-    return {metric.label: metric.value for metric in app.metric}
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("language", "model"), [("en", MODEL), ("zh", "bert-post")])
 @pytest.mark.parametrize("part", PARTS)
-def test_every_part_opens_in_both_languages(part: str, language: str) -> None:
-    app = opened(part, lang=language)
+def test_every_part_opens_in_both_languages_for_both_norm_orders(part: str, language: str, model: str) -> None:
+    app = opened(part, lang=language, model=model, glass_open="true")
     assert prose(language, "bert")[f"look_{part}"] in told(app)
     assert not app.error
 
@@ -89,7 +104,7 @@ def test_a_prediction_comes_before_the_guesses() -> None:
     assert metrics(app)
 
 
-def test_the_hardest_word_is_told_after_a_prediction() -> None:
+def test_the_hardest_word_is_shown_after_a_prediction() -> None:
     app = opened(bert_hardest_open="true")
     asks(app)[0].set_value("1").run()
     assert not any("horse" in option for option in asks(app)[0].options)
@@ -98,7 +113,7 @@ def test_the_hardest_word_is_told_after_a_prediction() -> None:
     assert f"{found.share_first:.0%}" in told(app)
 
 
-def test_the_stage_that_settles_it_is_told() -> None:
+def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction() -> None:
     app = opened("layers", bert_hidden="2.5", bert_mask="5", bert_each_layer_open="true")
     found = by_layer(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(2, 5), place=5)
     assert f"({percent(found.probabilities[-1, 0])})" in asks(app)[0].label
@@ -140,7 +155,7 @@ def test_the_verdict_without_segments_is_measured() -> None:
 
 
 @pytest.mark.parametrize(("model", "key"), [(MODEL, "tied_same"), ("bert-bare", "tied_not")])
-def test_the_matrices_are_one_or_are_said_to_be_two(model: str, key: str) -> None:
+def test_tied_and_untied_matrices_are_told_apart(model: str, key: str) -> None:
     app = opened("tied", model=model)
     assert words("en")[f"bert.{key}"].partition("**")[0] in told(app)
     asks(app)[0].set_value("none").run()
@@ -159,14 +174,8 @@ def test_the_recipe_is_drawn_again_and_its_use_measured() -> None:
 
 
 @pytest.mark.parametrize(("part", "key"), [("pair", "no_pair_head"), ("segments", "no_segments")])
-def test_what_a_model_lacks_is_said(part: str, key: str) -> None:
+def test_a_part_that_the_model_lacks_says_so(part: str, key: str) -> None:
     assert words("en")[f"bert.{key}"].format(name="bert-bare") in told(opened(part, model="bert-bare"))
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_post_norm_bert_is_read(part: str) -> None:
-    app = opened(part, model="bert-post", glass_open="true")
-    assert not app.error
 
 
 @pytest.mark.parametrize(
@@ -185,15 +194,20 @@ def test_a_post_norm_bert_is_read(part: str) -> None:
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_survived(query: dict[str, str]) -> None:
+def test_odd_values_in_the_link_raise_nothing(query: dict[str, str]) -> None:
     opened(**{"part": query.get("bert_part", "fill")} | query)
 
 
 @pytest.mark.parametrize(
-    "text", ["🙂", "电影很好看", "مرحبا بالعالم", "a", "[MASK]", "[CLS] [SEP]", "a dog " * 90, "\u200b"]
+    ("part", "text"),
+    [
+        *[("fill", text) for text in ("🙂", "[CLS] [SEP]", "\u200b")],
+        *[("layers", text) for text in ("电影很好看", "[MASK]", "a dog " * 90)],
+        *[("pair", text) for text in ("مرحبا بالعالم", "[MASK]", "a dog " * 90)],
+        *[("recipe", text) for text in ("a", "[MASK]", "\u200b")],
+    ],
 )
-@pytest.mark.parametrize("part", ["fill", "layers", "pair", "recipe"])
-def test_any_text_is_read(text: str, part: str) -> None:
+def test_any_text_is_read(part: str, text: str) -> None:
     opened(part, text=text)
 
 

@@ -11,7 +11,7 @@ from pages.ui.asking import ask, ask_once
 from pages.ui.language import LANGUAGES, prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import asks, run, told
+from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration
@@ -38,11 +38,6 @@ def arguments(text: str = TEXT) -> dict[str, Any]:
 def part(name: str, **query: str) -> AppTest:
     """Open a part of the page."""
     return run("encoder", **({"text": TEXT, "encoder_part": name} | query))
-
-
-def metrics(app: AppTest) -> dict[str, str]:
-    """Return what the page's numbers say, by label."""
-    return {metric.label: metric.value for metric in app.metric}
 
 
 @pytest.fixture(scope="module")

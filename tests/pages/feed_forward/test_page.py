@@ -1,13 +1,12 @@
 """The feed-forward page: every part and control in both languages, with numbers that the library computes."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import asks, run, told
+from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
@@ -15,11 +14,6 @@ from transformer_core.analysis.feed_forward.neurons import corpus_neurons, witho
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 
 TEXT = "The film was not good, but I loved the ending."
-
-
-def metrics(app: AppTest) -> dict[str, str]:
-    """Return what the page's numbers say, by label."""
-    return {metric.label: metric.value for metric in app.metric}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

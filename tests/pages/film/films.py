@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from pages.film.figures.film import Film
-from pages.film.figures.followed_text import FilmProbe, ProbeMoment
+from pages.film.figures.film import Film, FollowedMoment, FollowedText
 from pages.ui.language import strings
 from transformer_core.training.runs.store.records import Curves, Frame, Layout, State, Status, StoredPoints
 
@@ -81,7 +80,9 @@ def clouds(
     )
 
 
-def probe_of(film: Film, text: str = "Not a bad film at all.", *, n_layers: int = 2, n_heads: int = 4) -> FilmProbe:
+def followed_of(
+    film: Film, text: str = "Not a bad film at all.", *, n_layers: int = 2, n_heads: int = 4
+) -> FollowedText:
     """Return a sentence that wanders from the middle to the second class."""
     tokens = ("[CLS]", *text.split())
     rng = np.random.default_rng(3)
@@ -91,14 +92,14 @@ def probe_of(film: Film, text: str = "Not a bad film at all.", *, n_layers: int 
         share = frame.number / max(1, len(film.frames) - 1)
         laid = {layout.method: layout for layout in film.layouts if layout.frame == frame.number}
         moments.append(
-            ProbeMoment(
+            FollowedMoment(
                 frame.number,
                 _softmax(4 * share * logits),
                 np.eye(len(film.labels))[1] * 0.9 * share + (1 - 0.9 * share) / len(film.labels),
                 {method: tuple(layout.xy[film.points.labels == 1].mean(0)) for method, layout in laid.items()},
             )
         )
-    return FilmProbe(text, tokens, tokens, "self", moments, text)
+    return FollowedText(text, tokens, tokens, "self", moments, text)
 
 
 def reversing(n_frames: int = 16, *, steps: int = 400, run: str = "reverse1", state: State = "finished") -> Film:
@@ -116,7 +117,7 @@ def reversing(n_frames: int = 16, *, steps: int = 400, run: str = "reverse1", st
     return Film(run, "reverse", "translation", (), status, curves, frames, steps_per_epoch=100, frames_planned=n_frames)
 
 
-def probe_of_reversing(film: Film, text: str = "d a c b f e h g") -> FilmProbe:
+def followed_reversing(film: Film, text: str = "d a c b f e h g") -> FollowedText:
     """Return cross-attention that becomes the anti-diagonal, and samples that grow from noise to the answer."""
     letters = text.split()
     answer = letters[::-1]
@@ -130,8 +131,8 @@ def probe_of_reversing(film: Film, text: str = "d a c b f e h g") -> FilmProbe:
             2, 4, 1, 1
         )
         sample = [right if rng.random() < share else rng.choice(letters) for right in answer]
-        moments.append(ProbeMoment(frame.number, _softmax(sharp), sample=" ".join(sample)))
-    return FilmProbe(text, answer, letters, "cross", moments, text)
+        moments.append(FollowedMoment(frame.number, _softmax(sharp), sample=" ".join(sample)))
+    return FollowedText(text, answer, letters, "cross", moments, text)
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

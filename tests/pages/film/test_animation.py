@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pages.film.figures import animation
-from pages.film.figures.animation import MOST_PICTURES, embedding_gif
-from pages.film.figures.stills import curves_csv, still
+from pages.film.figures import stills as animation
+from pages.film.figures.stills import MOST_PICTURES, curves_csv, embedding_gif, still
 from tests.pages.film.films import ATTACK, clouds, film_words, reversing
 
 

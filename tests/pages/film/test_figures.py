@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pages.film.figures.film import CURVES, MOST_STEPS, coded, film_bytes, thinned
-from pages.film.figures.followed_text import ProbeMoment, probe_bytes
-from tests.pages.film.films import ATTACK, clouds, probe_of, reversing
+from pages.film.figures.film import CURVES, MOST_STEPS, FollowedMoment, coded, film_bytes, followed_bytes, thinned
+from tests.pages.film.films import ATTACK, clouds, followed_of, reversing
 from transformer_core.training.runs.store.records import Curves
 
 
@@ -116,23 +115,23 @@ def test_a_film_that_does_not_fit_is_refused(change, message):
         replace(film, **change(film))
 
 
-def test_a_probe_keeps_its_weights_to_half_a_code_and_its_labels():
-    probe = probe_of(clouds(20, 3), ATTACK)
-    got = read(probe_bytes(probe))
-    assert got["tokens"] == list(probe.tokens)
-    for packed, moment in zip(got["frames"], probe.frames, strict=True):
+def test_a_followed_text_keeps_its_weights_to_half_a_code_and_its_labels():
+    followed_text = followed_of(clouds(20, 3), ATTACK)
+    got = read(followed_bytes(followed_text))
+    assert got["tokens"] == list(followed_text.tokens)
+    for packed, moment in zip(got["frames"], followed_text.frames, strict=True):
         assert packed["attention"].shape == moment.attention.shape
         assert np.abs(packed["attention"] / 255 - moment.attention).max() <= 0.5 / 255 + 1e-9
         assert packed["probabilities"] == pytest.approx(moment.probabilities)
         assert packed["xy"]["tsne"] == pytest.approx(moment.xy["tsne"])
 
 
-def test_a_probe_whose_labels_do_not_fit_is_refused():
-    probe = probe_of(clouds(20, 2))
+def test_a_followed_text_whose_labels_do_not_fit_is_refused():
+    followed_text = followed_of(clouds(20, 2))
     with pytest.raises(ValueError, match=r"frame 0: attention has shape .* needed \(layer, head, \*\(1, 7\)\)"):
-        replace(probe, tokens=["a"])
-    own = ProbeMoment(0, np.zeros((1, 1, 2, 3)), tokens=["a", "b"], key_tokens=["x", "y", "z"])
-    assert read(probe_bytes(replace(probe, frames=[own])))["frames"][0]["key_tokens"] == ["x", "y", "z"]
+        replace(followed_text, tokens=["a"])
+    own = FollowedMoment(0, np.zeros((1, 1, 2, 3)), tokens=["a", "b"], key_tokens=["x", "y", "z"])
+    assert read(followed_bytes(replace(followed_text, frames=[own])))["frames"][0]["key_tokens"] == ["x", "y", "z"]
 
 
 def test_runs_without_points_have_none():

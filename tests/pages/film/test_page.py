@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from pages.film.figures.colours import DARK, LIGHT
+from pages.film.figures.film import DARK, LIGHT
 from pages.film.figures.page import film_data, to_html
-from tests.pages.film.films import ATTACK, clouds, film_words, probe_of
+from tests.pages.film.films import ATTACK, clouds, film_words, followed_of
 
 
 @pytest.fixture
@@ -19,7 +19,11 @@ def page() -> str:
     film = clouds(12, 2, labels=(ATTACK, "positive"), name=ATTACK)
     film = replace(film, points=replace(film.points, texts=[ATTACK] * 12))
     return to_html(
-        [film], film_words(), title=f"A title {ATTACK}", probes=[probe_of(film, ATTACK)], language='"><script>'
+        [film],
+        film_words(),
+        title=f"A title {ATTACK}",
+        followed_texts=[followed_of(film, ATTACK)],
+        language='"><script>',
     )
 
 
@@ -38,16 +42,16 @@ def test_page_needs_no_network_and_allows_its_own_script_alone(page):
     assert f"default-src 'none'; script-src 'sha256-{digest}'" in page
 
 
-def test_page_carries_runs_and_probe(page):
+def test_page_carries_runs_and_followed_text(page):
     data = json.loads(html.unescape(re.search(r'data-film="([^"]+)"', page).group(1)))
-    assert data["runs"][0]["name"] == data["probe"] == ATTACK
+    assert data["runs"][0]["name"] == data["followed_text"] == ATTACK
     assert ATTACK.encode() in base64.b64decode(data["films"][0])
-    assert base64.b64decode(data["probes"][0])[:1]
+    assert base64.b64decode(data["followed_texts"][0])[:1]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_component_is_told_all_it_needs(language):
-    data = film_data([("a", "A"), ("b", "B")], film_words(language), probe="x", frame=3, language=language)
+    data = film_data([("a", "A"), ("b", "B")], film_words(language), followed_text="x", frame=3, language=language)
     assert [run["id"] for run in data["runs"]] == ["a", "b"]
     assert data["words"] == film_words(language)
     assert json.loads(json.dumps(data)) == data

@@ -93,15 +93,15 @@ def test_many_viewers_cost_one_reading(root: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_text_is_followed_through_a_run(root: Path):
     store = made_run(root)
-    status, _, body = get(f"/film/{store.id}/probe", text="a dull film", after=-1)
+    status, _, body = get(f"/film/{store.id}/followed_text", text="a dull film", after=-1)
     assert status == 200
-    probe = read(body)
-    assert [frame["number"] for frame in probe["frames"]] == list(range(FRAMES))
-    weights = probe["frames"][0]["attention"].astype(float) / 255
-    assert weights.shape[2:] == (len(probe["tokens"]), len(probe["key_tokens"]))
+    followed_text = read(body)
+    assert [frame["number"] for frame in followed_text["frames"]] == list(range(FRAMES))
+    weights = followed_text["frames"][0]["attention"].astype(float) / 255
+    assert weights.shape[2:] == (len(followed_text["tokens"]), len(followed_text["key_tokens"]))
     assert abs(weights.sum(-1) - 1).max() < 0.02
-    assert sum(probe["frames"][0]["probabilities"]) == pytest.approx(1)
-    rest = read(get(f"/film/{store.id}/probe", text="a dull film", after=1)[2])
+    assert sum(followed_text["frames"][0]["probabilities"]) == pytest.approx(1)
+    rest = read(get(f"/film/{store.id}/followed_text", text="a dull film", after=1)[2])
     assert [frame["number"] for frame in rest["frames"]] == [2, 3]
 
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_answered_is_said_in_the_readers_language(root: Path, lan
         status, _, body = get(f"/film/{run}", lang=language)
         assert status == 404
         assert json.loads(body)["error"] == said["film_error.unknown"].format(id=run)
-    status, _, body = get(f"/film/{store.id}/probe", text="  ", lang=language)
+    status, _, body = get(f"/film/{store.id}/followed_text", text="  ", lang=language)
     assert status == 422
     assert "text is empty" in json.loads(body)["error"]
     (store.folder / "run.sqlite").write_bytes(b"damaged" * 1000)
@@ -156,10 +156,12 @@ def test_a_page_mounts_it():
     def script():
         from pages.film.mount import show_film
 
-        assert show_film([("abcdefgh", "a run")], key="film", probe="a dull film", frame=2, on_view=print) is None
+        assert (
+            show_film([("abcdefgh", "a run")], key="film", followed_text="a dull film", frame=2, on_view=print) is None
+        )
 
     for _ in range(2):  # a second server in one process registers it anew
         ran = AppTest.from_function(script, default_timeout=30).run()
         assert not ran.exception
         data = json.loads(ran.main.children[0].proto.json)
-        assert (data["runs"][0]["name"], data["probe"], data["frame"]) == ("a run", "a dull film", 2)
+        assert (data["runs"][0]["name"], data["followed_text"], data["frame"]) == ("a run", "a dull film", 2)

@@ -1,14 +1,26 @@
-"""The GPT page: every part and control in both languages, with numbers that the library computes."""
+"""The GPT page: every part and control, with numbers that the library computes, and what its own figures draw."""
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.figures.charts import rows_of
+from pages.gpt.figures import (
+    bits_by_stage,
+    cache_curves,
+    chance_by_stage,
+    draws_bars,
+    moved_board,
+    rank_by_stage,
+    surprise_pairs,
+)
 from pages.ui.asking import ask
 from pages.ui.charts import place_of
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import asks, run, told
+from tests.pages.figures.matrices import ENGLISH_WORDS
+from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, written_on
@@ -18,6 +30,13 @@ from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, s
 TEXT = "The king is"
 MODEL = "gpt-char"
 EN = words("en")
+FIGURE_WORDS = {
+    name: name
+    for name in (
+        *("token", "bits", "rest", "count", "counted", "due", "length", "milliseconds", "plain", "cached"),
+        *("masked", "unmasked", "stage", "place", "answer_probability", "embedding", "rank_axis", "moved"),
+    )
+} | {"layer": "Layer {number}"}
 
 
 def asked() -> dict:
@@ -27,20 +46,19 @@ def asked() -> dict:
 
 
 def opened(part: str, **query: str) -> AppTest:
-    """Open a part of the page on the text and the model of these tests."""
-    return run("gpt", text=TEXT, model=MODEL, gpt_part=part, **query)
-
-
-def metrics(app: AppTest) -> dict[str, str]:
-    """Return what the page's numbers say, by label."""
-    return {metric.label: metric.value for metric in app.metric}
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("part", ["next", "draw", "write", "lens", "mask"])
-def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
-    app = opened(part, lang=language)
+    """Open a part of the page, by default on the text of these tests."""
+    app = run("gpt", **{"text": TEXT, "model": MODEL, "gpt_part": part} | query)
     assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize(
+    ("part", "language"),
+    [("next", "en"), ("next", "zh"), ("draw", "zh"), ("write", "zh"), ("lens", "zh"), ("mask", "zh")],
+)
+def test_every_part_and_its_boxes_are_shown_in_both_languages(language: str, part: str) -> None:
+    boxes = {f"gpt_{box}_open": "true" for box in ("guess", "cold", "circle", "cache", "lens")}
+    app = opened(part, lang=language, **boxes)
     assert not app.error
     assert words(language)["gpt.heading"] in told(app)
 
@@ -57,7 +75,7 @@ def test_the_entropy_at_a_place_is_the_models() -> None:
     assert metrics(app)[EN["gpt.entropy"]] == EN["gpt.in_bits"].format(bits=f"{found.entropy:.2f}")
 
 
-def test_a_guess_is_held_against_the_model() -> None:
+def test_a_right_guess_is_judged_right() -> None:
     app = opened("next", gpt_guess_open="true")
     found = expected(**asked(), place=(asked()["n_tokens"] + 1) // 2, top=10)
     asks(app)[0].set_value(str(found.ids[0])).run()
@@ -65,13 +83,12 @@ def test_a_guess_is_held_against_the_model() -> None:
     assert EN["try.right"] in told(app)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_rank_is_told_where_the_text_ends(language: str) -> None:
-    app = run("gpt", text="T", model=MODEL, gpt_guess_open="true", lang=language)
+def test_no_rank_is_shown_where_the_text_ends() -> None:
+    app = opened("next", text="T", gpt_guess_open="true", lang="zh")
     likeliest = expected(bundle=open_bundle(MODEL), text="T", n_tokens=1, place=1, top=10).ids[0]
     asks(app)[0].set_value(str(likeliest)).run()
     assert not app.exception
-    assert words(language)["gpt.guess_end"] in told(app)
+    assert words("zh")["gpt.guess_end"] in told(app)
 
 
 def test_the_rules_are_those_of_the_controls() -> None:
@@ -87,9 +104,8 @@ def test_the_rules_are_those_of_the_controls() -> None:
     assert app.query_params["gpt_seed"] == "1"
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_cooling_does_is_told_after_a_prediction(language: str) -> None:
-    app = opened("draw", gpt_cold_open="true", lang=language)
+def test_what_cooling_does_is_shown_after_a_prediction() -> None:
+    app = opened("draw", gpt_cold_open="true")
     asks(app)[0].set_value("rises").run()
     assert not app.exception
     found = redrawn(**asked(), place=asked()["n_tokens"], temperature=0.3, top_k=None, top_p=None, top=10)
@@ -119,7 +135,7 @@ def test_another_token_is_put_in_and_gone_on_from() -> None:
     assert EN["gpt.step_person"].format(chance=f"{put.steps[1].probability:.2%}") in told(app)
 
 
-def test_circles_are_looked_for_after_a_prediction() -> None:
+def test_greedy_writing_is_shown_after_a_prediction() -> None:
     app = opened("write", gpt_steps="2", gpt_circle_open="true")
     asks(app)[0].set_value("no").run()
     assert not app.exception
@@ -134,7 +150,7 @@ def test_the_cache_is_measured_after_a_prediction() -> None:
     assert "KiB" in told(app) or "MiB" in told(app)
 
 
-def test_the_lens_says_from_where_on_the_answer_stands() -> None:
+def test_the_lens_shows_the_surprisal_with_and_without_the_last_layer() -> None:
     app = opened("lens", gpt_back="-2", gpt_lens_open="true")
     found = logit_lens(**asked(), first=1, count=24)
     assert len(found.places) == asked()["n_tokens"]
@@ -145,7 +161,7 @@ def test_the_lens_says_from_where_on_the_answer_stands() -> None:
     assert without in told(app)
 
 
-def test_what_moves_is_told_with_the_mask_and_without_it() -> None:
+def test_what_a_changed_word_moves_is_shown_with_the_mask_and_without_it() -> None:
     app = opened("mask", gpt_changed="-3", gpt_words="to")
     place = asked()["n_tokens"] - 3
     found = changed_word(**asked(), place=place, words="to")
@@ -161,11 +177,9 @@ def test_what_moves_is_told_with_the_mask_and_without_it() -> None:
 @pytest.mark.parametrize(
     ("part", "query"),
     [
-        ("x", {}),
+        ("x", {"gpt_back": "<b>"}),
         ("next", {"gpt_back": "-999"}),
-        ("next", {"gpt_back": "<b>"}),
-        ("draw", {"gpt_temperature": "0", "gpt_top_k": "-1", "gpt_top_p": "nan"}),
-        ("draw", {"gpt_seed": "٣" * 3}),
+        ("draw", {"gpt_temperature": "0", "gpt_top_k": "-1", "gpt_top_p": "nan", "gpt_seed": "٣" * 3}),
         ("write", {"gpt_steps": "1e9", "gpt_choices": "0.999999_5"}),
         ("write", {"gpt_steps": str(MOST_STEPS + 1), "gpt_choices": "<b>", "gpt_how": "beam"}),
         ("write", {"gpt_step": "99", "gpt_steps": "5"}),
@@ -174,19 +188,19 @@ def test_what_moves_is_told_with_the_mask_and_without_it() -> None:
     ],
     ids=str,
 )
-def test_odd_values_in_the_link_are_survived(part: str, query: dict[str, str]) -> None:
-    assert not opened(part, **query).exception
+def test_odd_values_in_the_link_raise_nothing(part: str, query: dict[str, str]) -> None:
+    opened(part, **query)
 
 
-@pytest.mark.parametrize("part", ["next", "write", "lens", "mask"])
-@pytest.mark.parametrize("text", ["a", "🙂 你", "مرحبا"])
+@pytest.mark.parametrize(
+    ("part", "text"), [("next", "مرحبا"), ("write", "🙂 你"), ("lens", "a"), ("mask", "a"), ("mask", "🙂 你")]
+)
 def test_any_text_is_read(text: str, part: str) -> None:
-    assert not run("gpt", text=text, model=MODEL, gpt_part=part).exception
+    opened(part, text=text)
 
 
 def test_every_tensor_can_be_looked_at_under_the_glass() -> None:
     app = opened("next", glass_open="true")
-    assert not app.exception
     assert EN["glass.heading"] in {box.label for box in app.expander}
 
 
@@ -203,3 +217,28 @@ def test_the_scripts_compute_the_same() -> None:
         ask(changed_word, **asked(), place=5, words="x"),
     ):
         repeats(answer.script, answer.arrays)
+
+
+def test_draws_stand_beside_what_is_due() -> None:
+    bars = draws_bars(["a"], np.array([0.25, 0.75]), np.array([30.0, 70.0]), np.array([4.0, 4.0]), FIGURE_WORDS)
+    rows = rows_of(bars)
+    assert [(row["count"], row["due"], row["low"], row["high"]) for row in rows] == [
+        (30.0, 25.0, 17.0, 33.0),
+        (70.0, 75.0, 67.0, 83.0),
+    ]
+
+
+def test_curves_hold_their_numbers() -> None:
+    assert [row["value"] for row in rows_of(rank_by_stage(np.array([7, 1]), FIGURE_WORDS))] == [7, 1]
+    assert [row["value"] for row in rows_of(bits_by_stage(np.array([4.0, 2.0]), FIGURE_WORDS))] == [4.0, 2.0]
+    assert [row["value"] for row in rows_of(chance_by_stage(np.array([0.1, 0.9]), FIGURE_WORDS))] == [0.1, 0.9]
+    pairs = rows_of(surprise_pairs(["a", "b"], np.array([np.nan, 1.0]), np.array([np.nan, 2.0]), FIGURE_WORDS))
+    assert [row["bits"] for row in pairs] == [None, 1.0, None, 2.0]
+    times = rows_of(cache_curves(np.array([8, 16]), np.array([0.002, 0.004]), np.array([0.001, 0.001]), FIGURE_WORDS))
+    assert [row["ms"] for row in times] == [2.0, 4.0, 1.0, 1.0]
+
+
+def test_small_moves_are_seen_beside_large_ones_and_none_stays_none() -> None:
+    moves = np.array([[0.0, 1.0], [0.0, 63.0]])
+    board = moved_board(moves, None, ["a", "b"], ["a", "c"], FIGURE_WORDS, ENGLISH_WORDS, version="v")
+    np.testing.assert_allclose(board.panels[0].values, [[0.0, 1.0], [0.0, 6.0]])

@@ -1,4 +1,4 @@
-"""My model: what comes in by name, zip or folder is shown, checked, taken to the pages that read it, and goes again."""
+"""My model: a model opened by name, zip or folder is shown, checked, offered on the pages of its kind, and removed."""
 
 import io
 import re
@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.my_model.about import KINDS_OF_PAGE, safe_line
 from pages.my_model.open import fetching
-from pages.my_model.show import KINDS_OF_PAGE
 from pages.my_model.trust import _checks, forget_checks
+from pages.ui.asking import ask
 from pages.ui.language import plain, words
-from pages.ui.models import forget_models, model_folders
+from pages.ui.models import forget_models, model_folders, open_bundle
 from pages.ui.navigation import ICONS, page_path
 from tests.core.tools.open_checkpoints import packed, written
-from tests.pages.running import asks, run, told
+from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from tests.paths import ROOT
 from transformer_core.analysis.parameter_counts import count_parts
@@ -29,15 +30,15 @@ EN = words("en")
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny BERT as the library wrote it."""
+    """Return the folder of a tiny BERT as transformers writes it."""
     folder = tmp_path_factory.mktemp("hf") / "tiny-bert"
     written("BertForMaskedLM", folder)
     return folder
 
 
 @pytest.fixture(autouse=True)
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenedModels:
-    """An empty shelf."""
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenedModels:
+    """Return the store of opened models, empty."""
     monkeypatch.setenv("VITRINE_OPENED", str(tmp_path / "opened"))
     monkeypatch.delenv("VITRINE_DATA", raising=False)
     forget_models()
@@ -45,23 +46,34 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenedModels:
     return OpenedModels(tmp_path / "opened")
 
 
-def button(app: AppTest, key: str, language: str = "en", **values: str):
-    """Return the button with this word on it."""
-    label = words(language)[key].format(**values) if values else words(language)[key]
-    return next(one for one in app.button if one.label == label)
+def open_button(app: AppTest, language: str = "en"):
+    """Return the button that opens a model."""
+    return next(one for one in app.button if one.label == words(language)["my_model.open"])
+
+
+def field(app: AppTest, key: str):
+    """Return the text input with this label."""
+    return next(one for one in app.text_input if one.label == EN[key])
+
+
+def remove(app: AppTest, name: str) -> None:
+    """Remove an opened model."""
+    app.checkbox(key=f"sure {name}").check().run()
+    app.button(key="remove").click().run()
+    assert not app.exception
 
 
 def uploaded(data: bytes, name: str = "tiny.zip", language: str = "en") -> AppTest:
-    """Bring a zip and open it."""
+    """Open the page, upload a zip and open it."""
     app = run("my_model", lang=language, my_model_from="zip")
     app.file_uploader[0].set_value((name, data, "application/zip")).run()
-    button(app, "my_model.open", language).click().run()
+    open_button(app, language).click().run()
     assert not app.exception
     return app
 
 
 def checked(app: AppTest) -> str:
-    """Return all that is told once the check has ended."""
+    """Return all texts of the page once the check has ended."""
     for _, check in list(_checks.values()):
         check.exception(timeout=120)
     app.run()
@@ -70,25 +82,23 @@ def checked(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, shelf, language) -> None:
+def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, opened, language) -> None:
     app = uploaded(packed(checkpoint, **{"evil.py": b"raise SystemExit"}).getvalue(), language=language)
     assert not app.error
-    assert list(shelf.all()) == ["tiny"]
+    assert list(opened.all()) == ["tiny"]
     assert app.selectbox[0].value == "tiny"
     said = checked(app)
     assert "bert · BertForMaskedLM" in said
     assert words(language)["my_model.left_out"].format(names=plain("evil.py")) in said
     assert words(language)["my_model.badge_agrees"] in "".join(str(one.value) for one in app.markdown)
-    bundle = load(shelf.all()["tiny"].folder, device="cpu")
+    bundle = load(opened.all()["tiny"].folder, device="cpu")
     assert app.metric[0].value == f"{bundle.n_parameters:,}"
-    app.checkbox(key="sure tiny").check().run()
-    app.button(key="remove").click().run()
-    assert not app.exception
-    assert shelf.all() == {}
+    remove(app, "tiny")
+    assert opened.all() == {}
     assert app.selectbox[0].value != "tiny"
 
 
-def test_an_opened_model_is_on_every_page_of_its_kind(checkpoint, shelf) -> None:
+def test_an_opened_model_is_on_every_page_of_its_kind(checkpoint, opened) -> None:
     app = uploaded(packed(checkpoint).getvalue())
     for page in ("attention", "bert", "tokens"):
         app.switch_page(str(page_path(page))).run()
@@ -107,7 +117,7 @@ def test_an_opened_model_is_on_every_page_of_its_kind(checkpoint, shelf) -> None
         (b"PK\5\6" + bytes(18), "no config.json"),
     ],
 )
-def test_a_zip_that_is_none_is_told_in_words(data, words_of_it, shelf) -> None:
+def test_a_zip_that_is_no_checkpoint_is_refused(data, words_of_it, opened) -> None:
     if data is None:
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w") as archive:
@@ -115,61 +125,59 @@ def test_a_zip_that_is_none_is_told_in_words(data, words_of_it, shelf) -> None:
         data = file.getvalue()
     app = uploaded(data)
     assert words_of_it in app.error[0].value.replace("\\", "")
-    assert shelf.all() == {}
+    assert opened.all() == {}
 
 
-def test_a_taken_name_is_told_and_another_can_be_chosen(checkpoint, shelf) -> None:
+def test_a_taken_name_is_refused_and_another_can_be_chosen(checkpoint, opened) -> None:
     app = uploaded(packed(checkpoint).getvalue(), name="sentiment.zip")
     assert "is taken" in app.error[0].value
-    field = next(one for one in app.text_input if one.label == EN["my_model.name"])
-    field.set_value("我的模型").run()
-    button(app, "my_model.open").click().run()
-    assert list(shelf.all()) == ["我的模型"]
+    field(app, "my_model.name").set_value("我的模型").run()
+    open_button(app).click().run()
+    assert list(opened.all()) == ["我的模型"]
     assert app.selectbox[0].value == "我的模型"
 
 
-def test_a_folder_is_opened_where_it_lies(checkpoint, shelf, monkeypatch) -> None:
+def test_a_folder_is_opened_in_place_and_never_deleted(checkpoint, opened, monkeypatch) -> None:
     monkeypatch.setenv("VITRINE_DATA", str(checkpoint.parent))
     app = run("my_model", my_model_from="folder")
-    next(one for one in app.text_input if one.label == EN["my_model.path"]).set_value(str(checkpoint)).run()
-    button(app, "my_model.open").click().run()
+    field(app, "my_model.path").set_value(str(checkpoint)).run()
+    open_button(app).click().run()
     assert not app.exception
     assert not app.error
-    assert shelf.all()["tiny-bert"].folder == checkpoint.resolve()
-    app.checkbox(key="sure tiny-bert").check().run()
-    app.button(key="remove").click().run()
+    assert opened.all()["tiny-bert"].folder == checkpoint.resolve()
+    remove(app, "tiny-bert")
     assert (checkpoint / "config.json").is_file()
 
 
-@pytest.mark.parametrize("path", ["/nowhere", "\x00", "a" * 3_000, "~nobody/x", "😀", "."])
-def test_a_folder_that_is_none_is_told(path, shelf, monkeypatch) -> None:
+def test_a_path_that_is_no_checkpoint_is_refused(opened, monkeypatch) -> None:
     monkeypatch.setenv("VITRINE_DATA", "/")
     app = run("my_model", my_model_from="folder")
-    next(one for one in app.text_input if one.label == EN["my_model.path"]).set_value(path).run()
-    assert not app.exception
-    if not app.error:
-        button(app, "my_model.open").click().run()
-    assert not app.exception
-    assert app.error
-    assert shelf.all() == {}
+    for path in ("/nowhere", "\x00", "a" * 3_000, "~nobody/x", "😀", "."):
+        field(app, "my_model.path").set_value(path).run()
+        assert not app.exception, path
+        if not app.error:
+            open_button(app).click().run()
+        assert not app.exception, path
+        assert app.error, path
+    assert opened.all() == {}
 
 
 def test_a_server_may_keep_visitors_to_one_folder(checkpoint, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("VITRINE_DATA", str(tmp_path))
     app = run("my_model", my_model_from="folder")
-    next(one for one in app.text_input if one.label == EN["my_model.path"]).set_value(str(checkpoint)).run()
+    field(app, "my_model.path").set_value(str(checkpoint)).run()
     assert app.error[0].value == EN["my_model.not_here"]
 
 
-def test_without_a_network_a_name_is_refused_in_plain_words(monkeypatch, shelf, tmp_path) -> None:
+def test_without_a_network_a_name_is_refused_in_words(monkeypatch, opened, tmp_path) -> None:
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     app = run("my_model", my_model_from="hub")
-    assert button(app, "my_model.open").disabled
-    next(one for one in app.text_input if one.label == EN["my_model.hub_name"]).set_value("someone/tiny").run()
-    button(app, "my_model.open").click().run()
+    assert open_button(app).disabled
+    field(app, "my_model.hub_name").set_value("someone/tiny").run()
+    open_button(app).click().run()
     assert not app.exception
     until = time.monotonic() + 30
     while fetching().seconds is not None and time.monotonic() < until:
@@ -177,11 +185,11 @@ def test_without_a_network_a_name_is_refused_in_plain_words(monkeypatch, shelf, 
     if not app.error:
         app.run()
     assert app.error[0].value == EN["my_model.no_hub"]
-    assert shelf.all() == {}
+    assert opened.all() == {}
 
 
 @pytest.mark.parametrize("query", [{"model": "nowhere"}, {"my_model_from": "x' --"}, {"model": "run:zzzz"}])
-def test_odd_links_are_told(query) -> None:
+def test_an_odd_link_shows_a_toast(query) -> None:
     app = run("my_model", **query)
     assert not app.exception
     assert app.toast
@@ -193,9 +201,6 @@ def test_the_parts_come_after_a_prediction_and_its_script_repeats_them() -> None
     asks(app)[0].set_value("embeddings").run()
     assert not app.exception
     assert EN["try.right"] in told(app) or EN["try.wrong"].partition("{")[0] in told(app)
-    from pages.ui.asking import ask
-    from pages.ui.models import open_bundle
-
     answer = ask(count_parts, bundle=open_bundle("sentiment"))
     repeats(answer.script, answer.arrays)
 
@@ -211,6 +216,21 @@ def test_the_table_of_pages_says_what_the_pages_ask_for() -> None:
     assert set(KINDS_OF_PAGE) <= set(ICONS)
 
 
-def test_a_shipped_model_is_not_hidden_by_an_opened_one(checkpoint, shelf) -> None:
-    shelf.take_zip(packed(checkpoint), "sentiment", asked="x")
+def test_a_shipped_model_is_not_hidden_by_an_opened_one(checkpoint, opened) -> None:
+    opened.take_zip(packed(checkpoint), "sentiment", asked="x")
     assert model_folders()["sentiment"] == ROOT / "assets" / "checkpoints" / "sentiment"
+
+
+def test_sizes_are_in_megabytes_and_classes_in_words() -> None:
+    app = run("my_model", lang="zh", model="sentiment")
+    zh, shown = words("zh"), metrics(app)
+    parameters = int(shown[zh["my_model.parameters"]].replace(",", ""))
+    assert shown[zh["my_model.bytes"]] == f"{4 * parameters / 1e6:,.2f} MB"
+    assert zh["class.negative"] in told(app)
+
+
+def test_a_card_keeps_its_layout_and_nothing_that_reaches_out() -> None:
+    assert safe_line("## A [b](http://c.d)") == f"\n**A {plain('[b](http://c.d)')}**\n"
+    assert safe_line("| `a*b` | **no** | ![x](y) |") == f"| `a*b` | **no** | {plain('![x](y)')} |"
+    assert safe_line("|---|:-:|") == "| --- | :-: |"
+    assert safe_line("- <b>x</b> ` :red[y]") == f"- {plain('<b>x</b> ` :red[y]')}"

@@ -28,7 +28,7 @@ def _nothing_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("VITRINE_DATA", str(tmp_path))
-    for module in ("train.start", "train.estimate"):
+    for module in ("train.form",):
         monkeypatch.setattr(f"pages.{module}.launcher", Launcher)
 
 

@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.train import start as train_start
-from pages.train.base import Base
-from pages.train.controls import Flag, Number, Pick
-from pages.train.data import Learned
+from pages.train import form as train_form
+from pages.train.data import Base, Learned
 from pages.train.form import wanted
-from pages.train.settings import ALL, LANGUAGE, LEARN, MODEL, OPTIMISER, RUN, SECTIONS
+from pages.train.settings import ALL, LANGUAGE, LEARN, MODEL, OPTIMISER, RUN, SECTIONS, Flag, Number, Pick
 from pages.ui.language import words
 from tests.pages.running import run, told
 from transformer_core.training.runs.presets import PRESETS, QUICK
@@ -24,7 +22,7 @@ OTHER = {"threads": "2", "examples": "500", "d_model": "32", "n_heads": "2", "ma
 @pytest.fixture(autouse=True)
 def _no_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr(train_start, "estimate", lambda *_: _Measuring())
+    monkeypatch.setattr(train_form, "estimate", lambda *_: _Measuring())
 
 
 class _Measuring:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.train import estimate as train_estimate
+from pages.train import form as train_form
 from pages.train.exports import bundle_zip, files_of, run_zip
 from pages.ui import runs
 from pages.ui.language import words
@@ -43,9 +43,9 @@ def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Launcher:
     """Keep the runs of a test in a folder of its own, and start nothing."""
     made = _Launcher()
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    for module in ("train.start", "train.panel", "train.runs", "train.same_but", "train.estimate"):
+    for module in ("train.form", "train.panel", "train.runs", "train.same_but"):
         monkeypatch.setattr(f"pages.{module}.launcher", lambda: made)
-    train_estimate._known.clear()
+    train_form._known.clear()
     return made
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.train.results import Outcome, outcome, verdict_words
-from pages.train.try_it import separation
+from pages.train.results import Outcome, outcome, separation, verdict_words
 from tests.pages.made_runs import made_run
 
 

@@ -1,16 +1,23 @@
-"""What a model is: kind, family, sizes, card; the pages that show it; and how an opened one goes again."""
+"""What a model is: sizes, kind and family, the pages that show it, its card, its parameters by part; its removal."""
 
 import re
 from itertools import groupby
 
 import streamlit as st
 
+from pages.my_model.figures import parts_chart
 from pages.my_model.trust import forget_checks
-from pages.ui.language import plain, t
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.language import plain, section, strings, t
 from pages.ui.models import READERS, forget_models, opened_models
 from pages.ui.navigation import ICONS, page_path
+from pages.ui.number_format import markdown_table
 from pages.ui.url import forget
 from pages.ui.verdict import class_word
+from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints.config_json import ConfigJson
@@ -52,7 +59,7 @@ def _family(bundle: Bundle) -> str:
 
 
 def show_identity(bundle: Bundle) -> None:
-    """Show how large the model is."""
+    """Show the number of parameters, the vocabulary and the memory."""
     numbers = {
         "my_model.parameters": f"{bundle.n_parameters:,}",
         "my_model.vocabulary": f"{bundle.tokenizer.vocab_size:,}",
@@ -67,7 +74,7 @@ def _class(label: str) -> str:
 
 
 def show_sizes(bundle: Bundle) -> None:
-    """Show every choice and size in a table."""
+    """Show the kind, the family and every size in two tables."""
     config = bundle.config
     rows = {
         t("my_model.kind"): t(f"kind.{bundle.kind}"),
@@ -78,14 +85,13 @@ def show_sizes(bundle: Bundle) -> None:
         rows[t("my_model.labels")] = ", ".join(_class(label) for label in bundle.labels[:MOST_CLASSES])
     sizes = {name: getattr(config, name, None) for name in SIZES if name != "n_classes" or bundle.kind == "classifier"}
     rows |= {t(f"my_model.size_{name}"): plain(f"{value}") for name, value in sizes.items() if value is not None}
-    lines = [f"| {name} | {value} |" for name, value in rows.items()]
-    head, half = f"| {t('my_model.choice')} | {t('my_model.value')} |", (len(lines) + 1) // 2
+    lines, half = list(rows.items()), (len(rows) + 1) // 2
     for place, part in zip(st.columns(2), (lines[:half], lines[half:]), strict=True):
-        place.markdown("\n".join((head, "|---|---|", *part)))
+        place.markdown(markdown_table((t("my_model.choice"), t("my_model.value")), part))
 
 
 def show_pages(bundle: Bundle) -> None:
-    """Show links to the pages that can show this model, which switch them to it."""
+    """Show links that open the pages of this kind of model with it."""
     st.markdown(t("my_model.pages"))
     kept = {name: value for name, value in st.query_params.items() if name in ("lang", "text")}
     pages = [name for name in ICONS if bundle.kind in KINDS_OF_PAGE.get(name, ()) and page_path(name).exists()]
@@ -101,7 +107,7 @@ def _marked(part: str) -> str:
 
 
 def _inline(text: str) -> str:
-    parts = MARKED.split(text)  # every second one is marked
+    parts = MARKED.split(text)  # every second part is bold or code
     return "".join(_marked(part) if odd % 2 else plain(part) for odd, part in enumerate(parts))
 
 
@@ -110,7 +116,7 @@ def _cell(cell: str) -> str:
 
 
 def safe_line(line: str) -> str:
-    """Return one line of Markdown of which its layout is kept, and nothing else is read as Markdown."""
+    """Return one line of Markdown that keeps headings, lists, tables, bold and code; all else is plain text."""
     line = line.strip()
     if line.startswith("|"):
         return f"| {' | '.join(_cell(cell) for cell in line.strip('|').split('|'))} |"
@@ -120,7 +126,7 @@ def safe_line(line: str) -> str:
 
 
 def _show_card_text(card: str) -> None:
-    """Show headings, tables, lists, bold words and code of a card, whoever wrote it."""
+    """Show headings, tables, lists, bold words and code of a card that may come from anyone."""
     for is_code, lines in groupby(card.splitlines(), key=lambda line: line.startswith(("    ", "\t"))):
         text = "\n".join(line.strip() if is_code else safe_line(line) for line in lines)
         if is_code:
@@ -130,13 +136,26 @@ def _show_card_text(card: str) -> None:
 
 
 def show_card(bundle: Bundle) -> None:
-    """Show the card, and as it stands what the checkpoint's own README says."""
+    """Show the card, and the checkpoint's own README as plain text."""
     with st.expander(t("my_model.card"), icon=":material/description:"):
         _show_card_text(bundle.card[:LONGEST_CARD] or t("my_model.no_card"))
         readme = None if bundle.source is None else bundle.source / "README.md"
         if readme is not None and readme.is_file() and not readme.is_symlink():
             with readme.open(encoding="utf-8", errors="replace") as file:
                 st.code(file.read(LONGEST_CARD), language=None, wrap_lines=True)
+
+
+def show_parts(bundle: Bundle) -> None:
+    """Ask which part has most parameters, and show all parts once the question is answered."""
+    st.subheader(t("my_model.parts"), anchor=False)
+    tell(section("my_model", "parts"))
+    answer = ask(count_parts, bundle=bundle)
+    options = {part: t(f"my_model.part_{part}") for part in sorted(answer.value.parts)}
+    cover = ask_first(t("my_model.guess", name=plain(bundle.name)), options, name="my_model_parts", about=bundle.name)
+    cover.judge(answer.value.parts[0])
+    with cover.picture():
+        chart = parts_chart(answer.value.parts, answer.value.counts, strings("my_model"))
+        show_chart(chart, answer, key="my_model_parts", stem="parameters", label=t("my_model.parts"))
 
 
 def _remove(name: str) -> None:
@@ -155,7 +174,7 @@ def _remove(name: str) -> None:
 
 
 def show_removal(name: str) -> None:
-    """Say where an opened model comes from, what of it was left out, and let a person remove it."""
+    """Show where an opened model comes from and what was left out, and offer to remove it."""
     model = opened_models().all().get(name)
     if model is None:
         return

@@ -1,30 +1,19 @@
-"""Figures of the GPT page: what they draw, not how."""
+"""A text as a strip of tokens, the likeliest tokens as bars, and the board of the lens: what they draw, not how."""
 
 import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of, specification, to_svg
+from pages.figures.lens import lens_board
 from pages.figures.likeliest import distinct, expected_bars, redrawn_bars
 from pages.figures.token_strip import LINE, laid_out, text_strip, width_of
-from pages.gpt.figures import (
-    bits_by_stage,
-    cache_curves,
-    chance_by_stage,
-    draws_bars,
-    lens_board,
-    moved_board,
-    rank_by_stage,
-    surprise_pairs,
-)
-from tests.pages.figures.matrices import ENGLISH_WORDS
 
 WORDS = {
     name: name
     for name in (
         *("token", "bits", "probability", "expected", "came", "others", "rest", "before", "after", "cut"),
-        *("count", "counted", "due", "length", "milliseconds", "plain", "cached", "masked", "unmasked"),
         *("stage", "place", "choice", "choice_probability", "answer", "answer_probability", "answer_rank"),
-        *("embedding", "unknown", "rank_axis", "moved"),
+        *("embedding", "unknown"),
     )
 } | {"layer": "Layer {number}", "bits_most": "{bits} and more"}
 
@@ -72,15 +61,6 @@ def test_what_was_cut_is_said() -> None:
     assert [row["kind"] for row in rows_of(left)] == ["before"] * 3 + ["after"] * 3
 
 
-def test_draws_stand_beside_what_is_due() -> None:
-    bars = draws_bars(["a"], np.array([0.25, 0.75]), np.array([30.0, 70.0]), np.array([4.0, 4.0]), WORDS)
-    rows = rows_of(bars)
-    assert [(row["count"], row["due"], row["low"], row["high"]) for row in rows] == [
-        (30.0, 25.0, 17.0, 33.0),
-        (70.0, 75.0, 67.0, 83.0),
-    ]
-
-
 def test_the_board_of_the_lens_has_a_cell_a_stage_and_place() -> None:
     ones = np.ones((2, 2))
     board = lens_board([["a", "b"], ["c", "b"]], ones / 2, ones / 4, ones * 3, [1, 2], "xy", "cb", WORDS, chosen=2)
@@ -88,19 +68,3 @@ def test_the_board_of_the_lens_has_a_cell_a_stage_and_place() -> None:
     assert [cell["stage"] for cell in cells] == ["embedding", "embedding", "Layer 0", "Layer 0"]
     assert [cell["settled"] for cell in cells] == [False, True, True, True]
     assert cells[0]["column"] == "0 x"
-
-
-def test_curves_hold_their_numbers() -> None:
-    assert [row["value"] for row in rows_of(rank_by_stage(np.array([7, 1]), WORDS))] == [7, 1]
-    assert [row["value"] for row in rows_of(bits_by_stage(np.array([4.0, 2.0]), WORDS))] == [4.0, 2.0]
-    assert [row["value"] for row in rows_of(chance_by_stage(np.array([0.1, 0.9]), WORDS))] == [0.1, 0.9]
-    pairs = rows_of(surprise_pairs(["a", "b"], np.array([np.nan, 1.0]), np.array([np.nan, 2.0]), WORDS))
-    assert [row["bits"] for row in pairs] == [None, 1.0, None, 2.0]
-    times = rows_of(cache_curves(np.array([8, 16]), np.array([0.002, 0.004]), np.array([0.001, 0.001]), WORDS))
-    assert [row["ms"] for row in times] == [2.0, 4.0, 1.0, 1.0]
-
-
-def test_small_moves_are_seen_beside_large_ones_and_none_stays_none() -> None:
-    moves = np.array([[0.0, 1.0], [0.0, 63.0]])
-    board = moved_board(moves, None, ["a", "b"], ["a", "c"], WORDS, ENGLISH_WORDS, version="v")
-    np.testing.assert_allclose(board.panels[0].values, [[0.0, 1.0], [0.0, 6.0]])
