@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.core.tools.open_checkpoints import written
+from tests.core.tools.open_checkpoints import cached, written
 from tests.paths import ROOT
 
 READ = """
@@ -27,17 +27,6 @@ def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedP
         text=True,
         timeout=240,
     )
-
-
-def cached(home: Path, name: str, revision: str = "0" * 40) -> Path:
-    """Make the hub's cache as it is after a download; return the snapshot's folder."""
-    repository = home / "hub" / f"models--{name.replace('/', '--')}"
-    (repository / "refs").mkdir(parents=True)
-    (repository / "refs" / "main").write_text(revision)
-    snapshot = repository / "snapshots" / revision
-    snapshot.mkdir(parents=True)
-    (repository / "blobs").mkdir()
-    return snapshot
 
 
 def test_a_cached_name_is_read_with_no_network(tmp_path: Path) -> None:

@@ -119,3 +119,14 @@ def change_settings(folder: Path, **changes: Any) -> None:
 def packed(folder: Path, **more: bytes) -> io.BytesIO:
     """Return a folder as a zip, with more files in it."""
     return zipped({path.name: path.read_bytes() for path in folder.iterdir()} | more)
+
+
+def cached(home: Path, name: str, revision: str = "0" * 40) -> Path:
+    """Make the hub's cache as it is after a download; return the snapshot's folder."""
+    repository = home / "hub" / f"models--{name.replace('/', '--')}"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(revision)
+    snapshot = repository / "snapshots" / revision
+    snapshot.mkdir(parents=True)
+    (repository / "blobs").mkdir()
+    return snapshot
