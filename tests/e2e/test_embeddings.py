@@ -27,7 +27,7 @@ def test_the_table_of_cosines_is_the_librarys_at_every_stage(page: Page, address
     np.testing.assert_allclose(numbers(page, 2), found.cosine[2], atol=6e-4)
     page.get_by_text("after the last layer", exact=True).click()
     wait_painted(page, f"after_layers|{TEXT}")
-    expect(page.get_by_text("Each vector has taken from the others")).to_be_visible()
+    expect(page.get_by_text("Each vector has taken in what it attends to")).to_be_visible()
     found = sentence_vectors(bundle=BUNDLE, text=TEXT, n_tokens=N_TOKENS, stage="after_layers")
     assert found.closest is not None
     expect(page.get_by_text(f"cosine {found.cosine[found.closest]:.3f}")).to_be_visible()

@@ -34,7 +34,7 @@ export class Panel {
     this.legend = el("div", "vf-legend");
     this.trust = el("div", "vf-trust");
     this.bars = el("ul", "vf-bars");
-    this.followedTitle = el("h4", "vf-followed-title");
+    this.followedTitle = el("h4", "vf-text-followed-title");
     this.note = el("p", "vf-quiet vf-note");
     const asks = el("span", "vf-asks", ...Object.values(this.asks));
     const head = el("header", "vf-head", this.name, this.state, this.learned, el("span", "vf-space"), asks);
@@ -47,7 +47,7 @@ export class Panel {
     this.row = el("div", "vf-row", this.legend, el("span", "vf-space"), this.toolsPlace, this.saves);
     this.top = el("section", "vf-panel", head, this.row, el("div", "vf-two", this.left, this.right));
     this.largeBelow = el("div", "vf-large-place");
-    this.bottom = el("section", "vf-followed", this.followedTitle, this.note, el("div", "vf-followed-body", this.bars, this.grid.root, this.largeBelow));
+    this.bottom = el("section", "vf-text-followed", this.followedTitle, this.note, el("div", "vf-text-followed-body", this.bars, this.grid.root, this.largeBelow));
   }
 
   get pointed() {
