@@ -138,10 +138,11 @@ def test_a_script_names_no_folder_of_the_server(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("VITRINE_OPENED", str(here / "opened"))
     for name, opened in (
         ("own", 'load(Path(os.environ["VITRINE_MODELS"]) / "own")'),
-        ("mine", 'load(shelf.OpenedModels(shelf.default_root()).all()["mine"].folder)'),
+        ("mine", 'load(store.OpenedModels(store.default_root()).all()["mine"].folder)'),
     ):
         imports, code = code_that_opens(name)
         assert code == opened
+        exec(imports, {})  # what it imports is there
         assert "secret" not in imports + code
 
 
