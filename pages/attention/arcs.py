@@ -13,7 +13,7 @@ from pages.ui.component import registered
 from pages.ui.exports import Files, caption_of, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import language, strings, t
-from pages.ui.url import choose, current, keep
+from pages.ui.url import choose, current, keep, whole_number
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
 
@@ -54,8 +54,8 @@ def export_arcs(figure: ArcsFigure, answer: Answer[Any], *, key: str, title: str
 
 def chosen_token(size: int, otherwise: int) -> int:
     """Return the token that the URL names, or `otherwise` if it names none from 0 to `size` - 1."""
-    asked = str(current("attention_token") or "")
-    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 5 and int(asked) < size else otherwise
+    token = whole_number(current("attention_token"), size - 1)
+    return otherwise if token is None else token
 
 
 def on_token(token: int) -> None:

@@ -21,9 +21,8 @@ from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.attention.occlusion import Evidence, substitutes, verdict_evidence
 from transformer_core.analysis.attention.rollout import attention_flow
 from transformer_core.analysis.outcome import outcome_of
-from transformer_core.analysis.rank_correlation import RankCorrelation
+from transformer_core.analysis.rank_correlation import RankCorrelation, agreement_word
 
-CLOSE, LOOSE = 0.7, 0.3
 ROLLOUT = (
     r"\tilde A_l=\tfrac12\,\bar A_l+\tfrac12 I,\quad \bar A_l=\tfrac1H\textstyle\sum_h A_{l,h},"
     r"\qquad R=\tilde A_L\cdots\tilde A_2\,\tilde A_1\;"
@@ -132,7 +131,7 @@ def show_agreement(found: Evidence, cover: Cover) -> None:
     if math.isnan(rho):
         st.markdown(t("attention.no_rho", count=found.rollout_agrees.count))
         return
-    cover.judge("close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none")
+    cover.judge(agreement_word(rho))
     with cover.picture("_agreement"):
         for place, (name, agreed) in zip(
             st.columns(2), {"rollout": found.rollout_agrees, "last": found.last_agrees}.items(), strict=True

@@ -12,25 +12,19 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.url import current, keep, slide
+from pages.ui.url import chosen_seed, next_seed, slide
 from transformer_core.analysis.bert.masked_words import encode_masks
 from transformer_core.analysis.bert.masking_recipe import Recipe, choosable_places, masking_recipe, three_ways
 from transformer_core.training.objectives import MASKED, RANDOM
 
-SEED, USUAL = "bert_seed", "5"  # with 11 tokens of a sentence, two are masked and one is exchanged
-MOST_SEED = 9_999
+SEED, USUAL = "bert_seed", 5  # with 11 tokens of a sentence, two are masked and one is exchanged
 COPIES = 2_000
 EXCHANGES = 4
 NEAR, FAR = 1.5, 10.0
 
 
-def _seed() -> int:
-    asked = str(current(SEED) or USUAL)
-    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 4 else int(USUAL)
-
-
 def _draw_again() -> None:
-    keep(SEED, str((_seed() + 1) % (MOST_SEED + 1)), USUAL)
+    next_seed(SEED, usual=USUAL)
 
 
 def recipe_part(view: View) -> View:
@@ -47,10 +41,11 @@ def recipe_part(view: View) -> View:
         percent = int(slide(t("bert.probability"), 5, 60, name="bert_percent", default=15, step=5, format="%d%%"))
     with again:
         st.button(t("bert.draw_again"), icon=":material/casino:", on_click=_draw_again, key="bert_draw_again")
-    answer = ask_once(masking_recipe, **asked, probability=percent / 100, seed=_seed(), copies=COPIES)
+    seed = chosen_seed(SEED, usual=USUAL)
+    answer = ask_once(masking_recipe, **asked, probability=percent / 100, seed=seed, copies=COPIES)
     found = answer.value
     _sentence(found)
-    st.caption(t("bert.recipe_note", seed=_seed(), chosen=int(found.chosen.sum()), tokens=found.tokens))
+    st.caption(t("bert.recipe_note", seed=seed, chosen=int(found.chosen.sum()), tokens=found.tokens))
     chosen = found.shares[1:].sum()
     if chosen > 0:
         show_chart(
@@ -68,7 +63,7 @@ def recipe_part(view: View) -> View:
     counted = {"copies": f"{found.copies:,}", "share": f"{chosen:.2%}", "asked": f"{percent}%"}
     st.caption(t("bert.shares_note", **counted))
     tell(section("bert", "recipe_why"))
-    _ways(view)
+    _ways(view, seed)
     return view
 
 
@@ -88,7 +83,7 @@ def _sentence(found: Recipe) -> None:
     st.html(f'<div class="masked-words" dir="auto" style="display:flex;flex-wrap:wrap;gap:6px">{"".join(cells)}</div>')
 
 
-def _ways(view: View) -> None:
+def _ways(view: View, seed: int) -> None:
     box = lazy_box(t("bert.try_ways"), icon=":material/science:", key="bert_ways_open")
     if box is None:
         return
@@ -98,7 +93,7 @@ def _ways(view: View) -> None:
             section("bert", "try_ways"), options, name="bert_ways", about=f"{view.bundle.name} {view.encoding.text}"
         )
         with st.spinner(t("bert.hiding_each")):
-            answer = ask_once(three_ways, **asked_of(view), seed=_seed(), exchanges=EXCHANGES)
+            answer = ask_once(three_ways, **asked_of(view), seed=seed, exchanges=EXCHANGES)
         found = answer.value
         masked, exchanged, kept = (float(mean) for mean in found.means)
         times = kept / max(masked, 1e-12)
@@ -109,7 +104,7 @@ def _ways(view: View) -> None:
             exchanged=f"{exchanged:.1%}",
             kept=f"{kept:.1%}",
             exchanges=found.exchanges,
-            seed=_seed(),
+            seed=seed,
         )
         cover.judge(outcome, measured)
         with cover.picture():

@@ -20,10 +20,10 @@ from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
 from transformer_core.analysis.encoder.faithfulness import SanityCheck, sanity_check
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews, measures
+from transformer_core.analysis.rank_correlation import agreement_word
 
 REVIEWS = 24
 SHUFFLES = 3
-CLOSE, LOOSE = 0.7, 0.3
 
 
 @st.fragment
@@ -52,11 +52,6 @@ def agreement_part(view: View) -> None:
     _try_shuffling(view)
 
 
-def _agreement_of(rho: float) -> str:
-    """Return how well two orders with this rank correlation agree: close, loose or none."""
-    return "close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none"
-
-
 def _signed(rho: float) -> str:
     """Return a rank correlation in two decimals, or a dash where there is none."""
     return "–" if math.isnan(rho) else f"{rho:+.2f}"
@@ -67,7 +62,7 @@ def _show_board(view: View, answer: Answer[Measures], cover: Cover) -> None:
     if math.isnan(found.mean_rho):
         st.info(t("encoder.no_rho", count=found.count), icon=":material/info:")
         return
-    cover.judge(_agreement_of(found.mean_rho))
+    cover.judge(agreement_word(found.mean_rho))
     with cover.picture():
         board_place, words_place = st.columns([3, 2], gap="large")
         with board_place:

@@ -10,22 +10,16 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import section, strings, t
-from pages.ui.url import current, keep, slide
+from pages.ui.url import chosen_seed, next_seed, slide
 from transformer_core.analysis.feed_forward.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
 
 SEED = "feed_forward_seed"
-MOST_SEED = 9_999
 TIMES = 100
 FACTORS = {"none": 1, "ten": 10, "hundred": 100}
 
 
-def _seed() -> int:
-    asked = str(current(SEED) or "0")
-    return int(asked) if asked.isascii() and asked.isdigit() and int(asked[:5]) <= MOST_SEED and len(asked) < 5 else 0
-
-
 def _toss_again() -> None:
-    keep(SEED, str((_seed() + 1) % (MOST_SEED + 1)), "0")
+    next_seed(SEED)
 
 
 @st.fragment
@@ -41,7 +35,8 @@ def coin_part() -> None:
         )
     with again_place:
         st.button(t("feed_forward.coin_again"), icon=":material/casino:", on_click=_toss_again, key="toss_again")
-    answer = ask_once(coin_tosses, x=round(float(x), 1), draws=int(draws), seed=_seed())
+    seed = chosen_seed(SEED)
+    answer = ask_once(coin_tosses, x=round(float(x), 1), draws=int(draws), seed=seed)
     found = answer.value
     numbers = {
         "probability": f"{found.probability:.4f}",
@@ -61,7 +56,7 @@ def coin_part() -> None:
             stem="feed_forward_tosses",
             label=t("feed_forward.tosses_label", x=f"{found.x:g}", draws=draws),
         )
-        st.caption(t("feed_forward.coin_note", seed=_seed(), draws=f"{int(draws):,}"))
+        st.caption(t("feed_forward.coin_note", seed=seed, draws=f"{int(draws):,}"))
     with errors:
         _errors(answer)
     tell(section("feed_forward", "coin_after"))

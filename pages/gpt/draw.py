@@ -14,7 +14,7 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.url import current, forget, keep, slide
+from pages.ui.url import next_seed, slide
 from transformer_core.analysis.gpt.next_token import Redrawn, drawn, redrawn
 
 DRAWS = 1_000
@@ -56,12 +56,9 @@ def choose_seed() -> int:
     return int(slide(t("gpt.seed"), 0, MOST_SEED, name=SEED, default=0))
 
 
-def next_seed() -> None:
+def next_draw() -> None:
     """Take the seed after this one; only in a callback."""
-    asked = str(current(SEED) or "0")
-    seed = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 4 else 0
-    forget(SEED)
-    keep(SEED, str((seed + 1) % (MOST_SEED + 1)), "0")
+    next_seed(SEED, most=MOST_SEED)
 
 
 def draw_part(view: View) -> None:
@@ -106,7 +103,7 @@ def _numbers(found: Redrawn) -> None:
 def _many(view: View, place: int, rules: SamplingRules) -> None:
     title, again = st.columns([3, 2], vertical_alignment="bottom")
     title.markdown(t("gpt.draws_heading", draws=f"{DRAWS:,}"))
-    again.button(t("gpt.draw_again"), icon=":material/casino:", key="gpt_draw_again", on_click=next_seed)
+    again.button(t("gpt.draw_again"), icon=":material/casino:", key="gpt_draw_again", on_click=next_draw)
     seed = choose_seed()
     answer = ask(drawn, **view.asked, place=place, **rules.asked, top=TOP, seed=seed, draws=DRAWS)
     found = answer.value

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.figures.likeliest import redrawn_bars
 from pages.figures.token_strip import text_strip
-from pages.gpt.draw import SamplingRules, choose_rules, choose_seed, next_seed
+from pages.gpt.draw import SamplingRules, choose_rules, choose_seed, next_draw
 from pages.gpt.figures import cache_curves
 from pages.gpt.text import strip_words
 from pages.ui.asking import Answer, ask, ask_once
@@ -21,7 +21,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.number_format import significant
-from pages.ui.url import choose, chosen, forget, keep, slide
+from pages.ui.url import choose, chosen, forget, keep, slide, whole_number
 from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.continuation import (
     MOST_STEPS,
@@ -48,10 +48,7 @@ Choices = tuple[tuple[int, int], ...]
 def _steps_asked() -> int:
     """Return how many tokens are to be written, as kept or as in the URL."""
 
-    def read(asked: str) -> int | None:
-        return int(asked) if re.fullmatch("[0-9]{1,3}", asked) and int(asked) <= MOST_STEPS else None
-
-    return chosen(STEPS, USUAL_STEPS, read, f"0 … {MOST_STEPS}")
+    return chosen(STEPS, USUAL_STEPS, lambda asked: whole_number(asked, MOST_STEPS), f"0 … {MOST_STEPS}")
 
 
 def _keep_steps(steps: int) -> None:
@@ -105,7 +102,7 @@ def _rules(view: View) -> dict[str, Any]:
     if how == "sample":
         with seed_place:
             seed = choose_seed()
-        again_place.button(t("gpt.other_seed"), icon=":material/casino:", key="gpt_other_seed", on_click=next_seed)
+        again_place.button(t("gpt.other_seed"), icon=":material/casino:", key="gpt_other_seed", on_click=next_draw)
         rules = choose_rules()
     choices = _choices_asked(min(view.bundle.config.vocab_size, view.bundle.tokenizer.vocab_size))
     return {"how": how, **rules.asked, "seed": seed, "choices": choices}

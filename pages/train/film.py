@@ -12,7 +12,7 @@ from pages.ui.language import section, t
 from pages.ui.models import READERS, name_of_moment, prefer_model
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live, learned_words
-from pages.ui.url import current, keep, set_choice, text_input
+from pages.ui.url import current, keep, set_choice, text_input, whole_number
 from transformer_core.training.runs.store.run_store import RunStore
 
 LABELS = {
@@ -34,12 +34,8 @@ def followed_text(store: RunStore) -> str:
     return text_input(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))
 
 
+MOST_STEP = 10**9 - 1
 METHODS: Sequence[Method] = ("tsne", "pca")
-
-
-def _number_chosen(name: str) -> int | None:
-    asked = current(name) or ""
-    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 9 else None
 
 
 def method_chosen() -> Method:
@@ -77,8 +73,8 @@ def follow_run(*stores: RunStore, text: str) -> None:
         key=f"film of {len(stores)}",
         learned=[learned_words(store.spec.data) for store in stores],
         followed_text=text,
-        frame=_number_chosen("frame"),
-        step=_number_chosen("step"),
+        frame=whole_number(current("frame"), MOST_STEP),
+        step=whole_number(current("step"), MOST_STEP),
         method=method_chosen(),
         turn=" ".join(f"{store.id} {is_live(store.status())}" for store in stores),
         on_view=_viewed,

@@ -66,5 +66,9 @@ def section(page: str, name: str) -> str:
 
 def strings(prefix: str, tongue: str | None = None) -> dict[str, str]:
     """Return all words whose keys start with ``prefix.``, without that prefix; in the language chosen or `tongue`."""
-    start = f"{prefix}."
-    return {key.removeprefix(start): word for key, word in words(tongue or language()).items() if key.startswith(start)}
+    return dict(_words_under(f"{prefix}.", tongue or language()))
+
+
+@lru_cache(maxsize=256)
+def _words_under(start: str, language: str) -> dict[str, str]:
+    return {key.removeprefix(start): word for key, word in words(language).items() if key.startswith(start)}

@@ -13,6 +13,7 @@ import streamlit as st
 from pages.ui.language import plain, t
 
 MOST_IN_URL = 2_000
+MOST_SEED = 9_999
 T = TypeVar("T")
 
 
@@ -259,6 +260,24 @@ def switch(label: str, *, name: str, default: bool) -> bool:
     value = st.toggle(label, value, key=key)
     keep(name, written_switch(value), written_switch(default))
     return value
+
+
+def whole_number(asked: Any, most: int) -> int | None:
+    """Return the whole number from 0 to `most` that a value or its text in the URL means, None where it is none."""
+    found = re.fullmatch("[0-9]{1,9}", str(asked))
+    return int(found[0]) if found and int(found[0]) <= most else None
+
+
+def chosen_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> int:
+    """Return the seed that a page draws with, without a widget."""
+    return chosen(name, usual, lambda asked: whole_number(asked, most), f"0 … {most}")
+
+
+def next_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> None:
+    """Take the seed after the chosen one; only in a callback."""
+    following = (chosen_seed(name, usual=usual, most=most) + 1) % (most + 1)
+    forget(name)
+    keep(name, str(following), str(usual))
 
 
 def cell_from_url(size: int) -> tuple[int, int] | None:

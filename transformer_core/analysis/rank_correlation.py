@@ -9,6 +9,7 @@ import numpy as np
 
 SHUFFLES = 2_000
 FEWEST = 4
+CLOSE, LOOSE = 0.7, 0.3
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class RankCorrelation:
     rho: float
     chance: float
     count: int
+
+
+def agreement_word(rho: float) -> str:
+    """Return how well two orders with this rank correlation agree: close, loose or none."""
+    return "close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none"
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

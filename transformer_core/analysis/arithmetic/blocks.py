@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_core.analysis.arithmetic.attention import linear
 from transformer_core.analysis.arithmetic.computation import Computation, added_up
-from transformer_core.analysis.arithmetic.embeddings import same, total
+from transformer_core.analysis.arithmetic.embeddings import same, summed
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 
 
@@ -138,13 +138,7 @@ def residual_sum(run: Pass, scope: str) -> Computation:
     sources = {"x": run.before(scope), "o": f"{scope}.output"}
     if not run.config.residual:
         del sources["x"]
-    return Computation(
-        "+".join(rf"{letter}_{{<i>,<j>}}" for letter in sources),
-        "+".join(f"<{letter}>" for letter in sources),
-        total,
-        {letter: run[source] for letter, source in sources.items()},
-        sources=sources,
-    )
+    return summed(run, sources)
 
 
 def layer_residual(run: Pass, scope: str) -> Computation:

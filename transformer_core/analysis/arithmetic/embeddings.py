@@ -5,6 +5,7 @@ ALiBi: Press et al. 2022, section 3.
 """
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -72,11 +73,8 @@ def scaled_embedding(run: Pass, scope: str) -> Computation:
     )
 
 
-def embedding_sum(run: Pass, scope: str) -> Computation:
-    """Token, segment and position embeddings, where the model has them."""
-    token = "scaled_embedding" if run.config.scale_embeddings else "token_embedding"
-    leaves = {"e": token, "s": "segment_embedding", "p": "position_embedding"}
-    sources = {letter: f"{scope}.{leaf}" for letter, leaf in leaves.items() if f"{scope}.{leaf}" in run.trace}
+def summed(run: Pass, sources: Mapping[str, str]) -> Computation:
+    """The sum of recorded tensors, by the letter that the formula gives each."""
     return Computation(
         "+".join(rf"{letter}_{{<i>,<j>}}" for letter in sources),
         "+".join(f"<{letter}>" for letter in sources),
@@ -84,6 +82,14 @@ def embedding_sum(run: Pass, scope: str) -> Computation:
         {letter: run[source] for letter, source in sources.items()},
         sources=sources,
     )
+
+
+def embedding_sum(run: Pass, scope: str) -> Computation:
+    """Token, segment and position embeddings, where the model has them."""
+    token = "scaled_embedding" if run.config.scale_embeddings else "token_embedding"
+    leaves = {"e": token, "s": "segment_embedding", "p": "position_embedding"}
+    sources = {letter: f"{scope}.{leaf}" for letter, leaf in leaves.items() if f"{scope}.{leaf}" in run.trace}
+    return summed(run, sources)
 
 
 def position_embedding(run: Pass, scope: str) -> Computation:

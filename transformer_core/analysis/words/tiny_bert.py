@@ -102,11 +102,6 @@ class Trained:
     seconds: float
 
 
-def is_trained(language: Language, dimension: int) -> bool:
-    """Return whether this process has trained these vectors already."""
-    return (language, dimension) in _trained
-
-
 def trained_vectors(language: Language, dimension: int) -> Trained:
     """Train, or return the cached result: the same language and dimension give the same vectors.
 

@@ -37,11 +37,6 @@ def table_bytes(rows, delimiter=",", encoding="utf-8", line_end="\n"):
     return text.getvalue().replace("\n", line_end).encode(encoding)
 
 
-def broken_of(raw, **how):
-    table = read_table(raw, "text", "label", **how)
-    return [(row.line, row.reason) for row in table.broken.first]
-
-
 @pytest.mark.parametrize("delimiter", DELIMITERS)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_delimiter_quotes_and_line_ends_make_no_difference(delimiter, line_end):
