@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.my_model.trust import forget_checks
+from pages.ui.boxes import watch
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model
@@ -20,7 +21,6 @@ from transformer_core.user_models.hub import MOST_BYTES as MOST_FETCHED
 from transformer_core.user_models.hub import MOST_SECONDS, Fetching, NoHubError
 from transformer_core.user_models.store import LONGEST_NAME, MOST_BYTES, MOST_MODELS, MOST_PACKED, Opened, name_from
 
-SECONDS_BETWEEN_LOOKS = 1.0
 LONGEST_ASKED = 200
 
 
@@ -147,17 +147,18 @@ def _follow_download() -> None:
     if not on_its_way:
         return
 
-    def show_progress() -> None:
+    def is_over() -> bool:
         fetching().give_up_if_late()
-        seconds = fetching().seconds
-        if seconds is None:
-            st.rerun()
+        return fetching().seconds is None
+
+    def show_progress() -> None:
+        seconds = fetching().seconds or 0.0
         asked, most = plain(fetching().asked), f"{MOST_SECONDS / 60:.0f}"
         st.info(
             t("my_model.on_its_way", name=asked, seconds=f"{seconds:.0f}", most=most), icon=":material/downloading:"
         )
 
-    st.fragment(show_progress, run_every=SECONDS_BETWEEN_LOOKS, key="fetching")()
+    watch(is_over, show_progress, key="fetching")
 
 
 def show_opening() -> None:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from pages.ui.boxes import watch
 from pages.ui.language import plain, t
 from pages.ui.runs import LIVE, in_words, is_live, launcher
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import Status
 from transformer_core.training.runs.store.run_store import RunStore
 
-SECONDS_BETWEEN_LOOKS = 1.0
 ICONS = {
     "queued": ":material/hourglass_top:",
     "starting": ":material/rocket_launch:",
@@ -72,14 +72,11 @@ def _buttons(store: RunStore, status: Status) -> None:
 def show_panel(store: RunStore) -> None:
     """Show a run's state until it has finished; the film tells it from then on.
 
-    While it is live the panel looks again every second, and nothing else on the page runs.
+    While it is live the panel looks again by itself, and nothing else on the page runs.
     """
-    was_live = is_live(store.status())
 
-    def look() -> None:
+    def show() -> None:
         status = store.status()
-        if is_live(status) != was_live:
-            st.rerun()
         if status.state == "finished":
             return
         words_place, buttons_place = st.columns([3, 1], vertical_alignment="center")
@@ -91,7 +88,7 @@ def show_panel(store: RunStore) -> None:
         if status.state == "interrupted":
             st.warning(t("run.interrupted", error=plain(status.message)), icon=ICONS[status.state])
         elif status.message:
-            show = st.error if status.state == "failed" else st.warning
-            show(t("run.failed", error=plain(status.message)), icon=ICONS[status.state])
+            tell = st.error if status.state == "failed" else st.warning
+            tell(t("run.failed", error=plain(status.message)), icon=ICONS[status.state])
 
-    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS if was_live else None, key=f"panel {store.id}")()
+    watch(lambda: not is_live(store.status()), show, key=f"panel {store.id}")

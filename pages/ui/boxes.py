@@ -72,17 +72,21 @@ def hidden(text: str) -> str:
 def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> None:
     """Show how far something is that is done elsewhere, and look again until it is done; then rerun the page.
 
+    It stands in a container of the page. When a fragment runs again, Streamlit drops what it had not sent of it yet,
+    and what follows it on the page would miss a place: "Bad delta path index".
+
     Args:
         key: unique on the page.
     """
     waiting = not done()
 
     def look() -> None:
-        if waiting and done():
+        if done() == waiting:
             st.rerun()
         show()
 
-    st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS if waiting else None, key=key)()
+    with st.container():
+        st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS if waiting else None, key=key)()
 
 
 def awaited(

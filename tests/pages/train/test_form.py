@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from pages.train import form as train_form
 from pages.train.data import Base, Learned
@@ -143,3 +144,19 @@ def test_weights_that_are_taken_over_fix_the_vocabulary() -> None:
     assert free.spec is not None
     assert free.spec.origin == Origin(run="abcdefgh12")
     assert free.spec.name == "quick · vocabulary 500"
+
+
+def test_what_follows_an_estimate_has_its_place_where_the_estimate_was_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[ForwardMsg] = []
+    parse = local_script_runner.parse_tree_from_messages
+    monkeypatch.setattr(
+        local_script_runner, "parse_tree_from_messages", lambda messages: sent.extend(messages) or parse(messages)
+    )
+    page()
+    again = {message.auto_rerun.fragment_id for message in sent if message.HasField("auto_rerun")}
+    assert len(again) == 1
+    deltas = [message for message in sent if message.HasField("delta")]
+    kept = [tuple(delta.metadata.delta_path) for delta in deltas if delta.delta.fragment_id not in again]
+    assert len(kept) < len(deltas)
+    before = [(*path[:-1], path[-1] - 1) for path in kept if path[-1]]
+    assert set(before) <= set(kept)
