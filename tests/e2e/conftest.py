@@ -1,4 +1,4 @@
-"""One server, one browser and one tab for all end-to-end tests; each test gets the tab blank, with empty storage."""
+"""One server, one browser and one tab for a worker's end-to-end tests; each test gets the tab blank and no storage."""
 
 import os
 from collections.abc import Iterator
@@ -13,17 +13,12 @@ VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all end-to-end tests to one worker, so that one browser runs; skip them where no browser can be had.
-
-    With VITRINE_BROWSER=required they fail instead.
-    """
-    marks = [pytest.mark.xdist_group("browser")]
-    if not browser_path() and os.environ.get("VITRINE_BROWSER") != "required":
-        marks.append(pytest.mark.skip(reason="no Chromium: install Debian's package chromium for the end-to-end tests"))
+    """Skip the end-to-end tests where no browser can be had; with VITRINE_BROWSER=required they fail instead."""
+    if browser_path() or os.environ.get("VITRINE_BROWSER") == "required":
+        return
     for item in items:
         if item.path.is_relative_to(ROOT / "tests" / "e2e"):
-            for mark in marks:
-                item.add_marker(mark)
+            item.add_marker(pytest.mark.skip(reason="no Chromium: install Debian's package chromium"))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,10 @@ from playwright.sync_api import Page
 from pages.ui.navigation import ICONS
 from tests.e2e.serving import rest
 
-RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+RULES = {
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
+    "resultTypes": ["violations"],
+}
 
 
 def violations(page: Page) -> list[str]:

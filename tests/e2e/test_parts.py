@@ -1,4 +1,7 @@
-"""A control and the number that it stands for never differ: not after a visit to the page's other parts, either."""
+"""Every part has its picture on the first screen, and a control never differs from the number that it stands for.
+
+Not after a visit to the page's other parts, either.
+"""
 
 import time
 from urllib.parse import parse_qs, urlparse
@@ -7,25 +10,11 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.acting import visit
-from tests.e2e.serving import settle
+from tests.e2e.first_screen import PAGES, low
+from tests.e2e.serving import rest, settle
 
 SECONDS = 5  # that a busy machine may take for an answer
 Controls = dict[str, list[str]]
-PAGES = (
-    "tokens",
-    "embeddings",
-    "positions",
-    "masks",
-    "attention",
-    "feed_forward",
-    "norm",
-    "why",
-    "encoder",
-    "translation",
-    "bert",
-    "gpt",
-    "before",
-)
 SHOWN = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-"] > [data-testid]')].map((widget) =>
 {
   const all = (what) => [...widget.querySelectorAll(what)]
@@ -58,34 +47,35 @@ def open_part(page: Page, name: str, place: int) -> None:
     settle(page)
 
 
-def rest(page: Page) -> None:
-    page.wait_for_timeout(150)  # until the browser has sent what was done
-    settle(page)
-
-
 def move(page: Page) -> None:
     """Move the first slider of a part away from where it begins."""
     sliders = page.locator("[data-testid=stSlider] input")
     if sliders.count():
         sliders.first.press("ArrowRight")
-        rest(page)
+        page.wait_for_timeout(150)  # until the browser has sent what was done
+        settle(page)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_controls_show_the_same_after_a_visit_to_other_parts(page: Page, address: str, path: str) -> None:
+def test_parts_show_their_picture_first_and_the_same_controls_after_a_visit_to_others(
+    page: Page, address: str, path: str
+) -> None:
     name = "why" if path == "why" else f"{path}_part"
-    visit(page, address, path, text="a good film")
-    group = page.locator(f"[class*='st-key-{name}-']")
-    group.get_by_role("radio").first.wait_for()
-    count = group.get_by_role("radio").count()
-    before = []
-    for place in range(count):
+    visit(page, address, path)
+    parts = page.locator(f"[class*='st-key-{name}-']").get_by_role("radio")
+    parts.first.wait_for()
+    before, wrong = [], []
+    for place in range(parts.count()):
         open_part(page, name, place)
+        if place:  # the first one is looked at while a person types
+            rest(page)
+            wrong += low(page, f"{path}, {parts.nth(place).inner_text()}", first_part=False)
         move(page)
         before.append(agreed(page, path))
     for place, controls in enumerate(before):
         open_part(page, name, place)
         agreed(page, path, controls)
+    assert not wrong, "\n".join(wrong)
 
 
 def agreed(page: Page, path: str, before: Controls | None = None) -> Controls:
