@@ -1,5 +1,6 @@
 """What every test shares: examples that do not change from run to run, one thread, no GPU test without a GPU."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,12 @@ def _no_opened_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VITRINE_OPENED", str(tmp_path_factory.mktemp("opened")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _nothing_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take ``__main__`` back: Streamlit's tests put the last page in its place, and a new process would import it."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 def pytest_runtest_setup() -> None:

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
-from pages.positions import order as positions_order
 from pages.positions.figures.models import order_chart
-from pages.positions.order import FEWEST_TEXTS, texts_for
+from pages.positions.order import texts_for
 from pages.ui import models
 from pages.ui.asking import ask, forget_answers
 from pages.ui.models import open_bundle
@@ -36,7 +35,6 @@ def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         labels = ("negative", "positive") if kind is Classifier else ()
         save(Bundle(name, model, tokenizer, labels), tmp_path / name)
     monkeypatch.setattr(models, "CHECKPOINTS", tmp_path)
-    monkeypatch.setattr(positions_order, "MOST_TEXTS", FEWEST_TEXTS)
     open_bundle.cache_clear()
     forget_answers()
     yield

@@ -44,9 +44,10 @@ ALL = [(page, part) for page, parts in PARTS.items() for part in parts]
 BOXES = dict.fromkeys(("try_open", "masks_try", "positions_try_sum"), "true")
 
 
-@pytest.fixture(autouse=True)
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lay a small untrained model of every kind where the app looks for more; the GPT has 3 layers of 3 heads."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small untrained model of every kind; the GPT has 3 layers of 3 heads."""
+    folder = tmp_path_factory.mktemp("kinds")
     plain, framed = (Tokenizer.train("word", TEXTS, vocab_size=16, template=name) for name in ("none", "cls"))
     for kind in (*KINDS, "translation"):
         torch.manual_seed(0)
@@ -55,8 +56,14 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         config = ModelConfig(**{"vocab_size": 16, "d_ff": 24, "n_layers": 2, "max_len": 32} | size | post)  # type: ignore[arg-type]
         labels = ("negative", "positive") if kind == "classifier" else ()
         tokenizer = plain if kind == "gpt" else framed
-        save(Bundle(f"tiny-{kind}", MODELS[kind](config).eval(), tokenizer, labels), tmp_path / f"tiny-{kind}")
-    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+        save(Bundle(f"tiny-{kind}", MODELS[kind](config).eval(), tokenizer, labels), folder / f"tiny-{kind}")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the app find the small models."""
+    monkeypatch.setenv(MORE_MODELS, str(folder))
 
 
 def played(page: str, part: str, *, text: str = TEXT, **query: str) -> AppTest:
