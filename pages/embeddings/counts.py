@@ -72,14 +72,14 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
             wanted = words["training"] if cover.open else None
             trained = awaited(trained_space, words["axis_cosine"], "", key="embeddings_trained", wanted=wanted, **asked)
             if trained is not None:
-                _trained_facts(trained.value, dimension)
-                _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()))
+                facts = _trained_facts(trained.value, dimension)
+                _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()), facts)
         tell(section("embeddings", "train"))
     near = set(trained.value.neighbours.tolist()) if trained is not None else set()
     with left:
         st.subheader(words["counted"], anchor=False)
-        st.markdown(t("embeddings.counted_facts", window=window, dimension=dimension, kept=f"{counted.value.kept:.1%}"))
-        _show_space(counted, "counted", word, near if cover.open else set())
+        facts = t("embeddings.counted_facts", window=window, dimension=dimension, kept=f"{counted.value.kept:.1%}")
+        _show_space(counted, "counted", word, near if cover.open else set(), facts)
     if trained is None:
         return
     shared = len(near.intersection(counted.value.neighbours.tolist()))
@@ -100,14 +100,14 @@ def _show_agreement(found: Agreement, word: str) -> None:
     chance.metric(t("embeddings.agree_chance"), f"{found.chance:.1%}")
 
 
-def _trained_facts(found: WordSpace, dimension: int) -> None:
+def _trained_facts(found: WordSpace, dimension: int) -> str:
     first, last = found.losses or (0.0, 0.0)
     facts = {"first": f"{first:.2f}", "last": f"{last:.2f}", "seconds": f"{found.seconds or 0.0:.1f}"}
     facts |= {"epochs": str(TRAINING.epochs), "hidden": f"{HIDDEN:.0%}"}
-    say(t("embeddings.trained_facts", dimension=dimension, **facts))
+    return t("embeddings.trained_facts", dimension=dimension, **facts)
 
 
-def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int]) -> None:
+def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int], facts: str) -> None:
     words, found = strings("embeddings"), answer.value
     near = found.neighbours.tolist()
     chart = word_bars(
@@ -122,6 +122,7 @@ def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int
     )
     label = t("embeddings.label_space", name=words[name])
     show_chart(chart, answer, key=f"embeddings_{name}_near", stem=f"{name}_neighbours", label=label)
+    say(facts)
     counts = {kind: str(sum(found.kinds[place] == kind for place in near)) for kind in KINDS}
     say(t("embeddings.kinds_facts", word=plain(word), **counts), small=True)
     own = found.labels.index(word) if word in found.labels else None

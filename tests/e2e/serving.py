@@ -22,7 +22,7 @@ STILL = """
   const { width, height } = document.querySelector(".stVerticalBlock")?.getBoundingClientRect() ?? {};
   const elements = all(document.body);
   const canvases = elements.filter((one) => one.matches("canvas")).map((one) => `${one.width}x${one.height}`);
-  const seen = [width, height, elements.length, document.body.innerText, ...canvases].join();
+  const seen = [width, height, elements.length, document.body.textContent, ...canvases].join();
   const before = window.seenBefore;
   if (before?.seen !== seen) window.seenBefore = { seen, since: performance.now() };
   return before?.seen === seen && performance.now() - before.since > 300;
@@ -74,12 +74,10 @@ def _wait_until_healthy(server: subprocess.Popen, health: str, log: Path) -> Non
     raise RuntimeError(f"the app did not start:\n{log.read_text(errors='replace')}")
 
 
-def launch(playwright: Playwright) -> Browser:
+def launch(playwright: Playwright, *flags: str) -> Browser:
     """Start headless Chromium without its own background traffic."""
-    return playwright.chromium.launch(
-        executable_path=browser_path(),
-        args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],
-    )
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    return playwright.chromium.launch(executable_path=browser_path(), args=[*quiet, *flags])
 
 
 def settle(page: Page) -> None:
