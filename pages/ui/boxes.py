@@ -78,11 +78,13 @@ def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> 
     Args:
         key: unique on the page.
     """
-    waiting = not done()
+    waiting, again = not done(), False
 
     def look() -> None:
-        if done() == waiting:
+        nonlocal again
+        if again and done() == waiting:  # not at first: a click that this run of the page answers would be lost
             st.rerun()
+        again = True
         show()
 
     with st.container():

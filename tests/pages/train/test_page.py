@@ -137,6 +137,23 @@ def test_start_makes_a_run_and_puts_it_in_the_link(tmp_path: Path, launcher: _La
     assert store.spec.name == "quick · d_model 32 · 2 heads"
 
 
+def test_a_click_on_start_counts_while_the_estimate_ends(monkeypatch: pytest.MonkeyPatch, launcher: _Launcher) -> None:
+    looks = iter([False, False])
+
+    class Ending(Future):
+        def done(self) -> bool:
+            return next(looks, True)
+
+    ending = Ending()
+    ending.set_exception(ValueError("the data are missing"))
+    monkeypatch.setattr(train_form, "estimate", lambda *_: ending)
+    app = run("train")
+    looks = iter([False])
+    button(app, "train.start").click().run()
+    assert not app.exception
+    assert len(launcher.started) == 1
+
+
 def test_a_failed_estimate_is_told_in_words_and_start_still_works() -> None:
     app = run("train")
     assert any("the data are missing" in one.value for one in app.warning)
