@@ -8,8 +8,8 @@ setup: ## install everything that running and testing needs
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -r requirements-dev.txt
 
-run: ## start the app
-	$(BIN)/streamlit run app.py
+run: ## start the app for somebody who changes it: it follows the files
+	$(BIN)/streamlit run app.py --server.fileWatcherType poll
 
 test: ## pass the tests
 	$(BIN)/python -m pytest
