@@ -22,7 +22,7 @@ STILL = """
   const { width, height } = document.querySelector(".stVerticalBlock")?.getBoundingClientRect() ?? {};
   const elements = all(document.body);
   const canvases = elements.filter((one) => one.matches("canvas")).map((one) => `${one.width}x${one.height}`);
-  const seen = [width, height, elements.length, document.body.textContent, ...canvases].join();
+  const seen = [width, height, elements.length, document.body.innerText, ...canvases].join();
   const before = window.seenBefore;
   if (before?.seen !== seen) window.seenBefore = { seen, since: performance.now() };
   return before?.seen === seen && performance.now() - before.since > 300;

@@ -162,12 +162,14 @@ def test_neighbours_on_the_map_agree_as_measured() -> None:
     assert f"**{found.same_side:.1%}**" in told(app)
 
 
-def test_counting_and_training_are_compared(quick_training) -> None:
-    app = run("embeddings", lang="zh", embeddings_part="counts", embeddings_dimension="8")
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_counting_and_training_are_compared(quick_training, language: str) -> None:
+    app = run("embeddings", lang=language, embeddings_part="counts", embeddings_dimension="8")
     assert not app.metric
     asks(app)[0].set_value("few").run()
     assert not app.exception
-    found = agreement(language="zh", window=4, dimension=8, word="片")
+    word = {"en": "dull", "zh": "片"}[language]
+    found = agreement(language=language, window=4, dimension=8, word=word)  # type: ignore[arg-type]
     assert [metric.value for metric in app.metric] == [f"{found.word:.0%}", f"{found.mean:.1%}", f"{found.chance:.1%}"]
 
 
