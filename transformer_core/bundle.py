@@ -33,7 +33,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.measured import MEASURED, NOTHING_MEASURED, Measured, read_measured, write_measured
 from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
-from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
+from transformer_core.models.recurrent import RecurrentConfig, RecurrentLm, RecurrentLmConfig, Seq2Seq
 from transformer_core.text import Tokenizer
 
 MODELS: dict[str, type[nn.Module]] = {
@@ -43,8 +43,9 @@ MODELS: dict[str, type[nn.Module]] = {
     "gpt": Gpt,
     "encoder": SentenceEncoder,
     "seq2seq": Seq2Seq,
+    "lm": RecurrentLm,
 }
-CONFIGS: dict[str, type] = {"seq2seq": RecurrentConfig}  # of all other kinds, ModelConfig
+CONFIGS: dict[str, type] = {"seq2seq": RecurrentConfig, "lm": RecurrentLmConfig}  # of all other kinds, ModelConfig
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 DEFAULT_MAX_BYTES = 1 << 30
 
@@ -61,6 +62,7 @@ class Bundle:
         card: Markdown: data, licence, recipe, quality, limits.
         source: the folder of another library's checkpoint that it was read from.
         measured: results on texts that it was not trained on, if there are any.
+        reads: the language of the texts that it learned to read, one of LANGUAGES; empty if it is not known.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Bundle:
     card: str = ""
     source: Path | None = None
     measured: Measured = NOTHING_MEASURED
+    reads: str = ""
 
     @property
     def kind(self) -> str:
@@ -78,7 +81,7 @@ class Bundle:
 
     @property
     def config(self) -> ModelConfig:
-        """The model's configuration; a Seq2Seq's is a RecurrentConfig."""
+        """The model's configuration; a Seq2Seq's is a RecurrentConfig, a RecurrentLm's a RecurrentLmConfig."""
         return self.model.config  # type: ignore[return-value]
 
     @property
@@ -112,6 +115,7 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
             "format": FORMAT,
             "kind": bundle.kind,
             "labels": list(bundle.labels),
+            "reads": bundle.reads,
             "model": dataclasses.asdict(bundle.config),
             "files": {name: fingerprint(draft / name) for name in (WEIGHTS, TOKENIZER)},
         }
@@ -155,8 +159,8 @@ def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
     if config["kind"] == "translation" and model_config.starts_with_pad:
         tokenizer.bos_id = model_config.pad_id
     model = model.to(best_device(device)).eval().requires_grad_(False)
-    card, measured = read_card(folder), read_measured(folder)
-    return Bundle(folder.name, model, tokenizer, tuple(config["labels"]), card, measured=measured)
+    labels, reads = tuple(config["labels"]), config.get("reads", "")
+    return Bundle(folder.name, model, tokenizer, labels, read_card(folder), None, read_measured(folder), reads)
 
 
 def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:

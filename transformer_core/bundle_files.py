@@ -12,6 +12,7 @@ from typing import Any
 FORMAT = 1
 WEIGHTS, TOKENIZER, CONFIG, CARD = "model.safetensors", "tokenizer.json", "config.json", "card.md"
 LARGEST_TEXT_FILE = 32 << 20
+LANGUAGES = ("en", "zh")
 
 
 class BundleError(ValueError):
@@ -65,6 +66,8 @@ def read_config(folder: Path, kinds: Collection[str]) -> dict[str, Any]:
             raise BundleError(f"{where}: {name} is a {type(config.get(name)).__name__}; it must be a {kind.__name__}")
     if config["kind"] not in kinds:
         raise BundleError(f"{where}: kind={config['kind']!r:.100} is unknown; it must be one of {', '.join(kinds)}")
+    if config.get("reads", "") not in ("", *LANGUAGES):
+        raise BundleError(f"{where}: reads={config['reads']!r:.100} must be one of {', '.join(LANGUAGES)}, or empty")
     if not all(isinstance(label, str) for label in config["labels"]):
         raise BundleError(f"{where}: labels must all be strings")
     return config

@@ -1,6 +1,6 @@
-"""What was measured of a model, stored beside its card: accuracy on texts with certain features, and usual values.
+"""What was measured of a model, stored beside its card: accuracy on certain texts, usual values, what training took.
 
-All of it on texts that the model never learned from; evaluation/weak_sides.py writes it.
+Measures are of texts that the model never learned from; evaluation/weak_sides.py and the recipes write them.
 """
 
 import json
@@ -19,6 +19,9 @@ FEATURES = ("short", "negation", "contrast", "question", "unknown", "cut")
 UNITS = ("review", "sentence", "caption", "story", "line")
 MEASURES = ("tokens_a_word", "nats_a_token")
 LARGEST_VALUE = 1e3
+LONGEST_TRAINING = 1e6  # minutes
+FEWEST = 30  # texts, for a share to be reported
+OTHERS = ("usual", "trained", "sureness")
 SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
 
 
@@ -53,6 +56,22 @@ class Slice:
 
 
 @dataclass(frozen=True)
+class Sureness:
+    """How often a classifier is right where it is so sure, on texts of such a length.
+
+    Args:
+        words: of the texts, the fewest and the most.
+        probability: of the class that it chose, from the first to less than the second (1 is in the last range).
+        texts, right: as of Slice.
+    """
+
+    words: tuple[int, int]
+    probability: tuple[float, float]
+    texts: int
+    right: int
+
+
+@dataclass(frozen=True)
 class Usual:
     """The usual values of a measure on texts like those the model learned from.
 
@@ -72,11 +91,34 @@ class Usual:
 
 
 @dataclass(frozen=True)
+class Trained:
+    """What one stage of a training took.
+
+    Args:
+        stage: its name; empty where there is one alone.
+        steps: of training.
+        cpu_minutes: processor time of the recipe up to its end, interrupted runs included, all cores together.
+        minutes: of wall-clock time of the same.
+        device: the processor or card that computed, in words.
+        precision: of the matrix products, as in TrainConfig.
+    """
+
+    stage: str
+    steps: int
+    cpu_minutes: float
+    minutes: float
+    device: str
+    precision: str
+
+
+@dataclass(frozen=True)
 class Measured:
     """All that was measured of a model."""
 
     slices: tuple[Slice, ...] = ()
     usual: tuple[Usual, ...] = ()
+    trained: tuple[Trained, ...] = ()
+    sureness: tuple[Sureness, ...] = ()
 
     def fitting(self, features: Collection[str], unit: str = "sentence") -> tuple[Slice, ...]:
         """Return the slices that describe a text: the one with most features in common, then the one of all texts.
@@ -96,8 +138,30 @@ class Measured:
         narrow = sorted(largest.values(), key=lambda row: (-len(row.features), row.accuracy))
         return (*narrow[:1], *[row for row in self.slices if not row.features][:1])
 
+    def sure(self, words: int, probability: float) -> Sureness | None:
+        """Return how often a verdict of this probability is right on texts of this many words, None if unknown.
+
+        Where fewer than 30 texts were judged with such a probability, the ranges beside it are taken in, too.
+        """
+        rows = sorted((row for row in self.sureness if row.words[0] <= words <= row.words[1]), key=_range)
+        ends = [row.probability[1] for row in rows]
+        low = high = next((place for place, end in enumerate(ends) if probability < end or end >= 1.0), None)
+        if low is None or high is None:
+            return None
+        while sum(row.texts for row in rows[low : high + 1]) < FEWEST:
+            if low == 0 and high == len(rows) - 1:
+                return None
+            low, high = max(low - 1, 0), min(high + 1, len(rows) - 1)
+        taken = rows[low : high + 1]
+        bounds = taken[0].probability[0], taken[-1].probability[1]
+        return Sureness(taken[0].words, bounds, sum(row.texts for row in taken), sum(row.right for row in taken))
+
 
 NOTHING_MEASURED = Measured()
+
+
+def _range(row: Sureness) -> tuple[float, float]:
+    return row.probability
 
 
 def write_measured(folder: Path, measured: Measured) -> None:
@@ -114,7 +178,7 @@ def write_measured(folder: Path, measured: Measured) -> None:
         }
         for row in measured.slices
     ]
-    rows = {"slices": slices, "usual": [vars(row) for row in measured.usual]}
+    rows = {"slices": slices, **{name: [vars(row) for row in getattr(measured, name)] for name in OTHERS}}
     lists = [
         f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]" for name, own in rows.items()
     ]
@@ -136,7 +200,10 @@ def read_measured(folder: Path) -> Measured:
         if not isinstance(found, dict):
             raise ValueError("it must hold an object")
         return Measured(
-            tuple(_slice(row) for row in _rows(found, "slices")), tuple(_usual(row) for row in _rows(found, "usual"))
+            tuple(_slice(row) for row in _rows(found, "slices")),
+            tuple(_usual(row) for row in _rows(found, "usual")),
+            tuple(_trained(row) for row in _rows(found, "trained")),
+            tuple(_sureness(row) for row in _rows(found, "sureness")),
         )
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{folder.name}/{MEASURED}: {error!s:.300}") from error
@@ -167,10 +234,33 @@ def _usual(row: Mapping[str, Any]) -> Usual:
     return Usual(_name(row), _one_of(row, "unit", UNITS), measure, texts, median, high)
 
 
-def _name(row: Mapping[str, Any]) -> str:
-    name = row.get("data")
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"data={name!r:.80} must be a printable name of at most {LONGEST_NAME} characters")
+def _sureness(row: Mapping[str, Any]) -> Sureness:
+    texts, right = _count(row, "texts", 1, MOST_TEXTS), _count(row, "right", 0, MOST_TEXTS)
+    if right > texts:
+        raise ValueError(f"right={right} must be at most texts={texts}")
+    words = tuple(_count(end, "words", 0, MOST_TEXTS) for end in _ends(row, "words"))
+    probability = tuple(_value(end, "probability", 1.0) for end in _ends(row, "probability"))
+    return Sureness(words, probability, texts, right)  # type: ignore[arg-type]
+
+
+def _ends(row: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return both ends of a range, each as a row of its own under the same name."""
+    ends = row.get(name)
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise ValueError(f"{name}={ends!r:.80} must be a list of two numbers")
+    return [{name: end} for end in ends]
+
+
+def _trained(row: Mapping[str, Any]) -> Trained:
+    minutes = (_value(row, name, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
+    names = (_name(row, name) for name in ("device", "precision"))
+    return Trained(_name(row, "stage", 0), _count(row, "steps", 1, MOST_TEXTS), *minutes, *names)
+
+
+def _name(row: Mapping[str, Any], of: str = "data", least: int = 1) -> str:
+    name = row.get(of)
+    if not isinstance(name, str) or not least <= len(name) <= LONGEST_NAME or not name.isprintable():
+        raise ValueError(f"{of}={name!r:.80} must be a printable name of at most {LONGEST_NAME} characters")
     return name
 
 
@@ -187,8 +277,8 @@ def _count(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
     return count
 
 
-def _value(row: Mapping[str, Any], name: str) -> float:
+def _value(row: Mapping[str, Any], name: str, largest: float = LARGEST_VALUE) -> float:
     value = row.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST_VALUE:
-        raise ValueError(f"{name}={value!r:.80} must be a number from 0 to {LARGEST_VALUE:g}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= largest:
+        raise ValueError(f"{name}={value!r:.80} must be a number from 0 to {largest:g}")
     return float(value)

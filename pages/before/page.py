@@ -29,7 +29,7 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
 
 parts_page(
     "before",
-    lambda: header(kinds=("seq2seq",), default="seq2seq-en-fr", example=EXAMPLE),
+    lambda: header(kinds=("seq2seq",), example=EXAMPLE),
     PARTS,
     sites=SITES,
     glass=look_through,

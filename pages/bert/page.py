@@ -38,7 +38,7 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
 
 parts_page(
     "bert",
-    lambda: header(kinds=("bert",), default="bert", example=EXAMPLE),
+    lambda: header(kinds=("bert",), example=EXAMPLE),
     PARTS,
     sites=SITES,
     glass=look_through,

@@ -19,4 +19,4 @@ PARTS = {
 }
 SITES = ("class_logits", "*_embedding", "encoder.final_norm.normalized", "*.residual")
 
-parts_page("encoder", lambda: header(kinds=("classifier",), default="sentiment"), PARTS, sites=SITES)
+parts_page("encoder", header, PARTS, sites=SITES)

@@ -9,14 +9,13 @@ from pages.ui.url import forget, keep, slide
 from transformer_core.analysis.gpt.next_token import Surprisals, surprisals
 
 EXAMPLE = "Once upon a time, there was a little elephant who loved to"
-USUAL = "gpt"
 BACK = "gpt_back"  # counted from the end, so that it stays at the end of a text that grows
 TOP = 10
 
 
 def header_of_gpt() -> View:
     """Show the header with the models that this page can run."""
-    return header(kinds=("gpt",), default=USUAL, example=EXAMPLE)
+    return header(kinds=("gpt",), example=EXAMPLE)
 
 
 def choose_place(view: View) -> int:

@@ -32,7 +32,7 @@ opening, shown = st.columns([1, 1.9], gap="large")
 with opening:
     show_opening()
 with shown:
-    name = choose_model(tuple(MODELS), None)
+    name = choose_model(tuple(MODELS))
     bundle = None
     if name is not None:
         try:

@@ -29,7 +29,7 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
 
 parts_page(
     "translation",
-    lambda: header(kinds=("translation",), default="translation-en-fr", example=EXAMPLE),
+    lambda: header(kinds=("translation",), example=EXAMPLE),
     PARTS,
     sites=("decoder.*.cross_attention.*",),
     glass=look_through,

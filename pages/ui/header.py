@@ -3,6 +3,7 @@
 Under the text stands a note where it is unlike anything that the model learned from.
 """
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -12,14 +13,19 @@ from pages.ui.asking import ask_once
 from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
-from pages.ui.models import choose_model, open_bundle, other_kind
-from pages.ui.url import choose, slide, text_input
+from pages.ui.models import choose_model, first_model, open_bundle, other_kind, take_model
+from pages.ui.url import choose, slide, suggested_text_input
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
 
 DEFAULT_TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."
+EXAMPLES = {  # of the models that read another language than most
+    "sentiment-zh": "本来以为房间会很差，没想到又干净又安静，下次还住这里。",
+    "gpt-poem": "秋风入客衣，",
+    "translation-zh-en": "如果明天下雨，我就待在家里。",
+}
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 128
 MOST_UNKNOWN = 0.3  # from this part of the tokens on, a verdict rests on too little to be left without a word
@@ -40,26 +46,25 @@ class View:
         return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)} | pair
 
 
-def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = None, example: str | None = None) -> View:
+def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_TEXT) -> View:
     """Show the controls and one line about the text, and return what was chosen.
 
     A text that cannot be read leaves the last one that could. Where no model can be opened, the page ends with why.
 
     Args:
         kinds: of model that the page can read, the likeliest first; others are not listed.
-        default: the model to begin with, by default the first of the first kind.
-        example: the text to begin with, by default the one that all pages share.
+        example: the text to begin with; a model that reads another language has one of its own.
     """
-    example = DEFAULT_TEXT if example is None else example
     text_place, model_place, language_place = st.columns([5.4, 1.6, 2.0], vertical_alignment="bottom")
     with language_place:
         language_and_share()
     if language() != st.session_state.get("framed", language()):
         st.rerun()  # where the page is a fragment, the frame around it speaks the old language still
-    with text_place:
-        text = text_input(t("header.text"), name="text", default=example)
     with model_place:
-        model = choose_model(kinds, default)
+        model = choose_model(kinds)
+    with text_place:
+        example = EXAMPLES.get(model or "", example)
+        text = suggested_text_input(t("header.text"), example, name="text")
     if model is None:
         _end(t("model.none", kinds=", ".join(t(f"kind.{kind}") for kind in kinds)))
     try:
@@ -73,10 +78,30 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), default: str | None = No
     with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
         window = _window(bundle, encoding)
         length = None if window is not encoding else t("text.tokens", count=len(encoding))
+        _offer_reader(bundle, text, kinds)
         show_line(
             instead, length, outside_note(bundle, window), _unknown(window), other_kind(model), pale=instead is not None
         )
     return View(bundle, window)
+
+
+def language_of(text: str) -> str | None:
+    """Return the language that a text's letters are of, "en" for Latin ones and "zh" for Chinese; None for others."""
+    letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()]
+    scripts = {"zh": letters.count("CJK"), "en": letters.count("LATIN")}
+    most = max(scripts, key=scripts.__getitem__)
+    return most if 2 * scripts[most] > len(letters) else None
+
+
+def _offer_reader(bundle: Bundle, text: str, kinds: tuple[str, ...]) -> None:
+    """Show a button that switches to a model which reads the text's language, where this one does not."""
+    spoken = language_of(text)
+    if not bundle.reads or spoken is None or spoken == bundle.reads:
+        return
+    name = first_model(spoken, (*[kind for kind in kinds if kind == bundle.kind], *kinds))
+    if name is not None:
+        label, icon = t(f"text.offer_{spoken}", name=plain(name)), ":material/swap_horiz:"
+        st.button(label, icon=icon, type="tertiary", key="offer_reader", on_click=take_model, args=(name,))
 
 
 def encoded(bundle: Bundle, text: str, *, max_len: int | None = None) -> Encoding:

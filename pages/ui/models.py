@@ -14,7 +14,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.language import ASSETS, plain, t
+from pages.ui.language import ASSETS, language, plain, t
 from pages.ui.runs import find_run, run_list
 from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
 from transformer_core.bundle import Bundle
@@ -28,6 +28,10 @@ CHECKPOINTS = ASSETS / "checkpoints"
 OF_RUN = re.compile(r"run:([a-z0-9]{1,32})(?:@([0-9]{1,4}))?")
 MORE_MODELS = "VITRINE_MODELS"  # names a folder of bundles to list after the shipped ones
 MOST_RUNS = 12
+FIRST = {  # shipped models that a person meets first, by the interface's language
+    "en": ("sentiment", "bert", "gpt", "translation-en-fr", "seq2seq-en-fr"),
+    "zh": ("sentiment-zh", "gpt-poem", "translation-zh-en"),
+}
 READERS = ("classifier", "bert", "gpt", "encoder")  # the kinds that read one text alone
 SECONDS_FRESH = 3.0
 
@@ -178,19 +182,36 @@ def prefer_model(name: str) -> None:
     st.session_state.models = [name, *(other for other in _preferred() if other != name)][:MOST_KEPT]
 
 
-def choose_model(kinds: Sequence[str], default: str | None) -> str | None:
+def first_model(language: str, kinds: Sequence[str]) -> str | None:
+    """Return the shipped model of these kinds that people of a language meet first, None where there is none."""
+    shipped = shipped_names()
+    return next((name for kind in kinds for name in FIRST[language] if name in shipped and kind_of(name) == kind), None)
+
+
+def _follow_language(default: str) -> None:
+    """Let the control show this default where it shows the one of another language, and nobody chose that."""
+    key = widget_key("model")
+    before, st.session_state[f"default {key}"] = st.session_state.get(f"default {key}"), default
+    if before not in (None, default, *_preferred()) and st.session_state.get(key) == before:
+        set_choice("model", default)
+
+
+def choose_model(kinds: Sequence[str]) -> str | None:
     """Show the models of these kinds, beginning with the last that was chosen among them; None where there is none.
+
+    Where none was chosen, it begins with the one that people of the interface's language meet first.
 
     Args:
         kinds: that the page can read, the likeliest first.
-        default: the model to begin with where none was chosen; by default the first of the first kind.
     """
     linked = None if widget_key("model") in st.session_state else st.query_params.get("model")
     names = model_names(st.session_state.get(widget_key("model"), linked), kinds)
     if not names:
         return None
+    default = first_model(language(), kinds) or first_model("en", kinds)
     if default in names:
         names = {default: names[default]} | names
+    _follow_language(next(iter(names)))
     if linked is not None and linked not in _preferred():
         if linked in names or kind_of(linked) is not None:
             prefer_model(linked)
@@ -214,7 +235,8 @@ def other_kind(chosen: str) -> str | None:
     return t("model.elsewhere", name=last, kind=t(f"kind.{kind}"), shown=chosen)
 
 
-def _take(name: str) -> None:
+def take_model(name: str) -> None:
+    """Choose a model; only in a callback."""
     prefer_model(name)
     set_choice("model", name)
 
@@ -228,5 +250,5 @@ def offer_model(message: str, kinds: Sequence[str], *, key: str = "offer") -> No
     st.info(message, icon=":material/info:")
     name = next((name for name in _preferred() if kind_of(name) in kinds), next(iter(model_names(None, kinds)), None))
     said, icon = t("outcome.switch", name=plain(name or "")), ":material/swap_horiz:"
-    if name is not None and st.button(said, icon=icon, on_click=_take, args=(name,), key=key):
+    if name is not None and st.button(said, icon=icon, on_click=take_model, args=(name,), key=key):
         st.rerun(scope="app")

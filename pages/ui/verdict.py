@@ -12,9 +12,11 @@ from pages.ui.language import language, plain, t, words
 from pages.ui.models import offer_model
 from pages.ui.url import set_choice
 from transformer_core.analysis.outcome import outcome_label, outcome_of
+from transformer_core.evaluation.weak_sides import word_count
 
 HUES = ("#b5702a", "#1f8f9c", "#8a55d0", "#c23b75", "#5a7d2a", "#3b76d4")  # the two ends of the signed scale first
 MOST_SHOWN = 5
+MOST_COUNTED = 1_000  # words; from here on a range of lengths has no end
 
 
 def class_word(label: str) -> str:
@@ -47,7 +49,7 @@ def show_outcome(view: View, probabilities: Sequence[float], *, beside: Sequence
     if outcome is None or not len(probabilities):
         return
     if outcome.asks == "class":
-        show_verdict(view.bundle.labels, probabilities)
+        show_verdict(view.bundle.labels, probabilities, note="" if beside is not None else sureness(view, probabilities))
         return
     first = probabilities if beside is None else beside
     likeliest = nlargest(MOST_SHOWN, range(len(first)), key=first.__getitem__)
@@ -60,13 +62,27 @@ def show_outcome(view: View, probabilities: Sequence[float], *, beside: Sequence
     show_verdict([*labels, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=shown.index(winner))
 
 
-def show_verdict(labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None) -> None:
+def sureness(view: View, probabilities: Sequence[float]) -> str:
+    """Return in words how often a classifier is right where it is as sure as here; nothing where nobody measured it."""
+    found = view.bundle.measured.sure(word_count(view.encoding), max(probabilities))
+    if found is None:
+        return ""
+    low, high = found.probability
+    bounds = {"low": f"{low:.0%}", "high": f"{high:.0%}", "fewest": found.words[0], "most": found.words[1]}
+    key = "verdict.sure_long" if found.words[1] >= MOST_COUNTED else "verdict.sure"
+    return t(key, share=f"{found.right / found.texts:.0%}", count=f"{found.texts:,}", **bounds)
+
+
+def show_verdict(
+    labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None, note: str = ""
+) -> None:
     """Show every class with its probability, and as a part of one bar; a class keeps its side and hue.
 
     Under a cover all parts are alike, without numbers.
 
     Args:
         winner: the one that stands out, by default the likeliest.
+        note: a line under the bar.
     """
     said = words(language())
     if covered():
@@ -84,6 +100,7 @@ def show_verdict(labels: Sequence[str], probabilities: Sequence[float], *, winne
         f'<div style="display:flex;flex-wrap:wrap;gap:0 1em;font-size:0.95rem">{"".join(names)}</div>'
         '<div aria-hidden="true" style="display:flex;height:10px;border-radius:5px;overflow:hidden;margin:6px 0 4px">'
         f"{''.join(parts)}</div>"
+        + (f'<div style="font-size:0.875rem;opacity:0.75">{escape(hidden(note))}</div>' if note else "")
     )
 
 

@@ -7,7 +7,7 @@ import torch
 
 from tests.core.tools.bundles import FILES
 from tests.core.tools.helpers import exactly, first_of, inputs, made, padded_ids
-from transformer_core.bundle import MODELS, Bundle, save
+from transformer_core.bundle import CONFIGS, MODELS, Bundle, save
 from transformer_core.bundle_files import CARD, WEIGHTS, BundleError
 from transformer_core.checkpoints import load
 from transformer_core.models import Gpt
@@ -16,8 +16,9 @@ from transformer_core.models import Gpt
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_bundle_comes_back_as_it_was(kind, tied, tmp_path, word_tokenizer):
-    changes = {} if kind == "seq2seq" else {"positions": "learned", "n_segments": 2}
-    model = made(MODELS[kind], tied_output=tied, **changes)
+    changes = {} if kind in CONFIGS else {"positions": "learned", "n_segments": 2}
+    changes |= {} if kind == "lm" else {"tied_output": tied}
+    model = made(MODELS[kind], **changes)
     labels = ("no", "yes") if kind == "classifier" else ()
     save(Bundle("glass", model, word_tokenizer, labels, "# Glass, 玻璃"), tmp_path / "new" / "glass")
     loaded = load(tmp_path / "new" / "glass", device="cpu")

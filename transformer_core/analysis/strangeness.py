@@ -33,7 +33,7 @@ class Strangeness:
 
 def measure_of(bundle: Bundle) -> str:
     """Return what tells best how strange a text is to this kind of model."""
-    return "nats_a_token" if bundle.kind == "gpt" else "tokens_a_word"
+    return "nats_a_token" if bundle.kind in ("gpt", "lm") else "tokens_a_word"
 
 
 def strangeness(*, bundle: Bundle, text: str, n_tokens: int) -> Strangeness:

@@ -54,15 +54,17 @@ class Measure:
 
 
 TRANSLATING = Measure(("sources, a line each", "references, a line each"), _measure_parallel_files)
+FORESEEING = Measure(("a text",), _measure_text_file)
 MEASURED: dict[str, Measure] = {
     "classifier": Measure(("text and label in .csv or .jsonl",), _measure_classifier_file),
-    "gpt": Measure(("a text",), _measure_text_file),
+    "gpt": FORESEEING,
     "bert": Measure(
         ("a text of one sentence a line, or first, second and label (1 = together) in .csv or .jsonl",),
         _measure_bert_file,
     ),
     "translation": TRANSLATING,
     "seq2seq": TRANSLATING,
+    "lm": FORESEEING,
 }
 
 

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from transformer_core.bundle import Bundle
 
+KINDS = ("gpt", "lm")
 LARGEST_TEXT = 200_000_000
 
 
@@ -38,13 +39,13 @@ def read_text(path: Path) -> str:
 
 @torch.inference_mode()
 def measure_text(bundle: Bundle, text: str, *, batch_size: int = 32) -> dict[str, Any]:
-    """Measure how well a GPT predicts each token of a text from those before it.
+    """Measure how well a language model predicts each token of a text from those before it.
 
     The text is cut into windows of max_len + 1 tokens that share one token, so that every token but the first is
     predicted once; at the start of a window little context is there, and that counts.
 
     Args:
-        bundle: of a Gpt.
+        bundle: of a Gpt or a RecurrentLm, which starts each window with a fresh state.
         text: of at least two tokens.
         batch_size: windows at once; it changes speed and memory only.
 
@@ -54,8 +55,8 @@ def measure_text(bundle: Bundle, text: str, *, batch_size: int = 32) -> dict[str
     Raises:
         ValueError: the bundle is of another kind, or the text too short.
     """
-    if bundle.kind != "gpt":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a gpt")
+    if bundle.kind not in KINDS:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a gpt or an lm")
     ids = torch.tensor(bundle.tokenizer.encode(text).ids)
     if len(ids) < 2:
         raise ValueError(f"text has {len(ids)} tokens; at least 2 are needed")

@@ -6,8 +6,11 @@ How often a classifier is right on texts with a negation, a contrast, a question
 import argparse
 import re
 import sys
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -18,7 +21,17 @@ from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.classifier import class_logits
 from transformer_core.evaluation.translation import read_lines
-from transformer_core.measured import FEATURES, MEASURED, UNITS, Measured, Slice, Usual, write_measured
+from transformer_core.measured import (
+    FEATURES,
+    FEWEST,
+    MEASURED,
+    UNITS,
+    Measured,
+    Slice,
+    Sureness,
+    Usual,
+    write_measured,
+)
 from transformer_core.text import Encoding
 from transformer_core.text.encoding import words_of
 from transformer_core.training.examples import Example
@@ -27,7 +40,8 @@ from transformer_core.training.intake.labelled import read_labelled
 SHORT = 12  # words, at most
 MOST_OF_SENTENCE = 40  # words and signs; more are a review
 UNKNOWN = 0.1  # of a text's own tokens, at least
-FEWEST = 30  # texts, for a share to be reported
+LENGTHS = ((1, 6), (7, 12), (13, 25), (26, 60), (61, 10_000))  # words
+PROBABILITIES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 MOST_FOR_USUAL = 1_000
 ENCODED_AT_ONCE, READ_AT_ONCE = 512, 32
 SIGNS = {
@@ -40,16 +54,20 @@ SIGNS = {
 }
 
 
+def word_count(encoding: Encoding) -> int:
+    """Return how many words a text has, a Chinese character counting as one; signs do not count."""
+    return sum(encoding.text[word.start].isalnum() for word in words_of(encoding))
+
+
 def features_of(encoding: Encoding) -> tuple[str, ...]:
     """Return which features a text has, in the order of FEATURES, as far as they can be seen in it.
 
     Args:
         encoding: of the text, cut where the model reads no further.
     """
-    words = [word for word in words_of(encoding) if encoding.text[word.start].isalnum()]
     own = sum(not special or unknown for special, unknown in zip(encoding.special, encoding.unknown, strict=True))
     there = {name for name, sign in SIGNS.items() if sign.search(encoding.text)}
-    there |= {"cut"} if encoding.truncated else {"short"} if len(words) <= SHORT else set()
+    there |= {"cut"} if encoding.truncated else {"short"} if word_count(encoding) <= SHORT else set()
     there |= {"unknown"} if own and sum(encoding.unknown) >= UNKNOWN * own else set()
     return tuple(name for name in FEATURES if name in there)
 
@@ -72,6 +90,16 @@ def measure_slices(bundle: Bundle, examples: Iterable[Example], *, data: str, un
     if bundle.kind != "classifier":
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
     texts, right = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+    for encoding, probabilities, label in _judged(bundle, examples):
+        for key in _sorts(features_of(encoding)):
+            texts[key] += 1
+            right[key] += int(probabilities.argmax()) == label
+    keys = sorted((key for key in texts if texts[key] >= FEWEST or not key), key=lambda key: (len(key), key))
+    return tuple(Slice(data, unit, key, texts[key], right[key]) for key in keys)
+
+
+def _judged(bundle: Bundle, examples: Iterable[Example]) -> Iterator[tuple[Encoding, torch.Tensor, int]]:
+    """Yield each text's encoding, the probabilities of its classes (class,) and its label, in any order."""
     examples = list(examples)
     for start in range(0, len(examples), ENCODED_AT_ONCE):
         chunk = examples[start : start + ENCODED_AT_ONCE]
@@ -79,13 +107,25 @@ def measure_slices(bundle: Bundle, examples: Iterable[Example], *, data: str, un
         order = sorted(range(len(chunk)), key=lambda place: len(encodings[place]))
         for first in range(0, len(chunk), READ_AT_ONCE):
             places = order[first : first + READ_AT_ONCE]
-            predicted = class_logits(bundle, [encodings[place] for place in places]).argmax(-1).tolist()
-            for place, winner in zip(places, predicted, strict=True):
-                for key in _sorts(features_of(encodings[place])):
-                    texts[key] += 1
-                    right[key] += winner == chunk[place].label
-    keys = sorted((key for key in texts if texts[key] >= FEWEST or not key), key=lambda key: (len(key), key))
-    return tuple(Slice(data, unit, key, texts[key], right[key]) for key in keys)
+            judged = class_logits(bundle, [encodings[place] for place in places]).softmax(-1)  # (text, class)
+            yield from ((encodings[place], row, chunk[place].label) for place, row in zip(places, judged, strict=True))
+
+
+@torch.inference_mode()
+def measure_sureness(bundle: Bundle, examples: Iterable[Example]) -> tuple[Sureness, ...]:
+    """Count how often a classifier is right, by the length of the text and the probability of the chosen class."""
+    texts, right = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+    for encoding, probabilities, label in _judged(bundle, examples):
+        count = word_count(encoding)
+        length = next(place for place, (_, most) in enumerate(LENGTHS) if count <= most or most == LENGTHS[-1][1])
+        key = length, min(bisect_right(PROBABILITIES, float(probabilities.max())), len(PROBABILITIES) - 1) - 1
+        texts[key] += 1
+        right[key] += int(probabilities.argmax()) == label
+    ranges = tuple(pairwise(PROBABILITIES))
+    return tuple(
+        Sureness(LENGTHS[length], ranges[place], texts[length, place], right[length, place])
+        for length, place in sorted(texts)
+    )
 
 
 def _sorts(features: Sequence[str]) -> list[tuple[str, ...]]:
@@ -111,7 +151,7 @@ def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str)
     return Usual(data, unit, measure_of(bundle), len(values), round(median(values), 4), round(high, 4))
 
 
-def measure_beside(bundle: Bundle, data: Iterable[tuple[str, str, Sequence[Example]]]) -> Measured:
+def measure_beside(bundle: Bundle, data: Sequence[tuple[str, str, Sequence[Example]]]) -> Measured:
     """Measure a bundle on several data, each with its name and unit; labels count for a classifier alone."""
     slices, usual = [], []
     for name, unit, examples in data:
@@ -119,7 +159,9 @@ def measure_beside(bundle: Bundle, data: Iterable[tuple[str, str, Sequence[Examp
             slices += measure_slices(bundle, examples, data=name, unit=unit)
         found = measure_usual(bundle, [example.text for example in examples], data=name, unit=unit)
         usual += [] if found is None else [found]
-    return Measured(tuple(slices), tuple(usual))
+    everything = [example for _, _, examples in data for example in examples]
+    sureness = measure_sureness(bundle, everything) if bundle.kind == "classifier" else ()
+    return Measured(tuple(slices), tuple(usual), sureness=sureness)
 
 
 def _read(bundle: Bundle, path: Path) -> list[Example]:
@@ -140,6 +182,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise ValueError(f"UNIT={wrong[0]!r} must be one of {', '.join(UNITS)}")
         bundle = load(chosen.bundle, device="cpu")
         measured = measure_beside(bundle, [(name, unit, _read(bundle, Path(file))) for name, unit, file in chosen.of])
+        measured = replace(measured, trained=bundle.measured.trained)
         write_measured(chosen.bundle, measured)
     except (ValueError, OSError) as error:
         print(f"weak_sides: {' '.join(str(error).split())}", file=sys.stderr)

@@ -7,12 +7,14 @@ Read next: transformer_core/bundle.py
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_core.generation.writer import Writer
 from transformer_core.models import Gpt
+from transformer_core.models.recurrent import RecurrentLm
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,7 @@ def greedy(
 
 
 def sample(
-    model: Gpt,
+    model: Gpt | RecurrentLm,
     token_ids: Tensor,
     *,
     most: int,
@@ -133,7 +135,8 @@ def sample(
         generator: where the randomness comes from.
         cached: keep keys and values from step to step, as long as the text fits into max_len. Once it does not, every
             token moves one position down and the oldest is forgotten, so that nothing kept is right any more: from
-            there on each step reads the whole window again, as without.
+            there on each step reads the whole window again, as without. A recurrent network keeps its state from
+            step to step, however long the text.
 
     Raises:
         ValueError: the text is empty, or as chances.
@@ -147,25 +150,31 @@ def sample(
 
 
 def greedy_words(
-    model: Gpt, token_ids: Tensor, *, most: int, exclude: tuple[int, ...] = (), cached: bool = True
+    model: Gpt | RecurrentLm,
+    token_ids: Tensor,
+    *,
+    most: int,
+    exclude: tuple[int, ...] = (),
+    cached: bool = True,
 ) -> Iterator[Written]:
     """Continue a text, each time the likeliest token; arguments as in sample."""
     return _write(model, token_ids, lambda logits: without(logits, exclude).argmax(-1, keepdim=True), most, cached)
 
 
 def _write(
-    model: Gpt, token_ids: Tensor, choose: Callable[[Tensor], Tensor], most: int, cached: bool
+    model: Gpt | RecurrentLm, token_ids: Tensor, choose: Callable[[Tensor], Tensor], most: int, cached: bool
 ) -> Iterator[Written]:
     if not token_ids.numel():
         raise ValueError("token_ids=[] must hold at least one token to write on from")
     longest = model.config.max_len
-    state = unread = None
+    state: Any = None
+    unread = None
     for _ in range(most):
         with torch.inference_mode():
             if not cached:
                 logits = model(token_ids[:, -longest:])[:, -1]  # (1, vocab)
             else:
-                if state is None or unread is None or state.length + unread.shape[1] > longest:
+                if state is None or unread is None or not model.has_room(state, unread.shape[1]):
                     state, unread = model.start(token_ids[:, :0]), token_ids[:, -longest:]
                 logits, state = model.advance(unread, state)  # (1, vocab)
             unread = choose(logits)  # (1, 1)

@@ -25,7 +25,7 @@ class Sizes(Protocol):
 
 
 class Writer(Protocol):
-    """Translation, Gpt and Seq2Seq."""
+    """Translation, Gpt, Seq2Seq and RecurrentLm."""
 
     @property
     def config(self) -> Sizes:
@@ -35,7 +35,8 @@ class Writer(Protocol):
     def start(self, source_ids: Tensor, /) -> Any:
         """Read (batch, source_pos) and return the state before the first word.
 
-        A source is a sentence to translate, or, of a Gpt, what comes before the first word that `advance` is given.
+        A source is a sentence to translate, or, of a Gpt or a RecurrentLm, what comes before the first word that
+        `advance` is given.
         """
         ...
 

@@ -70,6 +70,10 @@ class Gpt(nn.Module):
         """Return the state of these rows of the batch, in this order."""
         return state.picked(rows)
 
+    def has_room(self, state: KeyValueCache, count: int) -> bool:
+        """Return whether max_len leaves room for so many more words."""
+        return state.length + count <= self.config.max_len
+
     def _read(self, token_ids: Tensor, cache: KeyValueCache, probe: Probe = SILENT) -> Tensor:
         if not self.config.causal:
             return self.decoder(cache.read(token_ids), probe=probe.at("decoder"))

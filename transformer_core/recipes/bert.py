@@ -28,7 +28,15 @@ from transformer_core.evaluation.bert import (
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Bert
 from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_sentences, sentence_pairs
-from transformer_core.recipes.card import OnDisk, describe_training, list_of, model_facts, write_bundle, write_card
+from transformer_core.recipes.card import (
+    OnDisk,
+    describe_training,
+    list_of,
+    model_facts,
+    usual_on,
+    write_bundle,
+    write_card,
+)
 from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, settle, train
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import UNPAIRED, PackedBatch, bucketed, padded
@@ -184,14 +192,12 @@ def bert_card(on_disk: OnDisk[tuple[Measures, Measures]], facts: dict[str, str])
         on_disk: the bundle, and what measure_hidden_words and measure_sentence_pairs returned for it.
         facts: the rows of its table.
     """
-    bundle, (words, pairs), full = on_disk.bundle, on_disk.measured, on_disk.full
+    bundle, (words, pairs) = on_disk.bundle, on_disk.measured
     quality = f"""- Hidden words of the captions in `captions.val` (each token hidden with probability 0.15, by \
 [MASK]): {words["top1"]:.1%} are its first guess, {words["top5"]:.1%} among its first five ({words["hidden"]:,} hidden \
 tokens, {words["loss_nats"]:.3f} nats).
 - Pairs set aside (two captions of one picture, or a sentence of a story and its next; against a random second): \
 {pairs["accuracy"]:.1%} of {pairs["pairs"]:,} told rightly.
-- Before the weights were rounded to float16: {full[0]["top1"]:.1%}, {full[0]["top5"]:.1%} and \
-{full[1]["accuracy"]:.1%}.
 
 To measure it again, let the recipe write the pairs that were set aside with `--held-out FILE.jsonl`, and then
 
@@ -294,8 +300,10 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         }
         return bert_card(on_disk, facts)
 
-    bundle = Bundle(chosen.out.name, model, tokenizer)
-    words, judged = write_bundle(bundle, chosen.out, measure, card).measured
+    bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
+    stories = [sentence for story in set_aside.stories for sentence in story]
+    usual = usual_on(("Multi30k", "caption", captions), ("TinyStories", "sentence", stories))
+    words, judged = write_bundle(bundle, chosen.out, measure, card, [cost for _, cost in trained], usual).measured
     return (
         f"{chosen.out}: hidden words top-1 {words['top1']:.1%}, top-5 {words['top5']:.1%}, "
         f"pairs {judged['accuracy']:.1%}, {trained[-1][1].cpu_minutes:.1f} minutes of processor time"

@@ -5,6 +5,7 @@ Multi30k: Elliott et al. 2016; TinyStories: Eldan and Li 2023.
 
 import json
 import random
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from transformer_core.training.tasks.masked import SENTENCE
 CAPTIONS_A_PICTURE = 5
 PICTURES_SET_ASIDE = 1_000
 NEEDS = "captions.1.en.gz to captions.5.en.gz of Multi30k and tinystories.train.jsonl.gz, in it or in its subfolders"
+MARKS = {"œ": '"', "˜": "'", "™": "'", "“": "-", "”": " - ", "¦": "...", "": '"'}  # by the last of their three signs
+MISREAD = re.compile("â€([œ˜™“”¦]?)")
+CURLY = str.maketrans("“”‘’", "\"\"''")
 Group = tuple[str, ...]  # sentences that belong together: captions of one picture, or a story's, in their order
 
 
@@ -31,15 +35,16 @@ class Sentences:
     stories: tuple[Group, ...]
 
 
-def find_file(folder: Path, name: str) -> Path:
-    """Return a file of a folder or of one of its subfolders.
+def find_file(folder: Path, *names: str) -> Path:
+    """Return the first file of one of these names in a folder or one of its subfolders.
 
     Raises:
         ValueError: there is none.
     """
-    found = next((path for path in (folder / name, *sorted(folder.glob(f"*/{name}"))) if path.is_file()), None)
+    paths = (path for name in names for path in (folder / name, *sorted(folder.glob(f"*/{name}"))))
+    found = next((path for path in paths if path.is_file()), None)
     if found is None:
-        raise ValueError(f"--data {folder} and its folders hold no {name}")
+        raise ValueError(f"--data {folder} and its folders hold no {' or '.join(names)}")
     return found
 
 
@@ -55,14 +60,24 @@ def read_captions(folder: Path) -> list[Group]:
     return list(zip(*files, strict=True))
 
 
+def mended(text: str) -> str:
+    """Return a text with the quotation marks and dashes put right that were decoded in the wrong alphabet.
+
+    Their three bytes of UTF-8 were read as Windows-1252: a dash became "â€”"; of the closing quotation mark, whose last
+    byte has no sign there, only "â€" is left. What is put right is written in ASCII, as most of the stories are.
+    """
+    text = MISREAD.sub(lambda found: MARKS[found[1]], text)
+    return text.translate(CURLY)
+
+
 def read_stories(folder: Path, name: str = "tinystories.train.jsonl.gz") -> list[str]:
-    """Return the stories of a file of JSON lines with a "text" each.
+    """Return the stories of a file of JSON lines with a "text" each, with their quotation marks mended.
 
     Raises:
         ValueError: a line is no such object.
     """
     try:
-        return [json.loads(line)["text"] for line in read_text(find_file(folder, name)).splitlines()]
+        return [mended(json.loads(line)["text"]) for line in read_text(find_file(folder, name)).splitlines()]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{name}: every line must be an object with a text: {error}") from error
 

@@ -3,7 +3,7 @@
 All cards have one form (Mitchell et al. 2019, model cards): a table of facts, and sections of Markdown.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -14,12 +14,13 @@ from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import WEIGHTS
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
+from transformer_core.evaluation.weak_sides import measure_beside
 from transformer_core.generation import sample
-from transformer_core.measured import NOTHING_MEASURED, Measured
+from transformer_core.measured import Measured, Trained
 from transformer_core.models import Gpt
-from transformer_core.models.recurrent import RecurrentConfig
-from transformer_core.recipes.command import Trained
+from transformer_core.models.recurrent import RecurrentConfig, RecurrentLm, RecurrentLmConfig
 from transformer_core.training.config import TrainConfig
+from transformer_core.training.examples import Example
 
 M = TypeVar("M")
 
@@ -31,13 +32,11 @@ class OnDisk(Generic[M]):
     Args:
         bundle: read back from the folder.
         measured: the measures of it.
-        full: the measures of the same weights before they were rounded to float16.
         megabytes: of the weights on disk, in units of 1,000,000 bytes.
     """
 
     bundle: Bundle
     measured: M
-    full: M
     megabytes: float
 
 
@@ -47,7 +46,7 @@ def describe_training(trained: Trained, config: TrainConfig, *, batch: str, drop
     return (
         f"{trained.steps:,} steps of {batch}, {config.optimizer}, learning rate {config.learning_rate:g}, "
         f"{config.schedule} schedule, weight decay {config.weight_decay:g}, dropout {dropout:g}{smoothing}, "
-        f"{config.precision}, seed {config.seed}"
+        f"{trained.precision}, seed {config.seed}"
     )
 
 
@@ -55,7 +54,8 @@ def model_facts(on_disk: OnDisk, trained: Trained) -> dict[str, str]:
     """Return the rows of a card's table on what a model is and what its training took, all stages together."""
     bundle, model = on_disk.bundle, on_disk.bundle.config
     return {
-        "cost": f"{trained.cpu_minutes:.0f} minutes of processor time ({trained.device})",
+        "cost": f"{trained.cpu_minutes:.0f} minutes of processor time in {trained.minutes:.0f} minutes on "
+        f"{trained.device}",
         "model": shape_of(model),
         "text": f"{bundle.tokenizer.kind}, {bundle.tokenizer.vocab_size:,} entries; at most {model.max_len} are read",
         "size": f"{bundle.n_parameters:,} parameters, {on_disk.megabytes:.1f} MB in float16",
@@ -68,7 +68,7 @@ def training_facts(on_disk: OnDisk, trained: Trained, config: TrainConfig, *, ba
     return {"training": training, **model_facts(on_disk, trained)}
 
 
-def shape_of(model: ModelConfig | RecurrentConfig) -> str:
+def shape_of(model: ModelConfig | RecurrentConfig | RecurrentLmConfig) -> str:
     """Return the sizes and choices of a model in words."""
     if isinstance(model, RecurrentConfig):
         ways = "bidirectional encoder" if model.bidirectional else "encoder"
@@ -76,6 +76,8 @@ def shape_of(model: ModelConfig | RecurrentConfig) -> str:
             f"{model.unit} {ways} and decoder, d_hidden {model.d_hidden}, d_model {model.d_model}, "
             f"attention: {model.attention or 'none'}"
         )
+    if isinstance(model, RecurrentLmConfig):
+        return f"{model.unit}, one layer, d_hidden {model.d_hidden}, d_model {model.d_model}"
     return (
         f"{model.n_layers} layers, {model.n_heads} heads of width {model.d_head}, d_model {model.d_model}, "
         f"d_ff {model.d_ff}, {model.positions} positions, {model.norm_order}-norm"
@@ -99,7 +101,8 @@ def write_bundle(
     folder: Path,
     measure: Callable[[Bundle], M],
     card: Callable[[OnDisk[M]], str],
-    weak_sides: Callable[[Bundle], Measured] | None = None,
+    trained: Sequence[Trained],
+    weak_sides: Callable[[Bundle], Measured],
 ) -> OnDisk[M]:
     """Write a bundle in float16, measure it as it is on disk, and write its card.
 
@@ -108,21 +111,31 @@ def write_bundle(
         folder: where to write.
         measure: from a bundle to its measures.
         card: from the bundle on disk and its measures to the card's Markdown.
-        weak_sides: from the bundle on disk to the content of its measured.json; None for an empty one.
+        trained: what each stage of training took, for its measured.json.
+        weak_sides: from the bundle on disk to what else its measured.json holds.
     """
-    full = measure(bundle)
-    save(bundle, folder, dtype=torch.float16)
+    save(replace(bundle, measured=Measured(trained=tuple(trained))), folder, dtype=torch.float16)
     read_back = load(folder, device="cpu")
     megabytes = (folder / WEIGHTS).stat().st_size / 1e6
-    on_disk = OnDisk(read_back, measure(read_back), full, megabytes)
-    measured = NOTHING_MEASURED if weak_sides is None else weak_sides(read_back)
+    on_disk = OnDisk(read_back, measure(read_back), megabytes)
+    measured = replace(weak_sides(read_back), trained=tuple(trained))
     save(replace(read_back, card=card(on_disk), measured=measured), folder, dtype=torch.float16)
     return on_disk
 
 
+def usual_on(*data: tuple[str, str, Sequence[str]]) -> Callable[[Bundle], Measured]:
+    """Return a function that measures how strange texts usually are to a bundle; of data its name, unit and texts."""
+
+    def measure(bundle: Bundle) -> Measured:
+        rows = [(name, unit, [Example(text, 0) for text in texts if text.strip()]) for name, unit, texts in data]
+        return measure_beside(bundle, rows)
+
+    return measure
+
+
 def written_on(bundle: Bundle, beginning: str, *, most: int, seed: int) -> str:
-    """Return a beginning and the tokens that a Gpt samples after it, at temperature 1 with this seed."""
-    assert isinstance(bundle.model, Gpt)
+    """Return a beginning and the tokens that a language model samples after it, at temperature 1 with this seed."""
+    assert isinstance(bundle.model, Gpt | RecurrentLm)
     token_ids = torch.tensor([bundle.tokenizer.encode(beginning).ids])
     generator = torch.Generator().manual_seed(seed)
     steps = sample(bundle.model, token_ids, most=most, generator=generator)

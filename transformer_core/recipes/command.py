@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 from transformer_core.device import best_device
+from transformer_core.measured import MEASURED, Trained
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Objective, Run
 from transformer_core.training.precision import has_bfloat16
@@ -22,24 +25,31 @@ from transformer_core.training.state import forget_run, load_run, save_run
 STEPS_BETWEEN_SAVES = 100
 
 
-class CpuClock:
-    """Processor seconds of a recipe, all its interrupted runs together; they are kept in a file between runs."""
+class Clock:
+    """Seconds of a recipe, all its interrupted runs together; they are kept in a file between runs."""
 
     def __init__(self, file: Path, *, resume: bool) -> None:
-        self._file = file
-        self._before = json.loads(file.read_text())["cpu_seconds"] if resume and file.is_file() else 0.0
+        self._file, self._started = file, time.perf_counter()
+        before = json.loads(file.read_text()) if resume and file.is_file() else {}
+        self._cpu_before, self._before = before.get("cpu_seconds", 0.0), before.get("seconds", 0.0)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor seconds so far, all cores together."""
+        return self._cpu_before + time.process_time()
 
     @property
     def seconds(self) -> float:
-        """Processor seconds so far."""
-        return self._before + time.process_time()
+        """Seconds of wall-clock time so far."""
+        return self._before + time.perf_counter() - self._started
 
     def save(self) -> None:
         """Write the seconds so far."""
-        self._file.write_text(json.dumps({"cpu_seconds": self.seconds}) + "\n", encoding="utf-8")
+        seconds = {"cpu_seconds": self.cpu_seconds, "seconds": self.seconds}
+        self._file.write_text(json.dumps(seconds) + "\n", encoding="utf-8")
 
 
-def take_steps(run: Run, work: Path, clock: CpuClock) -> None:
+def take_steps(run: Run, work: Path, clock: Clock) -> None:
     """Train to the end with a progress bar named after the folder, saving the run on the way."""
     loss = None
     with tqdm(total=run.total_steps, initial=run.step, desc=work.name, mininterval=2.0) as bar:
@@ -52,19 +62,11 @@ def take_steps(run: Run, work: Path, clock: CpuClock) -> None:
                 clock.save()
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What a training took.
-
-    Args:
-        steps: of training.
-        cpu_minutes: processor time, interrupted runs included, all cores together.
-        device: "cpu", "cuda" or "mps".
-    """
-
-    steps: int
-    cpu_minutes: float
-    device: str
+def device_in_words(device: torch.device) -> str:
+    """Return what computes: the card's name, or how many cores."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{torch.get_num_threads()} cores" if device.type == "cpu" else device.type
 
 
 def recipe_parser(name: str, *, makes: str, data: str, out: str, device: str | None = None) -> argparse.ArgumentParser:
@@ -86,6 +88,7 @@ def recipe_parser(name: str, *, makes: str, data: str, out: str, device: str | N
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--resume", action="store_true", help="go on where an interrupted run of the same command was")
     parser.add_argument("--quick", action="store_true", help="a tiny model for seconds, to try the recipe out")
+    parser.add_argument("--again", action="store_true", help="train nothing: measure the bundle again, write its cards")
     return parser
 
 
@@ -117,10 +120,22 @@ def settle(config: TrainConfig, chosen: argparse.Namespace) -> tuple[TrainConfig
     return replace(config, seed=chosen.seed, precision=precision), device
 
 
-def open_clock(chosen: argparse.Namespace) -> CpuClock:
+def open_clock(chosen: argparse.Namespace) -> Clock:
     """Return the clock of a recipe's processor time; a resumed recipe adds to the time of its interrupted run."""
     chosen.work.mkdir(parents=True, exist_ok=True)
-    return CpuClock(chosen.work / "clock.json", resume=chosen.resume)
+    return Clock(chosen.work / "clock.json", resume=chosen.resume)
+
+
+def trained_before(bundle: Bundle, stage: str) -> Trained:
+    """Return what a stage of the training of a bundle on disk took.
+
+    Raises:
+        ValueError: it is not on record.
+    """
+    found = next((row for row in bundle.measured.trained if row.stage == stage), None)
+    if found is None:
+        raise ValueError(f"--again: {bundle.name}/{MEASURED} does not say what training took")
+    return found
 
 
 def train(
@@ -132,10 +147,12 @@ def train(
     config: TrainConfig,
     device: torch.device,
     chosen: argparse.Namespace,
-    clock: CpuClock | None = None,
+    clock: Clock | None = None,
     stage: str = "",
 ) -> tuple[nn.Module, Trained]:
     """Train to the end, from where an interrupted run stopped; return the model, on the processor, and its cost.
+
+    With --again nothing is trained: the model of the bundle on disk is returned, with what its training took.
 
     Args:
         make_model: makes a fresh model; it is seeded with config.seed.
@@ -148,6 +165,9 @@ def train(
     Raises:
         ValueError: the files of the interrupted run do not fit.
     """
+    if chosen.again:
+        bundle = load(chosen.out, device="cpu")
+        return bundle.model, trained_before(bundle, stage)
     torch.manual_seed(config.seed)
     run = Run(make_model().to(device), objective, batches, steps_per_epoch=steps_per_epoch, config=config)
     work = chosen.work / stage
@@ -157,4 +177,5 @@ def train(
     load_run(run, work)
     take_steps(run, work, clock)
     model = run.model.to("cpu").eval().requires_grad_(False)
-    return model, Trained(run.total_steps, clock.seconds / 60, device.type)
+    minutes = (round(seconds / 60, 2) for seconds in (clock.cpu_seconds, clock.seconds))
+    return model, Trained(stage, run.total_steps, *minutes, device_in_words(device), config.precision)

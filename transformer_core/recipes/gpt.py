@@ -20,8 +20,16 @@ from transformer_core.config import ModelConfig
 from transformer_core.evaluation.gpt import measure_text
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Gpt
-from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories
-from transformer_core.recipes.card import OnDisk, list_of, training_facts, write_bundle, write_card, written_on
+from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories, sentences_in
+from transformer_core.recipes.card import (
+    OnDisk,
+    list_of,
+    training_facts,
+    usual_on,
+    write_bundle,
+    write_card,
+    written_on,
+)
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
@@ -134,11 +142,10 @@ def gpt_card(on_disk: OnDisk[dict[str, dict[str, Any]]], facts: dict[str, str]) 
         on_disk: the bundle, and what measure_text returned for it, by the name of the text.
         facts: the rows of its table.
     """
-    bundle, full = on_disk.bundle, on_disk.full
+    bundle = on_disk.bundle
     quality = [
         f"{name}: {of['loss_nats']:.4f} nats a token, {of['nats_a_byte']:.4f} a byte, "
-        f"perplexity {of['perplexity']:.2f}, {of['accuracy']:.1%} of {of['tokens']:,} tokens foreseen; "
-        f"{full[name]['loss_nats']:.4f} nats a token before the weights were rounded to float16"
+        f"perplexity {of['perplexity']:.2f}, {of['accuracy']:.1%} of {of['tokens']:,} tokens foreseen"
         for name, of in on_disk.measured.items()
     ]
     command = f"""To measure it again, let the recipe write both texts with `--held-out FILE`, and then
@@ -207,7 +214,17 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     def measure(bundle: Bundle) -> dict[str, dict[str, Any]]:
         return {name: measure_text(bundle, text) for name, text in held_out.items()}
 
-    measured = write_bundle(Bundle(chosen.out.name, model, tokenizer), chosen.out, measure, card).measured
+    usual = usual_on(
+        ("Multi30k", "caption", held_out["captions"].splitlines()),
+        (
+            "TinyStories",
+            "sentence",
+            [text for story in held_out["stories"].split(BETWEEN_TEXTS) for text in sentences_in(story)],
+        ),
+    )
+    measured = write_bundle(
+        Bundle(chosen.out.name, model, tokenizer, reads="en"), chosen.out, measure, card, [trained], usual
+    ).measured
     losses = ", ".join(f"{name} {measures['loss_nats']:.4f} nats a token" for name, measures in measured.items())
     return f"{chosen.out}: {losses}, {trained.cpu_minutes:.1f} minutes of processor time"
 

@@ -1,7 +1,7 @@
-"""How the sentiment classifier learns from reviews: crops of them, first to guess hidden words, then to classify.
+"""How the classifiers of opinions learn: first to guess hidden words, then to classify; and how they are measured.
 
 Devlin et al. 2019, section 3.1. Without the first stage the upper layers' heads stay near uniform; the figures behind
-the settings are in DECISIONS.md. Data: Maas et al. 2011.
+the settings are in DECISIONS.md.
 """
 
 import argparse
@@ -15,8 +15,9 @@ import torch
 from torch import nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.measured import Trained
 from transformer_core.models import Bert, Classifier
-from transformer_core.recipes.command import CpuClock, settle, train
+from transformer_core.recipes.command import open_clock, settle, train
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
@@ -59,14 +60,18 @@ class Crops:
         window: probability of a stretch of as many tokens from anywhere in it.
         longest: in the remaining cases, 1 to this many whole sentences are cut out: users of the app type short
             texts, and reviews are long.
+        whole: texts of at most this many tokens are never cut: they are sentences.
     """
 
     opening: float
     window: float
     longest: int = 3
+    whole: int = 64
 
     def cut(self, ids: np.ndarray, sentence_ends: np.ndarray, room: int, rng: np.random.Generator) -> np.ndarray:
         """Cut (pos,) ids to at most `room` of them; sentence_ends (n,) are the places where sentences end."""
+        if len(ids) <= min(self.whole, room):
+            return ids
         way = rng.random()
         if way < self.opening:
             return ids[:room]
@@ -164,54 +169,19 @@ class SentimentSettings:
     Args:
         vocab_size: largest size of the vocabulary.
         model: sizes of the encoder and the classifier.
-        set_aside_per_class: reviews of each class that are never trained on.
         pretraining: the first stage.
         training, crops, hide: the second stage: how to train, how to cut reviews, probability of hiding a token.
     """
 
     vocab_size: int
     model: ModelConfig
-    set_aside_per_class: int
     pretraining: Pretraining
     training: TrainConfig
     crops: Crops
     hide: float
 
 
-STRETCHES = Crops(opening=0.0, window=1.0)
-FULL = SentimentSettings(
-    vocab_size=10_000,
-    model=ModelConfig(
-        vocab_size=10_000,
-        d_model=128,
-        n_heads=8,
-        d_ff=512,
-        n_layers=4,
-        max_len=256,
-        dropout=0.0,
-        positions="sinusoidal",
-        scale_embeddings=True,
-    ),
-    set_aside_per_class=1_250,
-    pretraining=Pretraining(
-        TrainConfig(learning_rate=2e-3, warm_up=0.05, weight_decay=0.01, batch_size=24, epochs=8), max_len=128, hide=0.2
-    ),
-    training=TrainConfig(
-        learning_rate=5e-4, warm_up=0.06, weight_decay=0.1, label_smoothing=0.05, batch_size=32, epochs=2
-    ),
-    crops=Crops(opening=0.5, window=0.25),
-    hide=0.1,
-)
-QUICK = replace(
-    FULL,
-    vocab_size=400,
-    model=replace(FULL.model, d_model=32, n_heads=4, d_head=8, d_ff=64, n_layers=1, max_len=64),
-    set_aside_per_class=10,
-    pretraining=replace(
-        FULL.pretraining, training=replace(FULL.pretraining.training, batch_size=16, epochs=1), max_len=32
-    ),
-    training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=5),
-)
+STRETCHES = Crops(opening=0.0, window=1.0, whole=0)
 
 
 def describe(settings: SentimentSettings) -> str:
@@ -221,8 +191,9 @@ def describe(settings: SentimentSettings) -> str:
         f"first {before.training.epochs} epochs of guessing hidden words ({before.hide:.0%} of the tokens, "
         f"stretches of {before.max_len}, learning rate "
         f"{before.training.learning_rate:g}), no labels used; then classes, {config.epochs} epochs, "
-        f"{config.batch_size} reviews a step; a review is cut to its opening ({crops.opening:.0%}), to any stretch "
-        f"({crops.window:.0%}), or to 1 to {crops.longest} whole sentences; {settings.hide:.0%} of the tokens hidden; "
+        f"{config.batch_size} texts a step; a text of more than {crops.whole} tokens is cut to its opening "
+        f"({crops.opening:.0%}), to any stretch ({crops.window:.0%}), or to 1 to {crops.longest} whole sentences; "
+        f"{settings.hide:.0%} of the tokens hidden, dropout {settings.model.dropout:g}; "
         f"{config.optimizer}, learning rate {config.learning_rate:g}, {config.schedule} schedule, weight decay "
         f"{config.weight_decay:g}, label smoothing {config.label_smoothing:g}"
     )
@@ -231,26 +202,41 @@ def describe(settings: SentimentSettings) -> str:
 def train_in_stages(
     settings: SentimentSettings,
     tokenizer: Tokenizer,
-    examples: Sequence[Example],
+    to_read: Sequence[Example],
+    to_judge: Sequence[Example],
     chosen: argparse.Namespace,
-    clock: CpuClock,
-) -> nn.Module:
-    """Train an encoder to guess hidden words, then a classifier that starts from it, and return the classifier."""
+    *,
+    name: str = "",
+) -> tuple[nn.Module, list[Trained]]:
+    """Train an encoder to guess hidden words, then a classifier that starts from it.
+
+    Args:
+        to_read: texts of the first stage, whose labels are not used.
+        to_judge: examples of the second; one may occur several times.
+        name: put before the names of the stages, where a recipe trains several classifiers.
+
+    Returns:
+        The classifier, and what each stage took.
+    """
     model = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None)
-    rows, labels = encode_rows(tokenizer, examples), [example.label for example in examples]
     before, device = settle(settings.pretraining.training, chosen)
     config, _ = settle(settings.training, chosen)
-    cut = functools.partial(ReviewBatches, rows, labels, tokenizer, seed=chosen.seed, device=device)
-    stretches = cut(STRETCHES, max_len=settings.pretraining.max_len, batch_size=before.batch_size)
-    crops = cut(settings.crops, max_len=model.max_len, batch_size=config.batch_size)
-    stage = functools.partial(train, device=device, chosen=chosen, clock=clock)
-    bert, _ = stage(
+
+    def cut(examples: Sequence[Example], crops: Crops, max_len: int, batch_size: int) -> ReviewBatches:
+        rows, labels = encode_rows(tokenizer, examples), [example.label for example in examples]
+        options = {"max_len": max_len, "batch_size": batch_size, "seed": chosen.seed, "device": device}
+        return ReviewBatches(rows, labels, tokenizer, crops, **options)
+
+    stretches = cut(to_read, STRETCHES, settings.pretraining.max_len, before.batch_size)
+    crops = cut(to_judge, settings.crops, model.max_len, config.batch_size)
+    stage = functools.partial(train, device=device, chosen=chosen, clock=open_clock(chosen))
+    bert, read = stage(
         lambda: Bert(model),
         functools.partial(masked_words, probability=settings.pretraining.hide),
         stretches,
         steps_per_epoch=len(stretches),
         config=before,
-        stage="pretraining",
+        stage=f"{name}pretraining",
     )
 
     def pretrained_classifier() -> nn.Module:
@@ -258,12 +244,12 @@ def train_in_stages(
         copy_encoder(classifier, bert)
         return classifier
 
-    classifier, _ = stage(
+    classifier, judged = stage(
         pretrained_classifier,
         functools.partial(classification, label_smoothing=config.label_smoothing, hide=settings.hide),
         crops,
         steps_per_epoch=len(crops),
         config=config,
-        stage="training",
+        stage=f"{name}training",
     )
-    return classifier
+    return classifier, [read, judged]

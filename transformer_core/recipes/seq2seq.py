@@ -1,57 +1,76 @@
 """Seq2seq: `python -m transformer_core.recipes.seq2seq --data DIR` trains a GRU with attention and writes its bundle.
 
 Bahdanau et al. 2015, at a size for one processor; data and tokenizer are those of the Transformer in translation.py.
+With --plain it is the network before: without attention (Cho et al. 2014; Sutskever et al. 2014), otherwise the same.
 """
 
 import argparse
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
 from transformer_core.recipes.command import recipe_parser, run_command
-from transformer_core.recipes.translation import HELD_OUT_HELP, PAIRS, make_translator
+from transformer_core.recipes.translation import PAIRS, add_parts, make_translator
 from transformer_core.text import PAD_ID
 from transformer_core.training.config import TrainConfig
 
-PAIR = PAIRS["en-fr"]
+OUT, PLAIN = "seq2seq-en-fr", "seq2seq-en-fr-plain"
 MODEL = RecurrentConfig(
     vocab_size=16, d_model=192, d_hidden=192, unit="gru", attention="additive", max_len=96, dropout=0.2
 )
 TRAINING = TrainConfig(learning_rate=3e-3, warm_up=0.08, weight_decay=0.02, batch_size=96, epochs=7)
 QUICK_MODEL = replace(MODEL, d_model=32, d_hidden=32)
 QUICK_VOCABULARY = 1_500
-INTRODUCTION = (
-    "An encoder-decoder of recurrent networks with attention, as before the Transformer, trained from scratch on the "
-    "same sentences and the same tokens, so that the two can be laid side by side."
+ONE_AFTER_ANOTHER = (
+    "It reads and writes one word after another: next to nothing in it can be computed for all positions at once."
 )
-LIMITS = (
-    "It reads and writes one word after another: next to nothing in it can be computed for all positions at once.",
-    "One head looks at the source, once a word; it cannot look for two things at a time.",
+PAIR = replace(
+    PAIRS["en-fr"],
+    training=TRAINING,
+    introduction="An encoder-decoder of recurrent networks with attention, as before the Transformer, trained from "
+    "scratch on the same sentences and the same tokens, so that the two can be laid side by side.",
+    limits=(
+        *PAIRS["en-fr"].limits,
+        ONE_AFTER_ANOTHER,
+        "One head looks at the source, once a word; it cannot look for two things at a time.",
+    ),
+)
+PLAIN_PAIR = replace(
+    PAIR,
+    introduction="An encoder-decoder of recurrent networks without attention: one vector carries the whole sentence to "
+    "the decoder. Trained from scratch on the same sentences and tokens and for as long as seq2seq-en-fr, so that what "
+    "attention brings can be seen.",
+    limits=(
+        *PAIRS["en-fr"].limits,
+        ONE_AFTER_ANOTHER,
+        "All that it knows of the source is one vector: the longer the sentence, the more of it is lost.",
+    ),
 )
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
     """Carry out the command line and return its result in words; the bundle is on disk afterwards."""
-    sizes = QUICK_MODEL if chosen.quick else MODEL
-    settings = replace(PAIR, training=TRAINING)
+    sizes, settings = QUICK_MODEL if chosen.quick else MODEL, PLAIN_PAIR if chosen.plain else PAIR
+    if chosen.plain:
+        sizes = replace(sizes, attention=None)
+        chosen.out, chosen.work = (
+            path.with_name(PLAIN) if path.name == OUT else path for path in (chosen.out, chosen.work)
+        )
     if chosen.quick:
         settings = replace(settings, vocab_size=QUICK_VOCABULARY, training=replace(TRAINING, epochs=1))
 
     def make_model(vocab_size: int) -> Seq2Seq:
         return Seq2Seq(replace(sizes, vocab_size=vocab_size, pad_id=PAD_ID))
 
-    return make_translator(
-        settings, make_model, chosen, pair="en-fr", recipe="seq2seq", introduction=INTRODUCTION, limits=LIMITS
-    )
+    recipe = "seq2seq --plain" if chosen.plain else "seq2seq"
+    return make_translator(settings, make_model, chosen, pair="en-fr", recipe=recipe)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
-    parser = recipe_parser(
-        "seq2seq", makes="a GRU encoder-decoder with attention", data=PAIR.needs, out="seq2seq-en-fr"
-    )
-    parser.add_argument("--held-out", type=Path, help=HELD_OUT_HELP)
+    parser = recipe_parser("seq2seq", makes="a GRU encoder-decoder", data=PAIR.needs, out=OUT)
+    parser.add_argument("--plain", action="store_true", help=f"without attention; its bundle is {PLAIN}")
+    add_parts(parser)
     return run_command(parser, run_recipe, arguments)
 
 

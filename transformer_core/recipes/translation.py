@@ -20,8 +20,10 @@ from transformer_core.config import ModelConfig
 from transformer_core.evaluation.translation import Pairs, measure_translation, read_lines, read_parallel
 from transformer_core.generation import translate
 from transformer_core.models import Translation
-from transformer_core.recipes.card import OnDisk, list_of, training_facts, write_bundle, write_card
+from transformer_core.recipes.captions import find_file
+from transformer_core.recipes.card import OnDisk, list_of, training_facts, usual_on, write_bundle, write_card
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
+from transformer_core.recipes.everyday import CHINESE_SENTENCES
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import epochs_of
 from transformer_core.training.config import TrainConfig
@@ -72,19 +74,18 @@ EVERYDAY = (
     "There are many people in the park.",
     "The minister announced new taxes on imported steel.",
 )
+LANGUAGES = {"en": "English", "fr": "French", "de": "German", "zh": "Chinese"}
 INTRODUCTION = "The encoder and decoder of the paper, small, trained from scratch, to be looked into."
-NOT_FOR = {
-    "en-fr": [
-        "It has seen nothing but captions of photographs: of other sentences it makes captions.",
-        "Words that are not in the captions are cut into pieces, and translated by their sound at best.",
-        "It was never taught to address anybody: questions and commands are foreign to it.",
-    ],
-    "en-zh": [
-        "It has seen some nineteen thousand short everyday sentences: longer ones, and words outside them, fail.",
-        "It lowers the case of what it reads; names that it has not seen become other names.",
-        "It writes simplified characters, none that were rare in what it learned.",
-    ],
-}
+AS_THE_PAPER = (
+    "The encoder and decoder of the paper as the paper has them, small: post-norm, ReLU, the learning rate of section "
+    "5.3 and the label smoothing of section 5.4; trained from scratch, to be looked into."
+)
+OF_CAPTIONS = (
+    "It has seen nothing but captions of photographs: of other sentences it makes captions.",
+    "Words that are not in the captions are cut into pieces, and translated by their sound at best.",
+    "It was never taught to address anybody: questions and commands are foreign to it.",
+)
+OF_EVERYDAY = "It has seen some nineteen thousand short everyday sentences: longer ones, and words outside them, fail."
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,12 @@ class PairSettings:
     """Data, vocabulary, model and training of one pair of languages.
 
     Args:
-        read: from the data folder and a part, "train" or "test", to its pairs.
+        read: from the data folder and a part, "train", "choice" or "test", to its pairs.
         needs: the files that the folder must contain, in words.
-        data, licence, test: for the card.
+        data, licence, test, introduction, limits: for the card.
+        choice: the part by which settings were chosen, in words; empty where none was measured.
+        sentences: that the card shows with their translations.
+        usual: name and unit of the test part, as in measured.Usual.
         tokenizer: kind of the vocabulary, which both languages share.
         vocab_size: its largest size.
         lowercase: whether it lowers the case.
@@ -112,6 +116,11 @@ class PairSettings:
     lowercase: bool
     model: ModelConfig
     training: TrainConfig
+    sentences: tuple[str, ...]
+    limits: tuple[str, ...]
+    usual: tuple[str, str]
+    introduction: str = INTRODUCTION
+    choice: str = ""
 
 
 def read_objects(path: Path, source: str, target: str) -> Pairs:
@@ -152,20 +161,27 @@ def simplifier() -> Callable[[str], str]:
     return opencc.OpenCC("t2s").convert
 
 
-def captions(folder: Path, part: str) -> Pairs:
-    """Return the English and French captions of Multi30k; "test" is its Flickr test set of 2016."""
-    name = {"train": "train", "test": "test_2016_flickr"}[part]
-    return read_parallel(folder / f"{name}.en.gz", folder / f"{name}.fr.gz")
+def captions(folder: Path, part: str, *, language: str) -> Pairs:
+    """Return the English captions of Multi30k with those of a language; "test" is its Flickr test set of 2016."""
+    name = {"train": "train", "choice": "val", "test": "test_2016_flickr"}[part]
+    return read_parallel(*(find_file(folder, f"{name}.{side}.gz") for side in ("en", language)))
 
 
 def everyday(folder: Path, part: str) -> Pairs:
     """Return the English and Chinese sentences of Tatoeba, the Chinese in simplified characters."""
     simplified = simplifier()
     name = {"train": "train", "test": "val"}[part]
-    pairs = read_objects(folder / f"en-zh.{name}.jsonl.gz", "en", "zh")
+    pairs = read_objects(find_file(folder, f"en-zh.{name}.jsonl.gz"), "en", "zh")
     return [(source, simplified(target)) for source, target in pairs]
 
 
+def everyday_turned(folder: Path, part: str) -> Pairs:
+    """Return the same from Chinese to English; "choice" is the end of its training file, and not in "train"."""
+    pairs = [(chinese, english) for english, chinese in everyday(folder, "test" if part == "test" else "train")]
+    return {"train": pairs[:-PAIRS_FOR_CHOICE], "choice": pairs[-PAIRS_FOR_CHOICE:], "test": pairs}[part]
+
+
+PAIRS_FOR_CHOICE = 600
 MODEL = ModelConfig(
     vocab_size=16,
     d_model=192,
@@ -181,7 +197,7 @@ MODEL = ModelConfig(
 TRAINING = TrainConfig(learning_rate=2e-3, warm_up=0.08, weight_decay=0.05, batch_size=96, epochs=16)
 PAIRS = {
     "en-fr": PairSettings(
-        read=captions,
+        read=functools.partial(captions, language="fr"),
         needs="train and test_2016_flickr of Multi30k (.en.gz and .fr.gz)",
         data="Multi30k, captions of photographs in English and French (Elliott et al. 2016 and 2017)",
         licence="the captions are CC BY-NC-SA 4.0; weights for research and teaching",
@@ -191,6 +207,35 @@ PAIRS = {
         lowercase=False,
         model=MODEL,
         training=TRAINING,
+        sentences=CAPTIONS,
+        limits=OF_CAPTIONS,
+        usual=("Multi30k test_2016_flickr", "caption"),
+    ),
+    "en-de": PairSettings(
+        read=functools.partial(captions, language="de"),
+        needs="train and test_2016_flickr of Multi30k (.en.gz and .de.gz)",
+        data="Multi30k, captions of photographs in English and German (Elliott et al. 2016)",
+        licence="the captions are CC BY-NC-SA 4.0; weights for research and teaching",
+        test="Multi30k's test_2016_flickr",
+        choice="Multi30k's val",
+        tokenizer="bpe",
+        vocab_size=6_000,
+        lowercase=False,
+        model=replace(MODEL, norm_order="post", activation="relu", dropout=0.3),
+        training=TrainConfig(
+            optimizer="adam",
+            schedule="noam",
+            learning_rate=1.5e-3,
+            warm_up=0.12,
+            weight_decay=0.0,
+            label_smoothing=0.1,
+            batch_size=96,
+            epochs=32,
+        ),
+        sentences=CAPTIONS,
+        limits=OF_CAPTIONS,
+        usual=("Multi30k test_2016_flickr", "caption"),
+        introduction=AS_THE_PAPER,
     ),
     "en-zh": PairSettings(
         read=everyday,
@@ -203,10 +248,36 @@ PAIRS = {
         lowercase=True,
         model=replace(MODEL, dropout=0.25),
         training=replace(TRAINING, learning_rate=2.5e-3, batch_size=160, epochs=28),
+        sentences=EVERYDAY,
+        limits=(
+            OF_EVERYDAY,
+            "It lowers the case of what it reads; names that it has not seen become other names.",
+            "It writes simplified characters, none that were rare in what it learned.",
+        ),
+        usual=("Tatoeba", "sentence"),
+    ),
+    "zh-en": PairSettings(
+        read=everyday_turned,
+        needs="en-zh.train.jsonl.gz and en-zh.val.jsonl.gz of Tatoeba",
+        data="Tatoeba, everyday sentences in Chinese and English, the Chinese made simplified with opencc",
+        licence="the sentences are CC BY 2.0 FR; so are these weights",
+        test="the val part of the same sample of Tatoeba",
+        choice=f"the last {PAIRS_FOR_CHOICE} pairs of the training file, which it did not learn from",
+        tokenizer="wordpiece",
+        vocab_size=8_000,
+        lowercase=False,
+        model=replace(MODEL, dropout=0.3),
+        training=replace(TRAINING, learning_rate=2.5e-3, label_smoothing=0.1, batch_size=128, epochs=36),
+        sentences=CHINESE_SENTENCES,
+        limits=(
+            OF_EVERYDAY,
+            "It reads simplified characters; traditional ones, and rare ones, are unknown to it.",
+            "Names that it has not seen become other names, most often Tom.",
+        ),
+        usual=("Tatoeba", "sentence"),
     ),
 }
 QUICK_PAIRS, QUICK_TEST = 320, 8
-HELD_OUT_HELP = "write the test sentences beside each other: FILE.en, FILE.fr"
 
 
 def quick(settings: PairSettings) -> PairSettings:
@@ -216,44 +287,37 @@ def quick(settings: PairSettings) -> PairSettings:
 
 
 def translation_card(
-    on_disk: OnDisk[dict[str, Any]],
-    facts: dict[str, str],
-    *,
-    pair: str,
-    test: str,
-    introduction: str = INTRODUCTION,
-    limits: tuple[str, ...] = (),
+    on_disk: OnDisk[dict[str, Any]], facts: dict[str, str], settings: PairSettings, *, pair: str
 ) -> str:
     """Return the card's Markdown.
 
     Args:
         on_disk: the bundle, and what measure_translation returned for it.
         facts: the rows of its table.
-        pair: "en-fr" or "en-zh".
-        test: the test data in words.
-        introduction: what the model is, in a sentence.
-        limits: what it cannot do, besides the limits of the pair's data.
+        settings: of the pair of languages.
+        pair: such as "en-fr".
     """
     bundle, measured = on_disk.bundle, on_disk.measured
-    target = {"en-fr": "French", "en-zh": "Chinese"}[pair]
-    sentences = CAPTIONS if pair == "en-fr" else EVERYDAY
-    lines = [f"{source} → {out}" for source, out in zip(sentences, translate(bundle, sentences), strict=True)]
+    source, target = (LANGUAGES[side] for side in pair.split("-"))
+    written = translate(bundle, settings.sentences)
+    lines = [f"{text} → {out}" for text, out in zip(settings.sentences, written, strict=True)]
     source_file, target_file = (f"FILE.{side}" for side in pair.split("-"))
-    quality = f"""On {test} ({measured["sentences"]:,} sentences, beam {measured["beam"]}): \
-BLEU {measured["bleu"]:.2f}, chrF {measured["chrf"]:.2f} (sacrebleu, raw text; `{measured["bleu_signature"]}`).
-Before the weights were rounded to float16: BLEU {on_disk.full["bleu"]:.2f}.
+    chosen_by = f"\nSettings were chosen by {settings.choice}, never by this part." if settings.choice else ""
+    quality = f"""On {settings.test} ({measured["sentences"]:,} sentences, beam {measured["beam"]}): \
+BLEU {measured["bleu"]:.2f}, chrF {measured["chrf"]:.2f} (sacrebleu, raw text; `{measured["bleu_signature"]}`).\
+{chosen_by}
 
 To measure it again, let the recipe write the test sentences with `--held-out FILE`, and then
 
     python -m transformer_core.evaluation assets/checkpoints/{bundle.name} {source_file} {target_file}"""
     return write_card(
-        f"{bundle.name}: from English to {target}",
-        introduction,
+        f"{bundle.name}: from {source} to {target}",
+        settings.introduction,
         facts,
         {
             "Measured quality": quality,
             f"{len(lines)} sentences of our own, as they come out": list_of(lines),
-            "What it cannot do": list_of([*NOT_FOR[pair], *limits]),
+            "What it cannot do": list_of([*settings.limits]),
         },
     )
 
@@ -265,7 +329,6 @@ def make_translator(
     *,
     pair: str,
     recipe: str,
-    **card_words: Any,
 ) -> str:
     """Train a model of any kind to translate, write its bundle, and return its measures in one line.
 
@@ -274,14 +337,13 @@ def make_translator(
         make_model: from the size of the vocabulary to a fresh model.
         chosen: arguments of the command line.
         pair: of languages.
-        recipe: its module and the pair, as on the command line.
-        card_words: introduction and limits, as in translation_card.
+        recipe: its module and its own arguments, as on the command line.
 
     Raises:
         ValueError: the data cannot be read, or the files of an interrupted run do not fit.
     """
     pairs = settings.read(chosen.data, "train")[: QUICK_PAIRS if chosen.quick else None]
-    test = settings.read(chosen.data, "test")[: QUICK_TEST if chosen.quick else None]
+    test = settings.read(chosen.data, "choice" if chosen.choice else "test")[: QUICK_TEST if chosen.quick else None]
     if chosen.held_out is not None:
         for side, name in enumerate(pair.split("-")):
             write_lines(chosen.held_out.with_suffix(f".{name}"), [texts[side] for texts in test])
@@ -312,12 +374,21 @@ def make_translator(
             "recipe": f"`{command_of(recipe, chosen)}`",
             **training_facts(on_disk, trained, config, batch=f"{config.batch_size} pairs"),
         }
-        return translation_card(on_disk, facts, pair=pair, test=settings.test, **card_words)
+        return translation_card(on_disk, facts, settings, pair=pair)
 
-    bundle = Bundle(chosen.out.name, model, tokenizer)
-    measured = write_bundle(bundle, chosen.out, lambda read: measure_translation(read, test), card).measured
+    bundle = Bundle(chosen.out.name, model, tokenizer, reads=pair[:2])
+    usual = usual_on((*settings.usual, [source for source, _ in test]))
+    measured = write_bundle(
+        bundle, chosen.out, lambda read: measure_translation(read, test), card, [trained], usual
+    ).measured
     cost = f"{trained.cpu_minutes:.1f} minutes of processor time"
     return f"{chosen.out}: BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {cost}"
+
+
+def add_parts(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments on what is measured: the part that is written, and whether it is the one for choices."""
+    parser.add_argument("--held-out", type=Path, help="write the test sentences beside each other: FILE.en, FILE.fr")
+    parser.add_argument("--choice", action="store_true", help="measure the part by which settings are chosen instead")
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
@@ -336,7 +407,7 @@ def main(arguments: list[str] | None = None) -> int:
     needs = "; ".join(f"for {pair} {settings.needs}" for pair, settings in PAIRS.items())
     parser = recipe_parser("translation", makes="a translation model", data=needs, out="translation-PAIR")
     parser.add_argument("pair", choices=PAIRS, help="languages")
-    parser.add_argument("--held-out", type=Path, help=HELD_OUT_HELP)
+    add_parts(parser)
     return run_command(parser, run_recipe, arguments)
 
 

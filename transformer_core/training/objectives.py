@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.text import MASK_ID, PAD_ID, SPECIAL_TOKENS
 from transformer_core.training.batching import UNPAIRED, LabelledBatch, PackedBatch, PairBatch
 
@@ -98,7 +99,7 @@ def classification(
     )
 
 
-def next_words(model: Gpt, token_ids: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
+def next_words(model: Gpt | RecurrentLm, token_ids: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
     """Return the cross entropy, in nats a token, of guessing each next token; padding is not guessed.
 
     Shapes:

@@ -16,7 +16,7 @@ from transformer_core.analysis.source import ROOT, lines_of
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
-from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.sites import SITES
 
 KINDS = (Classifier, Gpt, Bert, SentenceEncoder, Translation)
@@ -40,14 +40,16 @@ RECURRENT = {
     "both_ways": {"unit": "lstm", "attention": None},
     "tanh": {"unit": "tanh", "attention": "dot_product", "pad_id": None},
 }
+LM = {f"lm_{unit}": {"unit": unit} for unit in ("gru", "lstm", "tanh")}
 ALL = [(kind, variant) for kind in KINDS for variant in CHANGES] + [(Seq2Seq, variant) for variant in RECURRENT]
+ALL += [(RecurrentLm, variant) for variant in LM]
 LOOKED_UP = re.compile(r"[EPS]_{\d+,")  # printed as a place in a matrix, such as E_{30,7}
 
 
 @cache
 def run_of(kind, variant: str) -> Pass:
     """Run a tiny model over a batch with padding."""
-    model = made(kind, **(CHANGES | RECURRENT)[variant])
+    model = made(kind, **(CHANGES | RECURRENT | LM)[variant])
     segments = None
     if kind is Bert and model.config.n_segments:
         segments = torch.tensor([[0, 0, 1, 1, 1]] * 3)
@@ -100,7 +102,7 @@ def test_what_went_in_was_recorded(kind, variant: str) -> None:
     order = list(run.trace)
     for name, recorded in run.trace.items():
         for source in explain_cell(run, name, (0,) * recorded.dim()).sources.values():
-            of_the_step_before = source.rpartition(".")[2] in ("hidden", "cell") and kind is Seq2Seq
+            of_the_step_before = source.rpartition(".")[2] in ("hidden", "cell") and kind in (Seq2Seq, RecurrentLm)
             assert of_the_step_before or order.index(source) < order.index(name), f"{name} cannot come from {source}"
 
 

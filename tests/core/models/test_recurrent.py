@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from tests.core.tools.helpers import close, exactly, padded_ids, tiny_recurrent
 from transformer_core.models.recurrent import Bidirectional, Gru, Lstm, Rnn
+from transformer_core.models.recurrent.cells import initialize_cell
 from transformer_core.models.recurrent.layers import Recurrent
-from transformer_core.models.recurrent.seq2seq import initialize_cell
 
 INPUT, HIDDEN, BATCH, LENGTH = 5, 6, 4, 7
 TWINS = ((Rnn, nn.RNN), (Gru, nn.GRU), (Lstm, nn.LSTM))

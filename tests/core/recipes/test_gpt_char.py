@@ -59,7 +59,7 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(made, monkeypatch) -> No
 
 def test_a_folder_without_the_text_is_named(tmp_path, capsys) -> None:
     assert gpt_char.main(["--data", str(tmp_path)]) == 2
-    assert "holds none of shakespeare.txt.gz" in capsys.readouterr().err
+    assert "hold no shakespeare.txt.gz" in capsys.readouterr().err
 
 
 def a_bundle(text: str, max_len: int = 8) -> Bundle:

@@ -1,6 +1,7 @@
 """Tiny models with lively weights, and inputs with padding in them."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,12 +19,13 @@ from transformer_core.models import (
     SentenceEncoder,
     Translation,
 )
-from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
+from transformer_core.models.recurrent import RecurrentConfig, RecurrentLm, RecurrentLmConfig, Seq2Seq
 
 MODELS: tuple[type[nn.Module], ...] = (
     *(Encoder, Decoder, MaskedDecoder),
     *(Classifier, SentenceEncoder, Translation, Bert, Gpt),
 )
+TINY_RECURRENT: dict[str, Any] = {"vocab_size": 13, "d_model": 16, "d_hidden": 10, "max_len": 12, "dropout": 0.0}
 ATOL = 1e-5
 Inputs = tuple[Tensor, ...]
 
@@ -45,15 +47,19 @@ def lively(module: nn.Module, seed: int = 0) -> nn.Module:
 
 def tiny_recurrent(**changes: Any) -> RecurrentConfig:
     """Make a config of a recurrent model that runs in a millisecond; every size differs."""
-    sizes = {"vocab_size": 13, "d_model": 16, "d_hidden": 10, "max_len": 12, "dropout": 0.0}
-    return RecurrentConfig(**(sizes | changes))
+    return RecurrentConfig(**(TINY_RECURRENT | changes))
+
+
+def tiny_recurrent_lm(**changes: Any) -> RecurrentLmConfig:
+    """Make a config of a recurrent language model, with the sizes of tiny_recurrent."""
+    return RecurrentLmConfig(**(TINY_RECURRENT | changes))
 
 
 def made(kind: type[nn.Module], seed: int = 0, **changes: Any) -> Any:
     """Make a tiny lively model."""
     torch.manual_seed(seed)
-    config = tiny_recurrent(**changes) if kind is Seq2Seq else tiny(**changes)
-    return lively(kind(config), seed)
+    configs: dict[type[nn.Module], Callable[..., Any]] = {Seq2Seq: tiny_recurrent, RecurrentLm: tiny_recurrent_lm}
+    return lively(kind(configs.get(kind, tiny)(**changes)), seed)
 
 
 def padded_ids(batch: int, length: int, vocab_size: int = 13, seed: int = 0) -> Tensor:

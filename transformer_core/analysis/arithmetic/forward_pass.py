@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models import Gpt, Translation
-from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.probe import Edit, capture
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace, matches
 
-STACKS = ("encoder", "decoder")
+STACKS = ("encoder", "decoder", "recurrent")
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
@@ -61,7 +61,7 @@ class Pass:
 
     def token_matrix(self, scope: str) -> Tensor:
         """Return the matrix that the embedding of this scope looks its ids up in: (vocab, d_model)."""
-        shared = isinstance(self.model, Seq2Seq)
+        shared = isinstance(self.model, Seq2Seq | RecurrentLm)
         return self.module("embedding" if shared else f"{scope}.token").weight
 
     def embedded(self, stack: str) -> str:
@@ -158,6 +158,6 @@ def read_through(
     ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
     if target_ids:
         return pass_through(model, ids, torch.tensor([list(target_ids)], device=device), edits=edits)
-    segmented = bundle.config.n_segments > 0 and not isinstance(model, Gpt)
+    segmented = not isinstance(model, Gpt | RecurrentLm) and bundle.config.n_segments > 0
     segment_ids = torch.tensor([encoding.segment_ids], device=device) if segmented else None
     return pass_through(model, ids, segment_ids=segment_ids, edits=edits)

@@ -9,8 +9,9 @@ from transformer_core.analysis.arithmetic.attention import linear
 from transformer_core.analysis.arithmetic.computation import Computation, Sum, matrix_product
 from transformer_core.analysis.arithmetic.embeddings import same
 from transformer_core.analysis.arithmetic.forward_pass import Pass
+from transformer_core.analysis.arithmetic.recurrent import real_positions
 from transformer_core.models import Bert
-from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 
 
 def memory(run: Pass, scope: str) -> Computation:
@@ -66,7 +67,11 @@ def transformed(run: Pass, scope: str) -> Computation:
 
 
 def logits(run: Pass, scope: str) -> Computation:
-    """The stream times the matrix of words."""
+    """The stream, or a hidden state, times the matrix of words."""
+    if isinstance(run.model, RecurrentLm):
+        source = "recurrent.hidden"
+        hidden = run[source] * real_positions(run, "recurrent")
+        return linear(hidden, run.model.output, (r"h_{<i>}", "V", "b"), {"h": source})
     if isinstance(run.model, Bert):
         source, proj = "mlm_head.transformed", run.model.mlm_head.output.proj
     else:

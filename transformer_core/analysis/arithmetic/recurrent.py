@@ -24,7 +24,7 @@ PARTS = {
 
 
 def cell_of(run: Pass, scope: str) -> Cell:
-    """Return the cell that a scope of the trace names: of the decoder, or of one direction of the encoder."""
+    """Return the cell that a scope of the trace names: the only one of its stack, or that of one direction."""
     stack, _, direction = scope.partition(".")
     return run.model.get_submodule(f"{stack}.{direction}_layer.cell" if direction else f"{stack}.cell")  # type: ignore
 
@@ -32,7 +32,7 @@ def cell_of(run: Pass, scope: str) -> Cell:
 def real_positions(run: Pass, scope: str) -> Tensor:
     """Return True where a cell takes a step, False at padding, where its state stays: (batch, pos, 1)."""
     ids, pad_id = run.ids[scope.partition(".")[0]], run.config.pad_id
-    stays = scope.startswith("encoder") and pad_id is not None
+    stays = not scope.startswith("decoder") and pad_id is not None
     return (ids != pad_id if stays else torch.ones_like(ids, dtype=torch.bool))[..., None]
 
 

@@ -15,9 +15,8 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent import Seq2Seq
-from transformer_core.models.recurrent.cells import CELLS
+from transformer_core.models.recurrent.cells import CELLS, initialize_cell
 from transformer_core.models.recurrent.layers import Recurrent
-from transformer_core.models.recurrent.seq2seq import initialize_cell
 
 SYSTEMS = ("plain", "gru", "lstm", "attention")
 LONGEST, WIDEST = 256, 64

@@ -15,8 +15,8 @@ from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope,
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.initialization import initialize
+from transformer_core.models.recurrent.cells import initialize_cell
 from transformer_core.models.recurrent.layers import Gru, Lstm, Recurrent
-from transformer_core.models.recurrent.seq2seq import initialize_cell
 
 SYSTEMS = ("gru", "lstm", "attention")
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)

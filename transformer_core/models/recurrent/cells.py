@@ -152,4 +152,18 @@ class LstmCell(Cell):
         return out * torch.tanh(cell), cell
 
 
+@torch.no_grad()
+def initialize_cell(cell: Cell, generator: torch.Generator | None = None) -> None:
+    """Fill a cell's matrices as Bahdanau et al. 2015, appendix B.1, the recurrent ones orthogonal; biases are 0.
+
+    Departure: the input's matrices are Glorot's uniform, gate by gate, not normal.
+    """
+    for weight in cell.input_proj.weight.chunk(cell.parts):
+        nn.init.xavier_uniform_(weight, generator=generator)
+    for weight in cell.hidden_proj.weight.chunk(cell.parts):
+        nn.init.orthogonal_(weight, generator=generator)
+    for linear in (cell.input_proj, cell.hidden_proj):
+        linear.bias.zero_()
+
+
 CELLS: dict[str, type[TanhCell] | type[GruCell] | type[LstmCell]] = {"tanh": TanhCell, "gru": GruCell, "lstm": LstmCell}

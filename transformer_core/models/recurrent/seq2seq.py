@@ -5,14 +5,13 @@ Cho et al. 2014 and Sutskever et al. 2014 (without attention); Bahdanau et al. 2
 
 import math
 
-import torch
 from torch import Tensor, nn
 
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.embeddings import Embedding, check_ids
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.output import WordScores
-from transformer_core.models.recurrent.cells import CELLS, Cell
+from transformer_core.models.recurrent.cells import CELLS, Cell, initialize_cell
 from transformer_core.models.recurrent.config import RecurrentConfig
 from transformer_core.models.recurrent.decoder import Place, RecurrentDecoder
 from transformer_core.models.recurrent.layers import Bidirectional, Recurrent
@@ -101,17 +100,3 @@ class Seq2Seq(nn.Module):
             raise ValueError(f"{name} has {ids.shape[1]} positions; max_len={self.config.max_len} is the most")
         embedded = probe.tap("token_embedding", self.embedding(ids))
         return self.dropout(probe.tap("scaled_embedding", embedded * self.scale))
-
-
-@torch.no_grad()
-def initialize_cell(cell: Cell, generator: torch.Generator | None = None) -> None:
-    """Fill a cell's matrices as Bahdanau et al. 2015, appendix B.1, the recurrent ones orthogonal; biases are 0.
-
-    Departure: the input's matrices are Glorot's uniform, gate by gate, not normal.
-    """
-    for weight in cell.input_proj.weight.chunk(cell.parts):
-        nn.init.xavier_uniform_(weight, generator=generator)
-    for weight in cell.hidden_proj.weight.chunk(cell.parts):
-        nn.init.orthogonal_(weight, generator=generator)
-    for linear in (cell.input_proj, cell.hidden_proj):
-        linear.bias.zero_()

@@ -1,0 +1,322 @@
+"""A GPT of poems: `python -m transformer_core.recipes.gpt_poem --data DIR` trains and writes its bundle.
+
+It reads Chinese regulated verse character by character: four or eight lines of five or seven, of which the even ones
+rhyme. A poem begins with its first character and ends with [EOS].
+"""
+
+import argparse
+import functools
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from transformer_core.bundle import Bundle
+from transformer_core.config import ModelConfig
+from transformer_core.evaluation.gpt import read_text
+from transformer_core.evaluation.ngrams import KneserNey
+from transformer_core.generation import sample
+from transformer_core.models import Gpt
+from transformer_core.recipes.captions import find_file
+from transformer_core.recipes.card import OnDisk, list_of, training_facts, usual_on, write_bundle, write_card
+from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
+from transformer_core.recipes.everyday import FIRST_LINES
+from transformer_core.text import EOS_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
+from transformer_core.training.batching import epochs_of, in_turn, padded
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.objectives import next_words
+
+TRAIN, TEST = "tang.train.txt.gz", "tang.val.txt.gz"
+POEMS_FOR_CHOICE = 600
+POEMS_WRITTEN = 200
+LINE_END = re.compile("[，。]")
+# The thirteen rhyme groups of northern Chinese, by the final that pinyin writes (v stands for u with two dots).
+GROUPS = (
+    *("a ia ua", "o e uo", "ie ve ue", "u", "i v er", "ai uai", "ei uei ui", "ao iao", "ou iou iu"),
+    *("an ian uan van", "en in uen un vn", "ang iang uang", "eng ing ueng ong iong"),
+)
+GROUP_OF = {final: number for number, finals in enumerate(GROUPS) for final in finals.split()}
+
+
+@dataclass(frozen=True)
+class PoemSettings:
+    """Sizes of the vocabulary and the model, and how to train."""
+
+    vocab_size: int
+    model: ModelConfig
+    training: TrainConfig
+
+
+FULL = PoemSettings(
+    vocab_size=5_000,
+    model=ModelConfig(
+        vocab_size=16,
+        d_model=192,
+        n_heads=6,
+        d_ff=768,
+        n_layers=6,
+        max_len=64,
+        dropout=0.25,
+        positions="learned",
+    ),
+    training=TrainConfig(
+        optimizer="muon", learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=64, epochs=14
+    ),
+)
+QUICK = PoemSettings(
+    vocab_size=800,
+    model=replace(FULL.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1),
+    training=replace(FULL.training, batch_size=16, epochs=1),
+)
+QUICK_POEMS = 320
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of poems that a model wrote from given first lines.
+
+    Args:
+        poems: how many.
+        in_form: how many have four or eight lines of the first line's length, and an end.
+        rhyming: of those in form, how many have even lines that all end in one rhyme group.
+        chance: the share of poems that would rhyme if the ends of all their even lines were shuffled.
+        real: the share that rhymes of the poems that the first lines are from.
+    """
+
+    poems: int
+    in_form: int
+    rhyming: int
+    chance: float
+    real: float
+
+
+@dataclass(frozen=True)
+class PoemMeasures:
+    """Nats a character of the model and of counts of n-grams, and what it writes."""
+
+    nats: float
+    bigram: float
+    trigram: float
+    characters: int
+    written: Written
+
+
+def lines_of(poem: str) -> list[str]:
+    """Return a poem's lines without the signs after them."""
+    return [line for line in LINE_END.split(poem) if line]
+
+
+def in_form(poem: str) -> bool:
+    """Return whether a poem has four or eight lines of equal length, each closed by a sign."""
+    lines = lines_of(poem)
+    return len(lines) in (4, 8) and len({len(line) for line in lines}) == 1 and bool(LINE_END.search(poem[-1:]))
+
+
+def rhyme_groups(characters: Sequence[str]) -> list[int | None]:
+    """Return the rhyme group of each character as it is read today, None where its reading is unknown.
+
+    Raises:
+        ValueError: the package pypinyin, which only this recipe needs, is not installed.
+    """
+    try:
+        import pypinyin
+    except ImportError:
+        raise ValueError("pypinyin, which tells how Chinese characters are read, is not installed") from None
+    finals = pypinyin.lazy_pinyin(list(characters), style=pypinyin.Style.FINALS, strict=False)
+    return [GROUP_OF.get(final) for final in finals]
+
+
+def rhymes(ends: Sequence[str]) -> bool:
+    """Return whether characters are all read with one rhyme."""
+    groups = set(rhyme_groups(ends))
+    return len(groups) == 1 and None not in groups
+
+
+def even_ends(poem: str) -> list[str]:
+    """Return the last characters of a poem's even lines, which are those that rhyme."""
+    return [line[-1] for line in lines_of(poem)[1::2]]
+
+
+def share_rhyming(poems: Sequence[list[str]]) -> float:
+    """Return the share of poems whose even ends rhyme."""
+    return sum(map(rhymes, poems)) / max(len(poems), 1)
+
+
+def shuffled_ends(poems: Sequence[list[str]], seed: int) -> list[list[str]]:
+    """Return as many poems' ends, each poem with as many as before, dealt anew among all poems."""
+    ends = [end for poem in poems for end in poem]
+    dealt = iter(np.random.default_rng(seed).permutation(ends).tolist())
+    return [[next(dealt) for _ in poem] for poem in poems]
+
+
+def write_poem(bundle: Bundle, first_line: str, *, seed: int) -> str:
+    """Return a first line and what a Gpt samples after it, at temperature 1 with this seed, to its end."""
+    assert isinstance(bundle.model, Gpt)
+    token_ids = torch.tensor([bundle.tokenizer.encode(first_line).ids])
+    never = tuple(number for number in range(len(SPECIAL_TOKENS)) if number != EOS_ID)
+    written = []
+    generator = torch.Generator().manual_seed(seed)
+    most = bundle.config.max_len + 1 - token_ids.shape[1]
+    for step in sample(bundle.model, token_ids, most=most, exclude=never, generator=generator):
+        if step.token_id == EOS_ID:
+            return first_line + bundle.tokenizer.decode(written)
+        written.append(step.token_id)
+    return first_line + bundle.tokenizer.decode(written) + "…"
+
+
+def rows_of(tokenizer: Tokenizer, poems: Sequence[str]) -> list[list[int]]:
+    """Return the ids of each poem with [EOS] at its end."""
+    return [[*encoding.ids, EOS_ID] for encoding in tokenizer.encode_batch(poems)]
+
+
+@torch.inference_mode()
+def nats_a_character(bundle: Bundle, rows: Sequence[Sequence[int]]) -> float:
+    """Return the mean surprise of all tokens of poems but the first of each, their ends included."""
+    nats, count = 0.0, 0
+    for places in in_turn([len(row) for row in rows]):
+        batch = padded([rows[place] for place in places], PAD_ID)
+        logits = bundle.model(batch[:, :-1]).double()  # (batch, pos, vocab)
+        words = batch[:, 1:]
+        nats += float(F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD_ID, reduction="sum"))
+        count += int((words != PAD_ID).sum())
+    return nats / count
+
+
+def measure_written(bundle: Bundle, poems: Sequence[str]) -> Written:
+    """Let a model write a poem from the first line of each of some poems, and see which keep form and rhyme."""
+    firsts = [poem[: LINE_END.search(poem).end()] for poem in poems]  # type: ignore[union-attr]
+    written = [write_poem(bundle, first, seed=number) for number, first in enumerate(firsts)]
+    kept = [
+        poem
+        for poem, first in zip(written, firsts, strict=True)
+        if in_form(poem) and len(lines_of(poem)[1]) == len(first) - 1
+    ]
+    ends = [even_ends(poem) for poem in kept]
+    rhyming = round(share_rhyming(ends) * len(ends))
+    chance = share_rhyming([poem for seed in range(20) for poem in shuffled_ends(ends, seed)])
+    return Written(len(poems), len(kept), rhyming, chance, share_rhyming([even_ends(poem) for poem in poems]))
+
+
+def poem_card(on_disk: OnDisk[PoemMeasures], facts: dict[str, str], part: str) -> str:
+    """Return the card's Markdown; `part` says which poems were measured."""
+    bundle, measured, written = on_disk.bundle, on_disk.measured, on_disk.measured.written
+    quality = f"""- On {part}: {measured.nats:.4f} nats a character ({measured.characters:,} characters, signs and \
+ends included, the first of each poem given). A bigram model of the same characters has {measured.bigram:.4f}, a \
+trigram model {measured.trigram:.4f} (interpolated Kneser-Ney, counted on the same poems).
+- Of {written.poems} poems written from first lines of such poems (temperature 1, seeds 0 to {written.poems - 1}), \
+{written.in_form / written.poems:.1%} keep the form: four or eight lines as long as the first, and an end.
+- Of those, {written.rhyming / max(written.in_form, 1):.1%} rhyme in all even lines; with the ends of their lines \
+shuffled {written.chance:.1%} would, and of the poems the first lines are from {written.real:.1%} do. Rhymes are \
+judged by how characters are read today (the thirteen groups of pinyin finals), which the Tang did not know: so real \
+poems often fail too.
+
+Settings were chosen by the last {POEMS_FOR_CHOICE} poems of the training file, which it did not learn from.
+To measure it again, run the recipe with `--again`."""
+    poems = "\n".join(f"- {write_poem(bundle, line, seed=number)}" for number, line in enumerate(FIRST_LINES))
+    limits = [
+        "It knows regulated verse of the Tang in simplified characters, and nothing of modern Chinese.",
+        f"It reads {bundle.config.max_len} characters, a whole poem and no more.",
+        "Lines have the words and the turns of their time; what a poem says as a whole seldom holds together.",
+        "Characters that were rare in what it learned are unknown to it.",
+    ]
+    return write_card(
+        f"{bundle.name}: which character comes next in a poem?",
+        "A masked decoder, small, trained from scratch on poems of the Tang, to be looked into.",
+        facts,
+        {
+            "Measured quality": quality,
+            "Ten first lines, written on": "First lines of our own; drawn at temperature 1 with the seeds 0 to 9, as "
+            f"they came.\n\n{poems}",
+            "What it cannot do": list_of(limits),
+        },
+    )
+
+
+def read_poems(folder: Path, name: str) -> list[str]:
+    """Return the poems of a file, one a line.
+
+    Raises:
+        ValueError: the file is missing, or a line is no poem of four or eight equal lines.
+    """
+    poems = [line.strip() for line in read_text(find_file(folder, name)).splitlines() if line.strip()]
+    wrong = next((number for number, poem in enumerate(poems, 1) if not in_form(poem)), None)
+    if wrong is not None:
+        raise ValueError(f"{name}, line {wrong}: four or eight lines of equal length are needed")
+    return poems
+
+
+def run_recipe(chosen: argparse.Namespace) -> str:
+    """Carry out the command line and return its result in words; the bundle is on disk afterwards.
+
+    Raises:
+        ValueError: the data cannot be read, or the files of an interrupted run do not fit.
+    """
+    settings = QUICK if chosen.quick else FULL
+    poems, test = read_poems(chosen.data, TRAIN), read_poems(chosen.data, TEST)
+    poems, for_choice = poems[:-POEMS_FOR_CHOICE], poems[-POEMS_FOR_CHOICE:]
+    poems = poems[: QUICK_POEMS if chosen.quick else None]
+    part, measured_on = ("the poems by which settings are chosen", for_choice) if chosen.choice else (f"`{TEST}`", test)
+    measured_on = measured_on[: 20 if chosen.quick else None]
+    tokenizer = Tokenizer.train("character", poems, vocab_size=settings.vocab_size, template="none")
+    rows = rows_of(tokenizer, poems)
+    config, device = settle(settings.training, chosen)
+    model_config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+
+    def batch_of(places: list[int]) -> torch.Tensor:
+        return padded([rows[place] for place in places], PAD_ID).to(device)
+
+    batches, steps_per_epoch = epochs_of([len(row) for row in rows], config.batch_size, config.seed, batch_of)
+    model, trained = train(
+        lambda: Gpt(model_config),
+        next_words,
+        batches,
+        steps_per_epoch=steps_per_epoch,
+        config=config,
+        device=device,
+        chosen=chosen,
+    )
+    own = rows_of(tokenizer, measured_on)
+    counted = functools.partial(KneserNey, rows, vocab_size=tokenizer.vocab_size)
+    grams = [counted(order=order).nats(own) for order in (2, 3)]
+
+    def measure(bundle: Bundle) -> PoemMeasures:
+        written = measure_written(bundle, measured_on[:POEMS_WRITTEN])
+        return PoemMeasures(nats_a_character(bundle, own), *grams, sum(map(len, own)) - len(own), written)
+
+    def card(on_disk: OnDisk[Any]) -> str:
+        facts = {
+            "data": f"poems of the Tang, four or eight lines of five or seven characters (`{TRAIN}`); {len(poems):,} "
+            "trained on",
+            "licence": "the texts are in the public domain, collected by chinese-poetry (MIT); so are these weights",
+            "recipe": f"`{command_of('gpt_poem', chosen)}`",
+            **training_facts(on_disk, trained, config, batch=f"{config.batch_size} poems"),
+        }
+        return poem_card(on_disk, facts, part)
+
+    usual = usual_on(("poems of the Tang", "line", measured_on))
+    measured = write_bundle(
+        Bundle(chosen.out.name, model, tokenizer, reads="zh"), chosen.out, measure, card, [trained], usual
+    ).measured
+    written = measured.written
+    return (
+        f"{chosen.out}: {measured.nats:.4f} nats a character (bigram {measured.bigram:.4f}, trigram "
+        f"{measured.trigram:.4f}), {written.in_form} of {written.poems} in form, {written.rhyming} rhyming (chance "
+        f"{written.chance:.1%}, real {written.real:.1%}), {trained.cpu_minutes:.1f} minutes of processor time"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
+    parser = recipe_parser("gpt_poem", makes="the GPT of poems", data=f"{TRAIN} and {TEST}", out="gpt-poem")
+    parser.add_argument("--choice", action="store_true", help="measure the part by which settings are chosen instead")
+    return run_command(parser, run_recipe, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
