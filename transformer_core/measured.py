@@ -18,10 +18,11 @@ MOST_ROWS, LONGEST_NAME, MOST_TEXTS = 400, 80, 10**9
 FEATURES = ("short", "negation", "contrast", "question", "unknown", "cut")
 UNITS = ("review", "sentence", "caption", "story", "line")
 MEASURES = ("tokens_a_word", "nats_a_token")
+LOOKS = ("above", "rhyme")
 LARGEST_VALUE = 1e3
 LONGEST_TRAINING = 1e6  # minutes
 FEWEST = 30  # texts, for a share to be reported
-OTHERS = ("usual", "trained", "sureness")
+OTHERS = ("usual", "trained", "sureness", "verse")
 SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
 
 
@@ -112,6 +113,27 @@ class Trained:
 
 
 @dataclass(frozen=True)
+class HeadLook:
+    """How much a head of a GPT of poems looks to the line above, or to the rhyme, over poems set aside.
+
+    Args:
+        look: "above" or "rhyme", as in analysis/gpt/verse.py.
+        layer, head: which head.
+        weight: its mean weight on those characters; uniform: that of a head that looks at all it may alike.
+        worth: nats a character that the model loses there where the head is switched off; may be below 0.
+        places: how many characters the means are over.
+    """
+
+    look: str
+    layer: int
+    head: int
+    weight: float
+    uniform: float
+    worth: float
+    places: int
+
+
+@dataclass(frozen=True)
 class Measured:
     """All that was measured of a model."""
 
@@ -119,6 +141,7 @@ class Measured:
     usual: tuple[Usual, ...] = ()
     trained: tuple[Trained, ...] = ()
     sureness: tuple[Sureness, ...] = ()
+    verse: tuple[HeadLook, ...] = ()
 
     def fitting(self, features: Collection[str], unit: str = "sentence") -> tuple[Slice, ...]:
         """Return the slices that describe a text: the one with most features in common, then the one of all texts.
@@ -204,6 +227,7 @@ def read_measured(folder: Path) -> Measured:
             tuple(_usual(row) for row in _rows(found, "usual")),
             tuple(_trained(row) for row in _rows(found, "trained")),
             tuple(_sureness(row) for row in _rows(found, "sureness")),
+            tuple(_head_look(row) for row in _rows(found, "verse")),
         )
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{folder.name}/{MEASURED}: {error!s:.300}") from error
@@ -251,6 +275,14 @@ def _ends(row: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [{name: end} for end in ends]
 
 
+def _head_look(row: Mapping[str, Any]) -> HeadLook:
+    layer, head = (_count(row, name, 0, MOST_ROWS) for name in ("layer", "head"))
+    weight, uniform = (_value(row, name, 1.0) for name in ("weight", "uniform"))
+    worth = _value(row, "worth", LARGEST_VALUE, -LARGEST_VALUE)
+    look, places = _one_of(row, "look", LOOKS), _count(row, "places", 1, MOST_TEXTS)
+    return HeadLook(look, layer, head, weight, uniform, worth, places)
+
+
 def _trained(row: Mapping[str, Any]) -> Trained:
     minutes = (_value(row, name, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
     names = (_name(row, name) for name in ("device", "precision"))
@@ -277,8 +309,8 @@ def _count(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
     return count
 
 
-def _value(row: Mapping[str, Any], name: str, largest: float = LARGEST_VALUE) -> float:
+def _value(row: Mapping[str, Any], name: str, largest: float = LARGEST_VALUE, least: float = 0) -> float:
     value = row.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= largest:
-        raise ValueError(f"{name}={value!r:.80} must be a number from 0 to {largest:g}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= largest:
+        raise ValueError(f"{name}={value!r:.80} must be a number from {least:g} to {largest:g}")
     return float(value)

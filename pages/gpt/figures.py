@@ -9,10 +9,11 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, named
 from pages.figures.lens import stage_axis, stage_names
 from pages.figures.likeliest import CHANCE, REST, ROOM, distinct
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
-from pages.figures.token_strip import shortened
+from pages.figures.token_strip import PLACE, shortened
 
 
 def draws_bars(
@@ -231,3 +232,102 @@ def surprise_pairs(labels: Sequence[str], masked: np.ndarray, unmasked: np.ndarr
         )
         .properties(width="container", height=400)
     )
+
+
+def head_boards(
+    weights: np.ndarray,
+    worth: np.ndarray,
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    chosen: tuple[int, int],
+    version: str,
+) -> MatrixFigure:
+    """Draw a cell for each head: how much it looks to a place, and beside it what is lost without the head.
+
+    Shapes:
+        weights, worth: (layer, head); worth in nats
+
+    Args:
+        words: layer, head, weight, worth.
+        chosen: layer and head.
+    """
+    rows, cols = (tuple(map(str, range(size))) for size in weights.shape)
+    return MatrixFigure(
+        (
+            Panel("weight", words["weight"], weights, Scale("probability", 0.0, 1.0)),
+            Panel("worth", words["worth"], worth, Scale.of("signed", worth)),
+        ),
+        Axis(words["layer"], rows),
+        Axis(words["head"], cols),
+        ui,
+        detail="exact",
+        cell=chosen,
+        link="gpt_verse",
+        filename="gpt_verse_heads",
+        version=version,
+    )
+
+
+CELL, LEGEND = 46, 70
+
+
+def poem_grid(
+    characters: Sequence[str],
+    lines: Sequence[int],
+    columns: Sequence[int],
+    weights: np.ndarray,
+    partners: np.ndarray,
+    words: Mapping[str, str],
+    *,
+    chosen: int,
+) -> Filled:
+    """Draw a poem, a line a row, with the weight of one head on each character before the chosen one.
+
+    Shapes:
+        weights, partners: (pos,); partners are booleans, the characters that the chosen one is compared with
+
+    Args:
+        words: character, weight: titles.
+        chosen: the character that is written next; a click on another reports its place.
+    """
+    n = len(characters)
+    rows = records(
+        place=list(range(n)),
+        character=list(characters),
+        line=list(lines),
+        column=list(columns),
+        weight=np.where(np.arange(n) < chosen, weights, 0.0).round(4),
+        partner=partners.tolist(),
+        chosen=[place == chosen for place in range(n)],
+        later=[place > chosen for place in range(n)],
+    )
+    return Filled(_poem_form(tuple(words.items())), {"characters": rows}, height=CELL * (max(lines) + 1) + LEGEND)
+
+
+@form
+def _poem_form(said: tuple[tuple[str, str], ...]) -> Chart:
+    words = dict(said)
+    x = alt.X("column:O", axis=None, scale=alt.Scale(domain=list(range(8)), paddingInner=0.08))
+    y = alt.Y("line:O", axis=None, scale=alt.Scale(paddingInner=0.08))
+    tooltip = [
+        alt.Tooltip("character:N", title=words["character"]),
+        alt.Tooltip("weight:Q", title=words["weight"], format=".2%"),
+    ]
+    pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
+    base = named("characters").encode(x=x, y=y, tooltip=tooltip)
+    legend = alt.Legend(orient="top", direction="horizontal", gradientLength=200, gradientThickness=10, format=".0%")
+    hue = alt.Color("weight:Q", title=words["weight"], legend=legend).scale(
+        domain=[0, 1], range=["#ffffff00", HUES["weights"]], clamp=True
+    )
+    cells = base.mark_rect(cornerRadius=4, cursor="pointer").encode(color=hue).add_params(pick)
+    rings = [
+        base.transform_filter(f"datum.{which}").mark_rect(
+            cornerRadius=4, filled=False, stroke=stroke, strokeWidth=3, strokeDash=dash, aria=False
+        )
+        for which, stroke, dash in (("partner", HUES["positions"], [5, 3]), ("chosen", HUES["query"], [1, 0]))
+    ]
+    letters = base.mark_text(fontSize=22, cursor="pointer").encode(
+        text="character:N", opacity=alt.condition("datum.later", alt.value(0.35), alt.value(1.0))
+    )
+    return alt.layer(cells, *rings, letters)

@@ -45,15 +45,20 @@ SHORT, FAR = 2.0, 5.0
 Choices = tuple[tuple[int, int], ...]
 
 
-def _steps_asked() -> int:
+def _usual_steps(view: View) -> int:
+    """Return how many tokens are written at first: a poem to its end, of other texts a line or two."""
+    return view.bundle.config.max_len if view.bundle.measured.verse else USUAL_STEPS
+
+
+def _steps_asked(usual: int) -> int:
     """Return how many tokens are to be written, as kept or as in the URL."""
 
-    return chosen(STEPS, USUAL_STEPS, lambda asked: whole_number(asked, MOST_STEPS), f"0 … {MOST_STEPS}")
+    return chosen(STEPS, usual, lambda asked: whole_number(asked, MOST_STEPS), f"0 … {MOST_STEPS}")
 
 
-def _keep_steps(steps: int) -> None:
+def _keep_steps(steps: int, usual: int) -> None:
     """Keep how many tokens have been written."""
-    keep(STEPS, str(steps), str(USUAL_STEPS))
+    keep(STEPS, str(steps), str(usual))
 
 
 def _choices_asked(vocab: int) -> Choices:
@@ -87,10 +92,10 @@ def _ask_for(steps: int) -> None:
     forget(STEP)
 
 
-def _start_over() -> None:
+def _start_over(usual: int) -> None:
     """Drop all that was written; only in a callback."""
     forget(STEP, CHOICES)
-    _keep_steps(0)
+    _keep_steps(0, usual)
 
 
 def _rules(view: View) -> dict[str, Any]:
@@ -108,7 +113,7 @@ def _rules(view: View) -> dict[str, Any]:
     return {"how": how, **rules.asked, "seed": seed, "choices": choices}
 
 
-def _buttons(steps: int) -> None:
+def _buttons(steps: int, usual: int) -> None:
     places = st.columns(4)
     full = steps >= MOST_STEPS
     more = min(MORE, MOST_STEPS - steps)
@@ -116,7 +121,7 @@ def _buttons(steps: int) -> None:
         ("more", t("gpt.write_more", count=more), ":material/play_arrow:", _ask_for, (steps + more,), full),
         ("one", t("gpt.write_one"), ":material/skip_next:", _ask_for, (steps + 1,), full),
         ("stop", t("gpt.stop"), ":material/stop:", None, (), TARGET not in st.session_state),
-        ("over", t("gpt.start_over"), ":material/restart_alt:", _start_over, (), steps == 0),
+        ("over", t("gpt.start_over"), ":material/restart_alt:", _start_over, (usual,), steps == 0),
     )
     for place, (name, label, icon, call, arguments, disabled) in zip(places, buttons, strict=True):
         kind = "primary" if name == "more" else "secondary"
@@ -135,7 +140,7 @@ def _write_live(view: View, asked: dict[str, Any], steps: int, page: Any) -> int
         if len(found.steps) <= steps:
             break
         steps += 1
-        _keep_steps(steps)
+        _keep_steps(steps, _usual_steps(view))
         page.code(f"{view.encoding.text}{found.written}▏", language=None, wrap_lines=True)
         time.sleep(max(0.0, PACE - (time.monotonic() - started)))
     return steps
@@ -276,8 +281,9 @@ def _bytes(count: float) -> str:
 def write_part(view: View) -> None:
     """Show the controls, what is written, one step's distribution, and two experiments."""
     asked = _rules(view)
-    steps, choices = _steps_asked(), asked["choices"]
-    _buttons(steps)
+    usual = _usual_steps(view)
+    steps, choices = _steps_asked(usual), asked["choices"]
+    _buttons(steps, usual)
     page = st.empty() if TARGET in st.session_state else st.container()  # emptied only where tokens come one by one
     steps = _write_live(view, asked, steps, page)
     with st.spinner(t("gpt.writing")):

@@ -241,14 +241,18 @@ def take_model(name: str) -> None:
     set_choice("model", name)
 
 
-def offer_model(message: str, kinds: Sequence[str], *, key: str = "offer") -> None:
-    """Say in one line why a part needs another kind of model, with a button that switches to the first there is.
+def offer_model(message: str, kinds: Sequence[str], *, name: str | None = None, key: str = "offer") -> None:
+    """Say in one line why a part needs another model, with a button that switches to it.
 
     Args:
+        kinds: of the model; the first there is is offered.
+        name: the one model that will do, in place of the first.
         key: of the button.
     """
     st.info(message, icon=":material/info:")
-    name = next((name for name in _preferred() if kind_of(name) in kinds), next(iter(model_names(None, kinds)), None))
+    name = name or next(
+        (name for name in _preferred() if kind_of(name) in kinds), next(iter(model_names(None, kinds)), None)
+    )
     said, icon = t("outcome.switch", name=plain(name or "")), ":material/swap_horiz:"
     if name is not None and st.button(said, icon=icon, on_click=take_model, args=(name,), key=key):
         st.rerun(scope="app")

@@ -49,7 +49,9 @@ def show_outcome(view: View, probabilities: Sequence[float], *, beside: Sequence
     if outcome is None or not len(probabilities):
         return
     if outcome.asks == "class":
-        show_verdict(view.bundle.labels, probabilities, note="" if beside is not None else sureness(view, probabilities))
+        show_verdict(
+            view.bundle.labels, probabilities, note="" if beside is not None else sureness(view, probabilities)
+        )
         return
     first = probabilities if beside is None else beside
     likeliest = nlargest(MOST_SHOWN, range(len(first)), key=first.__getitem__)

@@ -17,11 +17,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from transformer_core.analysis.gpt.verse import verse_looks
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.gpt import read_text
 from transformer_core.evaluation.ngrams import KneserNey
 from transformer_core.generation import sample
+from transformer_core.measured import LOOKS, HeadLook, Measured
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import find_file
 from transformer_core.recipes.card import OnDisk, list_of, training_facts, usual_on, write_bundle, write_card
@@ -203,6 +205,23 @@ def measure_written(bundle: Bundle, poems: Sequence[str]) -> Written:
     return Written(len(poems), len(kept), rhyming, chance, share_rhyming([even_ends(poem) for poem in poems]))
 
 
+def head_looks(bundle: Bundle, poems: Sequence[str]) -> tuple[HeadLook, ...]:
+    """Return how much each head looks to the line above and to the rhyme, over poems."""
+    found = verse_looks(bundle, poems)
+    return tuple(
+        HeadLook(
+            LOOKS[look],
+            layer,
+            head,
+            round(float(weight), 4),
+            round(float(found.uniform[look]), 4),
+            round(float(found.worth[look, layer, head]), 4),
+            found.places[look],
+        )
+        for (look, layer, head), weight in np.ndenumerate(found.weights)
+    )
+
+
 def poem_card(on_disk: OnDisk[PoemMeasures], facts: dict[str, str], part: str) -> str:
     """Return the card's Markdown; `part` says which poems were measured."""
     bundle, measured, written = on_disk.bundle, on_disk.measured, on_disk.measured.written
@@ -300,8 +319,12 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         return poem_card(on_disk, facts, part)
 
     usual = usual_on(("poems of the Tang", "line", measured_on))
+
+    def weak_sides(read: Bundle) -> Measured:
+        return replace(usual(read), verse=head_looks(read, measured_on))
+
     measured = write_bundle(
-        Bundle(chosen.out.name, model, tokenizer, reads="zh"), chosen.out, measure, card, [trained], usual
+        Bundle(chosen.out.name, model, tokenizer, reads="zh"), chosen.out, measure, card, [trained], weak_sides
     ).measured
     written = measured.written
     return (
