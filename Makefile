@@ -2,7 +2,7 @@ VENV ?= .venv
 PYTHON ?= python3.11
 BIN := $(VENV)/bin
 
-.PHONY: setup run test quick lint bench
+.PHONY: setup run test quick lint bench models
 
 setup: ## install everything that running and testing needs
 	$(PYTHON) -m venv $(VENV)
@@ -33,3 +33,10 @@ bench: ## print the speed tables: the engine and training against peers, pages i
 	$(BIN)/python -m tests.benchmarks.layouts
 	$(BIN)/python -m tests.benchmarks.film
 	$(BIN)/python -m tests.benchmarks.visitors
+
+RECIPES := "sentiment" "sentiment_zh" "bert" "gpt" "gpt_char" "gpt_poem" "lm gru" "lm lstm" "lm rnn" \
+	"seq2seq" "seq2seq --plain" "translation en-fr" "translation en-de" "translation en-zh" "translation zh-en"
+
+models: ## train every shipped model from the data in DATA, one after the other; OPTIONS=--quick tries all recipes out
+	@test -n "$(DATA)" || { echo "make models DATA=DIR: DIR holds the data, in it or in its subfolders"; exit 2; }
+	for recipe in $(RECIPES); do $(BIN)/python -m transformer_core.recipes.$$recipe --data $(DATA) $(OPTIONS) || exit; done

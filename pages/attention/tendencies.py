@@ -7,7 +7,7 @@ from pages.attention.chosen_head import board_words, choose_layer_and_head, larg
 from pages.attention.figures import tendency_board
 from pages.ui.asking import ask_once
 from pages.ui.exports import export_matrix
-from pages.ui.header import FIRST_CJK, View
+from pages.ui.header import View, language_of
 from pages.ui.language import strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.pickers import on_head
@@ -50,9 +50,9 @@ def show_tendencies(view: View) -> None:
     with head_place:
         layer, head = choose_layer_and_head(view)
     with sample_place:
-        chinese = any(ord(sign) >= FIRST_CJK for sign in view.encoding.text)
+        spoken = language_of(view.encoding.text) or "en"
         languages = {"en": t("attention.sample_en"), "zh": t("attention.sample_zh")}
-        language = choose(t("attention.sample"), languages, name="attention_sample", default="zh" if chinese else "en")
+        language = choose(t("attention.sample"), languages, name="attention_sample", default=spoken)
     with threshold_place:
         least = slide(
             t("attention.threshold"), LOWEST, HIGHEST, name="attention_threshold", default=THRESHOLD, step=STEP

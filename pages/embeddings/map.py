@@ -19,13 +19,14 @@ from pages.ui.charts import show_chart
 from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.url import choose, slide, switch, text_input
+from pages.ui.url import choose, slide, suggested_text_input, switch
 from pages.ui.verdict import class_word
 from transformer_core.analysis.words.vocabulary import find
 from transformer_core.analysis.words.vocabulary_map import VocabularyMap, vocabulary_map
 
 SIDES = {"low": 0.6, "middle": 0.8, "high": 1.0}
 METHODS = ("tsne", "pca", "space")
+SEARCHED = {"zh": "差 好"}  # by the language that a model reads
 MOST_TERMS, MOST_FOUND, MOST_CHARACTERS = 8, 20, 200
 
 
@@ -33,7 +34,7 @@ MOST_TERMS, MOST_FOUND, MOST_CHARACTERS = 8, 20, 200
 def show_map(view: View) -> None:
     """Show the map with its controls."""
     words = strings("embeddings")
-    query, method, colour = _choices()
+    query, method, colour = _choices(view.bundle.reads)
     picture = st.container()
     answer = _draw(view, method, picture)
     if answer is None:
@@ -70,11 +71,12 @@ def show_map(view: View) -> None:
     _try_sides(view, found)
 
 
-def _choices() -> tuple[str, str, str]:
+def _choices(reads: str) -> tuple[str, str, str]:
     words = strings("embeddings")
     search_place, method_place, colour_place = st.columns([2, 1.6, 1.4], vertical_alignment="bottom")
     with search_place:
-        query = text_input(words["search"], name="embeddings_search", default="boring superb")
+        first = SEARCHED.get(reads, "boring superb")
+        query = suggested_text_input(words["search"], first, name="embeddings_search")
     with method_place:
         options = {name: words[f"method_{name}"] for name in METHODS}
         method = choose(words["method"], options, name="embeddings_method", default=METHODS[0])

@@ -10,7 +10,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell
-from pages.ui.url import choose, choose_from_list, switch, text_input
+from pages.ui.url import choose, choose_from_list, suggested_text_input, switch
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words
 from transformer_core.analysis.words.vocabulary import Found, find
 from transformer_core.text import Tokenizer
@@ -25,6 +25,13 @@ ANALOGIES = {
     "queen": ("king", "man", "woman", "queen"),
     "actresses": ("actors", "actor", "actress", "actresses"),
 }
+OF_CHARACTERS = {
+    "she_zh": ("妈", "爸", "他", "她"),
+    "small_zh": ("短", "长", "大", "小"),
+    "few_zh": ("小", "大", "多", "少"),
+    "slow_zh": ("差", "好", "快", "慢"),
+}
+FIRST_WORD = {"zh": "差"}  # by the language that a model reads; of all others "awful"
 OWN = "own"
 RANKS = {"first": 1, "ten": 10, "hundred": 100, "beyond": float("inf")}
 MOST_CHARACTERS = 60
@@ -55,7 +62,7 @@ def _one_token(tokenizer: Tokenizer, word: str) -> Found:
 def ask_for_word(tokenizer: Tokenizer, label: str, *, name: str, default: str) -> Found | None:
     """Show a text input for a word and return its one token; where it has none, that of the last word that had one."""
     return read_and_tell(
-        name, text_input(label, name=name, default=default), default, lambda word: _one_token(tokenizer, word)
+        name, suggested_text_input(label, default, name=name), default, lambda word: _one_token(tokenizer, word)
     )
 
 
@@ -65,7 +72,8 @@ def show_neighbours(view: View) -> None:
     words = strings("embeddings")
     word_place, switch_place = st.columns(2, vertical_alignment="center")
     with word_place:
-        found = ask_for_word(view.bundle.tokenizer, words["word"], name="embeddings_word", default="awful")
+        first = FIRST_WORD.get(view.bundle.reads, "awful")
+        found = ask_for_word(view.bundle.tokenizer, words["word"], name="embeddings_word", default=first)
     with switch_place:
         fragments = switch(words["fragments"], name="embeddings_fragments", default=False)
     options = {name: words[f"measure_{name}"] for name in MEASURES}
@@ -110,9 +118,10 @@ def _known(view: View, word: str) -> Found | None:
 def show_analogies(view: View) -> None:
     """Ask at which rank the expected word will be, then show the words nearest to a - b + c."""
     words = strings("embeddings")
-    options = {name: _equation(*given) for name, given in ANALOGIES.items()} | {OWN: words["own"]}
+    there = OF_CHARACTERS if view.bundle.reads == "zh" else ANALOGIES
+    options = {name: _equation(*given) for name, given in there.items()} | {OWN: words["own"]}
     chosen = choose_from_list(words["analogy"], options, name="embeddings_analogy") or OWN
-    given = ANALOGIES.get(chosen) or ANALOGIES["worst"]
+    given = there.get(chosen) or next(iter(there.values()))
     ids = []
     if chosen == OWN:
         names = ("a", "b", "c", "d")

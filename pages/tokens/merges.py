@@ -8,7 +8,7 @@ from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
-from pages.ui.header import View
+from pages.ui.header import View, language_of
 from pages.ui.language import plain, section, t
 from pages.ui.url import choose, slide, text_area
 from transformer_core.analysis.words.bpe_merges import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
@@ -19,7 +19,7 @@ from transformer_core.text.merges import ALPHABETS
 @st.fragment
 def show_merges(view: View) -> None:
     """Show the sentence after a chosen merge, and which pairs were joined."""
-    corpus, pasted, alphabet = _choose_text()
+    corpus, pasted, alphabet = _choose_text(language_of(view.encoding.text) or "en")
     if corpus == OWN and len(pasted) > MOST_CHARACTERS:
         st.info(t("tokens.pasted_long", count=f"{len(pasted):,}", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
         return
@@ -42,11 +42,11 @@ def show_merges(view: View) -> None:
     _try_other_language(view, answer, corpus, pasted, alphabet)
 
 
-def _choose_text() -> tuple[str, str, str]:
+def _choose_text(language: str) -> tuple[str, str, str]:
     left, right = st.columns(2)
     with left:
         options = {name: t(f"tokens.corpus_{name}") for name in (*CORPORA, OWN)}
-        corpus = choose(t("tokens.learn_from"), options, name="tokens_text", default="en")
+        corpus = choose(t("tokens.learn_from"), options, name="tokens_text", default=language)
     with right:
         alphabets = {name: t(f"tokens.alphabet_{name}") for name in ALPHABETS}
         alphabet = choose(t("tokens.alphabet"), alphabets, name="tokens_alphabet", default=ALPHABETS[0])

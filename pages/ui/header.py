@@ -22,7 +22,7 @@ from transformer_core.text import Encoding
 
 DEFAULT_TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."
 EXAMPLES = {  # of the models that read another language than most
-    "sentiment-zh": "本来以为房间会很差，没想到又干净又安静，下次还住这里。",
+    "sentiment-zh": "虽然房间有点小，但是很干净，服务也好，下次还会来。",
     "gpt-poem": "秋风入客衣，",
     "translation-zh-en": "如果明天下雨，我就待在家里。",
 }

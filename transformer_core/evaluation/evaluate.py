@@ -16,7 +16,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.bert import measure_hidden_words, measure_sentence_pairs, read_sentence_pairs
 from transformer_core.evaluation.classifier import DEFAULT_BATCH_SIZE, Measures, measure_classifier
-from transformer_core.evaluation.gpt import measure_text, read_text
+from transformer_core.evaluation.gpt import measure_poems, measure_text, read_text
 from transformer_core.evaluation.translation import measure_translation, read_lines, read_parallel
 from transformer_core.training.intake.labelled import is_table, read_labelled
 
@@ -26,6 +26,8 @@ def _measure_classifier_file(bundle: Bundle, path: Path, batch_size: int) -> Mea
 
 
 def _measure_text_file(bundle: Bundle, path: Path, batch_size: int) -> Measures:
+    if bundle.measured.verse:
+        return measure_poems(bundle, read_text(path).splitlines())
     return measure_text(bundle, read_text(path), batch_size=batch_size)
 
 
@@ -54,7 +56,7 @@ class Measure:
 
 
 TRANSLATING = Measure(("sources, a line each", "references, a line each"), _measure_parallel_files)
-FORESEEING = Measure(("a text",), _measure_text_file)
+FORESEEING = Measure(("a text, for a model of poems one a line",), _measure_text_file)
 MEASURED: dict[str, Measure] = {
     "classifier": Measure(("text and label in .csv or .jsonl",), _measure_classifier_file),
     "gpt": FORESEEING,

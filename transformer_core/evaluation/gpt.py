@@ -5,6 +5,7 @@ Radford et al. 2018, eq. 1 (with everything before the token in its window as co
 
 import gzip
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import torch
 import torch.nn.functional as F
 
 from transformer_core.bundle import Bundle
+from transformer_core.text import EOS_ID, PAD_ID, Tokenizer
+from transformer_core.training.batching import in_turn, padded
 
 KINDS = ("gpt", "lm")
 LARGEST_TEXT = 200_000_000
@@ -35,6 +38,32 @@ def read_text(path: Path) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def poem_rows(tokenizer: Tokenizer, poems: Sequence[str]) -> list[list[int]]:
+    """Return the ids of each poem with [EOS] at its end."""
+    return [[*encoding.ids, EOS_ID] for encoding in tokenizer.encode_batch(poems)]
+
+
+@torch.inference_mode()
+def measure_poems(bundle: Bundle, poems: Sequence[str]) -> dict[str, Any]:
+    """Measure how well a GPT predicts each character of poems but the first of each, their ends included.
+
+    Args:
+        bundle: of a Gpt that reads a whole poem.
+        poems: each is read on its own.
+
+    Returns:
+        loss_nats (a character), characters.
+    """
+    rows, device = poem_rows(bundle.tokenizer, poems), next(bundle.model.parameters()).device
+    nats, count = 0.0, 0
+    for places in in_turn([len(row) for row in rows]):
+        batch = padded([rows[place] for place in places], PAD_ID).to(device)
+        logits, words = bundle.model(batch[:, :-1]).double(), batch[:, 1:]  # (batch, pos, vocab), (batch, pos)
+        nats += float(F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD_ID, reduction="sum"))
+        count += int((words != PAD_ID).sum())
+    return {"loss_nats": round(nats / count, 4), "characters": count}
 
 
 @torch.inference_mode()

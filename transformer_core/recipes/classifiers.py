@@ -20,7 +20,7 @@ from transformer_core.recipes.card import OnDisk, list_of, model_facts, write_bu
 from transformer_core.recipes.command import command_of
 from transformer_core.recipes.reviews import SentimentSettings, describe, set_aside, train_in_stages
 from transformer_core.text import Tokenizer
-from transformer_core.training.examples import Example
+from transformer_core.training.examples import Example, split
 from transformer_core.training.intake.labelled import write_labelled
 
 LABELS = ("negative", "positive")
@@ -47,14 +47,24 @@ class Kind:
     times: int = 1
 
 
-def divided(examples: Iterable[Example], *, choice: int, test: int, seed: int) -> tuple[list[Example], ...]:
-    """Return a part to learn from, and balanced ones of `choice` and `test` examples a class; no text is in two.
+def divided(
+    examples: Iterable[Example], *, choice: int, test: int, seed: int, balanced: bool = True
+) -> tuple[list[Example], list[Example], list[Example]]:
+    """Return a part to learn from, and one of `choice` and one of `test` examples; no text is in two.
+
+    Args:
+        balanced: half of each class; otherwise each class as often as in the data.
+        seed: of the choice.
 
     Raises:
         ValueError: a class has too few examples.
     """
-    rest, tested = set_aside(examples, test, seed=seed)
-    learned, chosen_by = set_aside(rest, choice, seed=seed)
+
+    def cut(whole: Iterable[Example], count: int) -> tuple[list[Example], list[Example]]:
+        return set_aside(whole, count // 2, seed=seed) if balanced else split(whole, count, seed)
+
+    rest, tested = cut(examples, test)
+    learned, chosen_by = cut(rest, choice)
     return learned, chosen_by, tested
 
 
@@ -114,7 +124,7 @@ def classifier_card(
     """
     bundle = on_disk.bundle
     lines = [
-        f"{name}: accuracy {of['accuracy']:.1%} on {of['examples']:,} texts set aside (half of each class), cross "
+        f"{name}: accuracy {of['accuracy']:.1%} on {of['examples']:,} texts set aside, cross "
         f"entropy {of['loss_nats']:.4f} nats a text; {of['truncated']:,} of them were longer than "
         f"{bundle.config.max_len} tokens and judged by their opening"
         for name, of in on_disk.measured.items()

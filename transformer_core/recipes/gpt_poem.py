@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from transformer_core.analysis.gpt.verse import verse_looks
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
-from transformer_core.evaluation.gpt import read_text
+from transformer_core.evaluation.gpt import measure_poems, poem_rows, read_text
 from transformer_core.evaluation.ngrams import KneserNey
 from transformer_core.generation import sample
 from transformer_core.measured import LOOKS, HeadLook, Measured
@@ -30,7 +29,7 @@ from transformer_core.recipes.card import OnDisk, list_of, training_facts, usual
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.everyday import FIRST_LINES
 from transformer_core.text import EOS_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
-from transformer_core.training.batching import epochs_of, in_turn, padded
+from transformer_core.training.batching import epochs_of, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_words
 
@@ -102,10 +101,10 @@ class Written:
 class PoemMeasures:
     """Nats a character of the model and of counts of n-grams, and what it writes."""
 
-    nats: float
+    loss_nats: float
+    characters: int
     bigram: float
     trigram: float
-    characters: int
     written: Written
 
 
@@ -172,24 +171,6 @@ def write_poem(bundle: Bundle, first_line: str, *, seed: int) -> str:
     return first_line + bundle.tokenizer.decode(written) + "…"
 
 
-def rows_of(tokenizer: Tokenizer, poems: Sequence[str]) -> list[list[int]]:
-    """Return the ids of each poem with [EOS] at its end."""
-    return [[*encoding.ids, EOS_ID] for encoding in tokenizer.encode_batch(poems)]
-
-
-@torch.inference_mode()
-def nats_a_character(bundle: Bundle, rows: Sequence[Sequence[int]]) -> float:
-    """Return the mean surprise of all tokens of poems but the first of each, their ends included."""
-    nats, count = 0.0, 0
-    for places in in_turn([len(row) for row in rows]):
-        batch = padded([rows[place] for place in places], PAD_ID)
-        logits = bundle.model(batch[:, :-1]).double()  # (batch, pos, vocab)
-        words = batch[:, 1:]
-        nats += float(F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD_ID, reduction="sum"))
-        count += int((words != PAD_ID).sum())
-    return nats / count
-
-
 def measure_written(bundle: Bundle, poems: Sequence[str]) -> Written:
     """Let a model write a poem from the first line of each of some poems, and see which keep form and rhyme."""
     firsts = [poem[: LINE_END.search(poem).end()] for poem in poems]  # type: ignore[union-attr]
@@ -225,8 +206,8 @@ def head_looks(bundle: Bundle, poems: Sequence[str]) -> tuple[HeadLook, ...]:
 def poem_card(on_disk: OnDisk[PoemMeasures], facts: dict[str, str], part: str) -> str:
     """Return the card's Markdown; `part` says which poems were measured."""
     bundle, measured, written = on_disk.bundle, on_disk.measured, on_disk.measured.written
-    quality = f"""- On {part}: {measured.nats:.4f} nats a character ({measured.characters:,} characters, signs and \
-ends included, the first of each poem given). A bigram model of the same characters has {measured.bigram:.4f}, a \
+    quality = f"""- On {part}: {measured.loss_nats:.4f} nats a character ({measured.characters:,} characters, signs \
+and ends included, the first of each poem given). A bigram model of the same characters has {measured.bigram:.4f}, a \
 trigram model {measured.trigram:.4f} (interpolated Kneser-Ney, counted on the same poems).
 - Of {written.poems} poems written from first lines of such poems (temperature 1, seeds 0 to {written.poems - 1}), \
 {written.in_form / written.poems:.1%} keep the form: four or eight lines as long as the first, and an end.
@@ -236,7 +217,9 @@ judged by how characters are read today (the thirteen groups of pinyin finals), 
 poems often fail too.
 
 Settings were chosen by the last {POEMS_FOR_CHOICE} poems of the training file, which it did not learn from.
-To measure it again, run the recipe with `--again`."""
+To measure it again, let the recipe write those poems with `--held-out FILE.txt`, and then
+
+    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.txt"""
     poems = "\n".join(f"- {write_poem(bundle, line, seed=number)}" for number, line in enumerate(FIRST_LINES))
     limits = [
         "It knows regulated verse of the Tang in simplified characters, and nothing of modern Chinese.",
@@ -282,8 +265,10 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     poems = poems[: QUICK_POEMS if chosen.quick else None]
     part, measured_on = ("the poems by which settings are chosen", for_choice) if chosen.choice else (f"`{TEST}`", test)
     measured_on = measured_on[: 20 if chosen.quick else None]
+    if chosen.held_out is not None:
+        chosen.held_out.write_text("".join(f"{poem}\n" for poem in measured_on), encoding="utf-8")
     tokenizer = Tokenizer.train("character", poems, vocab_size=settings.vocab_size, template="none")
-    rows = rows_of(tokenizer, poems)
+    rows = poem_rows(tokenizer, poems)
     config, device = settle(settings.training, chosen)
     model_config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
 
@@ -300,13 +285,13 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         device=device,
         chosen=chosen,
     )
-    own = rows_of(tokenizer, measured_on)
+    own = poem_rows(tokenizer, measured_on)
     counted = functools.partial(KneserNey, rows, vocab_size=tokenizer.vocab_size)
-    grams = [counted(order=order).nats(own) for order in (2, 3)]
+    bigram, trigram = (counted(order=order).nats(own) for order in (2, 3))
 
     def measure(bundle: Bundle) -> PoemMeasures:
         written = measure_written(bundle, measured_on[:POEMS_WRITTEN])
-        return PoemMeasures(nats_a_character(bundle, own), *grams, sum(map(len, own)) - len(own), written)
+        return PoemMeasures(**measure_poems(bundle, measured_on), bigram=bigram, trigram=trigram, written=written)
 
     def card(on_disk: OnDisk[Any]) -> str:
         facts = {
@@ -328,7 +313,7 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     ).measured
     written = measured.written
     return (
-        f"{chosen.out}: {measured.nats:.4f} nats a character (bigram {measured.bigram:.4f}, trigram "
+        f"{chosen.out}: {measured.loss_nats:.4f} nats a character (bigram {measured.bigram:.4f}, trigram "
         f"{measured.trigram:.4f}), {written.in_form} of {written.poems} in form, {written.rhyming} rhyming (chance "
         f"{written.chance:.1%}, real {written.real:.1%}), {trained.cpu_minutes:.1f} minutes of processor time"
     )
@@ -337,6 +322,7 @@ def run_recipe(chosen: argparse.Namespace) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
     parser = recipe_parser("gpt_poem", makes="the GPT of poems", data=f"{TRAIN} and {TEST}", out="gpt-poem")
+    parser.add_argument("--held-out", type=Path, help="write the poems that are set aside to this .txt")
     parser.add_argument("--choice", action="store_true", help="measure the part by which settings are chosen instead")
     return run_command(parser, run_recipe, arguments)
 

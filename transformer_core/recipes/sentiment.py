@@ -31,12 +31,12 @@ from transformer_core.training.intake.labelled import read_labelled, read_record
 REVIEWS, PHRASES, PRODUCTS = "train25k.csv.gz", "phrases.train.csv.gz", "products/train.csv.gz"
 OWN = 12_000
 FULL = SentimentSettings(
-    vocab_size=10_000,
+    vocab_size=12_000,
     model=ModelConfig(
-        vocab_size=10_000,
-        d_model=128,
+        vocab_size=12_000,
+        d_model=192,
         n_heads=8,
-        d_ff=512,
+        d_ff=768,
         n_layers=4,
         max_len=256,
         dropout=0.1,
@@ -44,15 +44,15 @@ FULL = SentimentSettings(
         scale_embeddings=True,
     ),
     pretraining=Pretraining(
-        TrainConfig(learning_rate=2e-3, warm_up=0.05, weight_decay=0.01, batch_size=64, epochs=14),
+        TrainConfig(optimizer="muon", learning_rate=3e-3, warm_up=0.03, weight_decay=0.05, batch_size=64, epochs=9),
         max_len=128,
         hide=0.2,
     ),
     training=TrainConfig(
-        learning_rate=6e-4, warm_up=0.06, weight_decay=0.1, label_smoothing=0.05, batch_size=96, epochs=5
+        learning_rate=6e-4, warm_up=0.06, weight_decay=0.1, label_smoothing=0.05, batch_size=96, epochs=3
     ),
     crops=Crops(opening=0.5, window=0.35),
-    hide=0.1,
+    hide=0.2,
 )
 QUICK = replace(
     FULL,
@@ -100,12 +100,12 @@ def read_kinds(folder: Path, *, quick: bool, seed: int) -> list[Kind]:
     reviews = list(read_labelled(find_file(folder, REVIEWS), LABELS))
     phrases = read_rows(find_file(folder, PHRASES), "sentence")
     products = [example for example, _ in read_rows(find_file(folder, PRODUCTS))]
-    sizes = (500, 1_250), (250, 400), (150, 200)
+    sizes = (1_000, 2_500), (500, 800), (300, 400)
     if quick:
-        reviews, phrases, products, sizes = reviews[:400], phrases[:3_000], products[:300], ((10, 20),) * 3
+        reviews, phrases, products, sizes = reviews[:400], phrases[:3_000], products[:300], ((20, 40),) * 3
     sentences = [example for example, whole in phrases if whole == ["1"]]
     imdb, sst, goods = (
-        divided(examples, choice=choice, test=test, seed=seed)
+        divided(examples, choice=choice, test=test, seed=seed, balanced=examples is not products)
         for examples, (choice, test) in zip((reviews, sentences, products), sizes, strict=True)
     )
     learned = without_parts_of((example for example, _ in phrases), [*sst[1], *sst[2]])

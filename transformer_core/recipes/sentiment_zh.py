@@ -99,7 +99,7 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     """
     settings = QUICK if chosen.quick else FULL
     subjects = read_subjects(chosen.data, quick=chosen.quick)
-    choice, test = (20, 40) if chosen.quick else (750, 2_000)
+    choice, test = (40, 80) if chosen.quick else (1_500, 4_000)
     parts = divided(subjects, choice=choice, test=test, seed=chosen.seed)
     kind = Kind(NAME, "sentence", *parts, read=parts[0])
 

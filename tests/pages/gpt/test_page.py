@@ -20,12 +20,14 @@ from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
 from tests.pages.figures.matrices import ENGLISH_WORDS
-from tests.pages.running import asks, metrics, run, told
+from tests.pages.running import asks, first_screen, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, written_on
 from transformer_core.analysis.gpt.lens import logit_lens
 from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, surprisals
+from transformer_core.analysis.gpt.verse import measured_looks
+from transformer_core.recipes.gpt_poem import in_form
 
 TEXT = "The king is"
 MODEL = "gpt-char"
@@ -202,6 +204,28 @@ def test_any_text_is_read(text: str, part: str) -> None:
 def test_every_tensor_can_be_looked_at_under_the_glass() -> None:
     app = opened("next", glass_open="true")
     assert EN["glass.heading"] in {box.label for box in app.expander}
+
+
+def test_a_first_line_becomes_a_poem_and_its_heads_are_shown_as_measured() -> None:
+    poet = open_bundle("gpt-poem")
+    app = first_screen("gpt", lang="zh", gpt_part="write")
+    assert app.selectbox(key="model@gpt").value == "gpt-poem"
+    assert in_form(app.code[0].value)
+    app = first_screen("gpt", lang="zh", gpt_part="verse")
+    assert not app.exception
+    looks = measured_looks(bundle=poet)
+    best = np.unravel_index(looks.weights[1].argmax(), looks.weights[1].shape)
+    assert app.selectbox(key="gpt_verse_head@gpt").value == f"{best[0]}.{best[1]}"
+    assert f"**{looks.weights[1][best]:.0%}**" in told(app)
+    assert f"{looks.worth[1][best]:+.3f}" in told(app)
+
+
+def test_a_model_without_verse_offers_the_poet() -> None:
+    app = run("gpt", gpt_part="verse")
+    assert words("en")["gpt.verse_needs"].format(name="gpt") in told(app)
+    app.button(key="offer").click().run()
+    assert app.selectbox(key="model@gpt").value == "gpt-poem"
+    assert words("en")["gpt.verse_head"] in {box.label for box in app.selectbox}
 
 
 def test_a_click_on_a_chart_names_a_place() -> None:

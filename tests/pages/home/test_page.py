@@ -7,13 +7,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import forget_answers
-from pages.ui.header import DEFAULT_TEXT, MOST_CHARACTERS
+from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.pages.running import note, run, told
+from tests.pages.running import first_screen, note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import counter_examples
+from transformer_core.analysis.outcome import read
 from transformer_core.analysis.strangeness import strangeness
+from transformer_core.evaluation.weak_sides import word_count
 
 
 def because(app: AppTest) -> str:
@@ -34,6 +36,46 @@ def test_the_first_screen_needs_no_click(language: str) -> None:
     assert words(language)["home.heading"] in told(app)
     assert f"{open_bundle('sentiment').n_parameters:,}" in told(app)
     assert because(app)
+
+
+def test_in_chinese_a_person_meets_a_model_that_reads_chinese() -> None:
+    app = first_screen(lang="zh")
+    assert not app.exception
+    assert app.selectbox(key="model@").value == "sentiment-zh"
+    assert app.text_input(key="text@").value == EXAMPLES["sentiment-zh"]
+    assert f"{open_bundle('sentiment-zh').n_parameters:,}" in told(app)
+    app.button_group(key="lang@").set_value("en").run()
+    assert app.selectbox(key="model@").value == "sentiment"
+    assert app.text_input(key="text@").value == DEFAULT_TEXT
+    app.text_input(key="text@").set_value("My own words.").run()
+    app.button_group(key="lang@").set_value("zh").run()
+    assert app.selectbox(key="model@").value == "sentiment-zh"
+    assert app.text_input(key="text@").value == "My own words."
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "offered"),
+    [("这部电影不好看。", "sentiment", "sentiment-zh"), ("It is good.", "sentiment-zh", "sentiment")],
+)
+def test_a_text_in_another_language_is_offered_its_reader_and_is_kept(text: str, shown: str, offered: str) -> None:
+    app = run(text=text, model=shown)
+    assert app.selectbox(key="model@").value == shown
+    app.button(key="offer_reader").click().run()
+    assert not app.exception
+    assert app.selectbox(key="model@").value == offered
+    assert app.text_input(key="text@").value == text
+    assert not [button for button in app.button if button.key == "offer_reader"]
+
+
+def test_a_verdict_says_how_often_such_a_verdict_is_right() -> None:
+    app = run(model="sentiment-zh", text="很好吃，下次再来。")
+    bundle = open_bundle("sentiment-zh")
+    encoding = bundle.tokenizer.encode("很好吃，下次再来。")
+    found = bundle.measured.sure(word_count(encoding), max(read(bundle, encoding, sites=()).probabilities))
+    assert found is not None
+    bodies = "\n".join(element.proto.body for element in app.get("html"))
+    assert f"{found.right / found.texts:.0%}" in bodies
+    assert f"{found.texts:,}" in bodies
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.stream.depth import deep_training, gradients_by_depth
 from transformer_core.analysis.stream.normalization import normed_vector, other_norm
+from transformer_core.analysis.stream.orders import matching_token, sublayer_steps, two_orders
 from transformer_core.analysis.stream.residual_sum import stream_sum
 
 TEXT = "The film was not good, but I loved the ending."
@@ -21,7 +22,7 @@ def n_tokens() -> int:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("part", ["vector", "residual", "depth"])
+@pytest.mark.parametrize("part", ["vector", "residual", "orders", "depth"])
 def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
     app = run("norm", lang=language, text=TEXT, norm_part=part)
     assert not app.exception
@@ -92,6 +93,66 @@ def test_both_stacks_are_trained_on_request_and_a_link_trains_them_again() -> No
     assert "2.pre.0" in app.query_params["norm_trained"]
 
 
+def orders(pre: str = "translation-en-fr"):
+    """Return the arguments that the part on two orders asks with."""
+    return {"post": open_bundle("translation-en-de"), "pre": open_bundle(pre), "text": TEXT, "n_tokens": 128}
+
+
+@pytest.mark.parametrize("guess", ["pre", "post"])
+def test_both_streams_are_measured_after_a_prediction(guess: str) -> None:
+    app = run("norm", text=TEXT, norm_part="orders")
+    found = two_orders(**orders())
+    assert f"**{found.pre.grown:.2f} times**" not in told(app)
+    asks(app)[0].set_value(guess).run()
+    assert not app.exception
+    assert f"**{found.post.grown:.2f} times**" in told(app)
+    assert f"**{found.pre.grown:.2f} times**" in told(app)
+    assert f"**{significant(found.post.off)}**" in told(app)
+    assert (words("en")["try.right"] in told(app)) == (guess == found.outcome)
+    assert f"**{found.post.added:.2f}**" in told(app)
+
+
+@pytest.mark.parametrize("pre", ["translation-en-fr", "sentiment", "gpt-char"])
+def test_one_tokens_numbers_stand_under_both_formulas(pre: str) -> None:
+    query = {"norm_orders_pre": pre, "norm_orders_token": "5", "norm_orders_sublayer": "1.feed_forward"}
+    app = run("norm", text=TEXT, norm_part="orders", **query)
+    assert not app.exception
+    own, other = orders(pre)["post"], orders(pre)["pre"]
+    place = matching_token(own.tokenizer.encode(TEXT), 5, other.tokenizer.encode(TEXT))
+    for bundle, token in ((own, 5), (other, place)):
+        found = sublayer_steps(bundle=bundle, text=TEXT, n_tokens=128, layer=1, sublayer="feed_forward", token=token)
+        entries = [f"{value:.4f}" for value in found.vectors[:, 0]]
+        formulas = "\n".join(str(element.value) for element in app.latex)
+        for step, entry in zip(found.steps, entries, strict=True):
+            assert step == "standard" or entry in formulas, step
+            assert f" {entry}".replace("-", "−") in told(app).replace("**", " "), step
+
+
+def test_each_list_has_the_models_of_its_order_and_the_headers() -> None:
+    app = run("norm", text=TEXT, norm_part="orders", model="gpt")
+    lists = {str(box.key).partition("@")[0]: box for box in app.selectbox}
+    assert lists["norm_orders_post"].options == ["translation-en-de"]
+    assert lists["norm_orders_pre"].options[0] == "translation-en-fr"
+    assert {"sentiment", "gpt", "bert"} < set(lists["norm_orders_pre"].options)
+    assert not {"lm-gru", "seq2seq-en-fr", "translation-en-de"} & set(lists["norm_orders_pre"].options)
+    lists["norm_orders_pre"].set_value("bert").run()
+    assert "bert" in app.query_params["norm_orders_pre"]
+    assert "**bert**" in told(app)
+
+
+def test_another_language_than_the_models_is_said_and_read_all_the_same() -> None:
+    app = run("norm", text="电影很好看", norm_part="orders")
+    assert "Trained on another language" in told(app)
+    assert "Trained on another language" not in told(run("norm", text=TEXT, norm_part="orders"))
+
+
+@pytest.mark.parametrize("model", ["post", "pre"])
+def test_the_glass_shows_the_chosen_model(model: str) -> None:
+    app = run("norm", text=TEXT, norm_part="orders", norm_orders_glass=model, glass_open="on")
+    assert not app.exception
+    assert not app.error
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -100,6 +161,8 @@ def test_both_stacks_are_trained_on_request_and_a_link_trains_them_again() -> No
         {"norm_part": "depth", "norm_depth": "1000", "norm_width": "7", "norm_seed": "-1", "norm_trained": "<b>"},
         {"norm_part": "depth", "norm_depth": "nan"},
         {"norm_power": "1e9"},
+        {"norm_part": "orders", "norm_orders_post": "gpt", "norm_orders_pre": "<b>", "norm_orders_token": "999"},
+        {"norm_part": "orders", "norm_orders_sublayer": "9.feed_forward", "norm_orders_glass": "x", "glass_open": "on"},
     ],
     ids=str,
 )
@@ -116,6 +179,11 @@ def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
         ("a", "vector"),
         ("a", "residual"),
         ("good film " * 90, "residual"),
+        ("🙂", "orders"),
+        ("电影很好看", "orders"),
+        ("مرحبا بالعالم", "orders"),
+        ("a", "orders"),
+        ("good film " * 90, "orders"),
     ],
 )
 def test_any_text_is_read(text: str, part: str) -> None:
@@ -127,3 +195,8 @@ def test_the_scripts_compute_the_same() -> None:
     given = {"bundle": bundle, "text": TEXT, "n_tokens": 14}
     for answer in (ask(stream_sum, **given, token=3), ask(gradients_by_depth, n_layers=3, d_model=16, seed=1)):
         repeats(answer.script, answer.arrays)
+
+
+def test_the_scripts_of_two_orders_compute_the_same() -> None:
+    answer = ask(two_orders, **orders())
+    repeats(answer.script, answer.arrays)
