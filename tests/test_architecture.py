@@ -20,6 +20,7 @@ ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the ki
     ("compare", "train"),
     ("home", "glass"),
     ("masks", "glass"),
+    ("norm", "glass"),
     ("train", "film"),
     ("translation", "attention"),
     ("translation", "glass"),

@@ -241,8 +241,18 @@ def growth_chart(
     return alt.layer(thin, strong).properties(width="container", height=300)
 
 
+def _up_to(most: float | None) -> alt.Scale:
+    return alt.Scale() if most is None else alt.Scale(domain=[0, most], nice=False)
+
+
 def written_chart(
-    sublayers: Sequence[str], values: np.ndarray, labels: Sequence[str], words: Words, *, measure: str
+    sublayers: Sequence[str],
+    values: np.ndarray,
+    labels: Sequence[str],
+    words: Words,
+    *,
+    measure: str,
+    most: float | None = None,
 ) -> Chart:
     """Draw one measure of what each sublayer adds: a dot for each token and a bar for the mean.
 
@@ -250,6 +260,7 @@ def written_chart(
         values: (sublayer, pos).
         labels: one a token.
         measure: "written" (length relative to the stream's) or "cosine" (with the stream).
+        most: where the axis ends, for charts on one scale.
     """
     names = [name_of(sublayer, words) for sublayer in sublayers]
     n_tokens = values.shape[1]
@@ -269,17 +280,84 @@ def written_chart(
         .mark_point(filled=True, size=24, opacity=0.5)
         .encode(
             y=y,
-            x=alt.X("value:Q", title=words[f"axis_{measure}"], axis=alt.Axis(tickCount=8)),
+            x=alt.X("value:Q", title=words[f"axis_{measure}"], axis=alt.Axis(tickCount=8), scale=_up_to(most)),
             color=color,
             tooltip=["token:N", "sublayer:N", "value:Q"],
         )
     )
     means = alt.Chart(data).mark_tick(thickness=4, size=16).encode(y=y, x="mean(value):Q", color=color)
-    return alt.layer(dots, means).properties(width="container", height=22 * len(names) + (120 if legend else 90))
+    high = 22 if most is None else 28  # of a row
+    return alt.layer(dots, means).properties(width="container", height=high * len(names) + (120 if legend else 90))
+
+
+TICKS = [digit * 10.0**power for power in range(-4, 8) for digit in (1, 2, 5)]
+HUES_OF_ORDERS = {"pre": HUES["query"], "post": HUES["positions"]}
+
+
+def _order_rows(found: Mapping[str, np.ndarray], words: Words, post: bool, token: int | None) -> tuple[Any, ...]:
+    """Return names of the stages and of both kinds of marks, and rows: every token, the bold one, its marks beside."""
+    tokens = [f"{place} · {label}" for place, label in enumerate(found["tokens"].tolist())]
+    names = [name_of(stage, words) for stage in found["growth.stages"].tolist()]
+    stages = [*names, " " if post else words["part_name_final"]]  # room for the level's label in both
+    aside = found["sums"] if post else found["handed_on"][None]
+    lengths, beside = (
+        (values.mean(-1) if token is None else values[:, token]).round(4) for values in (found["growth.lengths"], aside)
+    )
+    of = words["mean_of_tokens"] if token is None else words["one_token"].format(token=tokens[token])
+    kinds = [words["stream_kind"], words["sum_kind" if post else "final_kind"]]
+    every = np.repeat(names, len(tokens)), found["growth.lengths"].ravel().round(4), np.tile(tokens, len(names))
+    thin = records(**dict(zip(("stage", "length", "token"), every, strict=True)))
+    bold = records(stage=names, length=lengths, of=[of] * len(names), kind=kinds[:1] * len(names))
+    count = len(beside)
+    above = {"stage": stages[1:-1] if post else stages[-1:], "end": lengths[-count:] if post else beside}
+    return stages, kinds, thin, bold, records(length=beside, of=[of] * count, kind=kinds[1:] * count, **above)
+
+
+def order_chart(
+    found: Mapping[str, np.ndarray], words: Words, *, order: str, token: int | None, ends: tuple[float, float]
+) -> Chart:
+    """Draw the length of one model's stream by depth: every token thin, one of them or the mean bold.
+
+    Of a post-norm model each sum stands above the length that its norm makes of it; of a pre-norm one, what its last
+    norm hands on.
+
+    Args:
+        found: growth.stages, growth.lengths, sums, tokens, handed_on, level and inside.
+        order: "post" or "pre".
+        token: the bold one; None for the mean.
+        ends: of the axis, which is logarithmic, for charts on one scale.
+    """
+    stages, kinds, *rows = _order_rows(found, words, order == "post", token)
+    thin, bold, aside = map(alt.Chart, rows)
+    level = float(found["level"])
+    levels = alt.Chart(records(length=[level], label=[f"√{int(found['inside'])} = {level:.2f}"]))
+    along = alt.Axis(labelAngle=-35, labelLimit=200, labelOverlap=len(stages) > 27)
+    x = alt.X("stage:N", sort=stages, title=None, scale=alt.Scale(domain=stages), axis=along)
+    up = alt.Axis(labelExpr=LABELS, values=[value for value in TICKS if ends[0] <= value <= ends[1]])
+    scale = alt.Scale(type="log", domain=list(ends), nice=False, clamp=True)
+    y = alt.Y("length:Q", title=words["axis_stream"], scale=scale, axis=up)
+    legend = alt.Legend(orient="top", labelLimit=300, symbolOpacity=1)
+    hue = alt.Scale(domain=kinds, range=[HUES_OF_ORDERS[order], HUES["key"]])
+    shape = alt.Scale(domain=kinds, range=["circle", "triangle-down"])
+    look = {
+        "color": alt.Color("kind:N", scale=hue, title=None, legend=legend),
+        "shape": alt.Shape("kind:N", scale=shape, title=None, legend=legend),
+        "tooltip": ["of:N", "kind:N", "stage:N", "length:Q"],
+    }
+    return alt.layer(
+        thin.mark_line(strokeWidth=1, opacity=0.4, color=HUES["residual"]).encode(
+            x=x, y=y, detail="token:N", tooltip=["token:N", "stage:N", "length:Q"]
+        ),
+        levels.mark_rule(strokeDash=[4, 4], color=HUES["residual"]).encode(y=y, tooltip="label:N"),
+        levels.mark_text(align="right", dx=-4, dy=-8).encode(y=y, x=alt.value("width"), text="label:N"),
+        aside.mark_rule(color=HUES["key"], opacity=0.6).encode(x=x, y=y, y2="end:Q"),
+        bold.mark_line(strokeWidth=3, color=HUES_OF_ORDERS[order]).encode(x=x, y=y),
+        *(marks.mark_point(size=55, filled=True, opacity=1).encode(x=x, y=y, **look) for marks in (bold, aside)),
+    ).properties(width="container", height=380)
 
 
 MEASURES = ("input_gradients", "parameter_gradients", "activations", "apart")
-HUES_OF_NORMS = {"pre": HUES["query"], "post": HUES["positions"], "none": HUES["key"]}
+HUES_OF_NORMS = HUES_OF_ORDERS | {"none": HUES["key"]}
 LEAST = 1e-40
 
 

@@ -198,5 +198,7 @@ def test_the_scripts_compute_the_same() -> None:
 
 
 def test_the_scripts_of_two_orders_compute_the_same() -> None:
-    answer = ask(two_orders, **orders())
-    repeats(answer.script, answer.arrays)
+    given = orders()
+    way = {"bundle": given["post"], "text": TEXT, "n_tokens": 128, "layer": 1, "sublayer": "feed_forward", "token": 3}
+    for answer in (ask(two_orders, **given), ask(sublayer_steps, **way)):
+        repeats(answer.script, answer.arrays)

@@ -12,9 +12,12 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.outcome import read, scope_of
+from transformer_core.analysis.outcome import one_text, scope_of
+from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.stream.normalization import norm_at, start_site
 from transformer_core.bundle import Bundle
+from transformer_core.probe import Probe
+from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
 
@@ -69,6 +72,35 @@ class StreamGrowth:
     cosines: np.ndarray
 
 
+@torch.inference_mode()
+def stream_trace(bundle: Bundle, encoding: Encoding) -> Trace:
+    """Record the stream of the stack that reads a text; of a model that translates, the encoder's."""
+    probe = Probe((scope_of(bundle, "embedding.*"), "*.residual", "*.output", "*norm.*"))
+    reading_part(bundle.model)(one_text(bundle, encoding), probe=probe.at(scope_of(bundle, "").removesuffix(".")))
+    return probe.trace
+
+
+def vectors_at(trace: Trace, site: str) -> Tensor:
+    """Return what was recorded of the one text that was read, in 64 bits. # (pos, d_model)"""
+    return trace[site][0].double().cpu()
+
+
+def sublayers_of(bundle: Bundle) -> list[tuple[int, str]]:
+    """Return layer and name of every sublayer, in order."""
+    return [(layer, name) for layer in range(bundle.config.n_layers) for name in ("self_attention", "feed_forward")]
+
+
+def around(bundle: Bundle, trace: Trace, layer: int, sublayer: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what a sublayer's output is added to, that output, and their sum as recorded, each (pos, d_model)."""
+    scope = scope_of(bundle, f"layer{layer}.{sublayer}")
+    if sublayer == "feed_forward":
+        post = bundle.config.norm_order == "post"
+        before = scope_of(bundle, f"layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}")
+    else:
+        before = scope_of(bundle, f"layer{layer - 1}.residual") if layer else start_site(bundle)
+    return vectors_at(trace, before), vectors_at(trace, f"{scope}.output"), vectors_at(trace, f"{scope}.residual")
+
+
 def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> StreamSum:
     """Decompose one token's final stream into what each part wrote.
 
@@ -80,15 +112,15 @@ def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> Strea
     Raises:
         ValueError: there is no such token.
     """
-    trace = _traced(bundle, text, n_tokens)
+    trace = stream_trace(bundle, bundle.tokenizer.encode(text, max_len=n_tokens))
     config = bundle.config
     require_index("token", token, trace[start_site(bundle)].shape[1])
     parts = _embedding_parts(bundle, trace, token)
     shifts = torch.zeros(config.d_model, dtype=torch.float64)
     inner = 0.0
-    for layer, sublayer in _sublayers(bundle):
+    for layer, sublayer in sublayers_of(bundle):
         scope = scope_of(bundle, f"layer{layer}.{sublayer}")
-        incoming, output, residual = _around(bundle, trace, layer, sublayer)
+        incoming, output, residual = around(bundle, trace, layer, sublayer)
         inner = max(inner, float((incoming * config.residual + output - residual).abs().max()))
         parts = {name: part * config.residual for name, part in parts.items()}
         shifts = shifts * config.residual
@@ -118,13 +150,17 @@ def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> Strea
 
 def stream_growth(*, bundle: Bundle, text: str, n_tokens: int) -> StreamGrowth:
     """Measure the stream of every token after every sublayer, and what each sublayer adds to it."""
-    trace = _traced(bundle, text, n_tokens)
-    stages, lengths = ["embedding"], [_first(trace, start_site(bundle)).norm(dim=-1)]
+    return growth_in(bundle, stream_trace(bundle, bundle.tokenizer.encode(text, max_len=n_tokens)))
+
+
+def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:
+    """Measure what stream_trace recorded."""
+    stages, lengths = ["embedding"], [vectors_at(trace, start_site(bundle)).norm(dim=-1)]
     written, cosines = [], []
-    for layer, sublayer in _sublayers(bundle):
-        incoming, output, residual = _around(bundle, trace, layer, sublayer)
+    for layer, sublayer in sublayers_of(bundle):
+        incoming, output, residual = around(bundle, trace, layer, sublayer)
         post = scope_of(bundle, f"layer{layer}.{sublayer}.norm.normalized")
-        after = _first(trace, post) if bundle.config.norm_order == "post" else residual
+        after = vectors_at(trace, post) if bundle.config.norm_order == "post" else residual
         stages.append(f"{layer}.{sublayer}")
         lengths.append(after.norm(dim=-1))
         written.append(output.norm(dim=-1) / incoming.norm(dim=-1).clamp(min=1e-12))
@@ -138,38 +174,14 @@ def stream_growth(*, bundle: Bundle, text: str, n_tokens: int) -> StreamGrowth:
     )
 
 
-def _traced(bundle: Bundle, text: str, n_tokens: int) -> Trace:
-    sites = (scope_of(bundle, "embedding.*"), "*.residual", "*.output", "*.norm.*")
-    return read(bundle, bundle.tokenizer.encode(text, max_len=n_tokens), sites=sites).trace
-
-
-def _first(trace: Trace, site: str) -> Tensor:
-    return trace[site][0].double().cpu()  # (pos, d_model)
-
-
-def _sublayers(bundle: Bundle) -> list[tuple[int, str]]:
-    return [(layer, name) for layer in range(bundle.config.n_layers) for name in ("self_attention", "feed_forward")]
-
-
-def _around(bundle: Bundle, trace: Trace, layer: int, sublayer: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what a sublayer's output is added to, that output, and their sum as recorded, each (pos, d_model)."""
-    scope = scope_of(bundle, f"layer{layer}.{sublayer}")
-    if sublayer == "feed_forward":
-        post = bundle.config.norm_order == "post"
-        before = scope_of(bundle, f"layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}")
-    else:
-        before = scope_of(bundle, f"layer{layer - 1}.residual") if layer else start_site(bundle)
-    return _first(trace, before), _first(trace, f"{scope}.output"), _first(trace, f"{scope}.residual")
-
-
 def _embedding_parts(bundle: Bundle, trace: Trace, token: int) -> dict[str, Tensor]:
     if bundle.config.embedding_norm:
-        return {"normed_embedding": _first(trace, start_site(bundle))[token]}
+        return {"normed_embedding": vectors_at(trace, start_site(bundle))[token]}
     scope = scope_of(bundle, "embedding")
     scaled = f"{scope}.scaled_embedding"
-    parts = {"token_embedding": _first(trace, scaled if scaled in trace else f"{scope}.token_embedding")[token]}
+    parts = {"token_embedding": vectors_at(trace, scaled if scaled in trace else f"{scope}.token_embedding")[token]}
     if (segment := f"{scope}.segment_embedding") in trace:
-        parts["segment_embedding"] = _first(trace, segment)[token]
+        parts["segment_embedding"] = vectors_at(trace, segment)[token]
     if (position := f"{scope}.position_embedding") in trace:
         parts["position_embedding"] = trace[position][token].double().cpu()
     return parts
