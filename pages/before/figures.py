@@ -1,8 +1,9 @@
-"""A recurrent translator as matrices (gates, the attention of two models) and bars (states and gradients by word).
+"""Recurrent models as matrices (gates, states, the attention of two models), bars by word or model, curves by length.
 
 Arrays come from transformer_core.analysis.before.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,10 @@ UNIT = Scale("probability", 0.0, 1.0)
 KEEPING = ("update_gate", "forget_gate")  # their value is the share of the old state that stays
 LINE, FOOT = 22, 56  # px: of a bar with its gap, and of the axis below
 MOST_UPRIGHT = 40
+MOST_NAMED = 24  # characters of a longer text stand on the axis without their places
 HUES_OF_SERIES = (HUES["query"], HUES["positions"])
+HUES_OF_MODELS = (HUES["residual"], HUES["positions"], HUES["query"], HUES["value"])
+SHAPES = ("circle", "square", "triangle-up", "diamond")
 
 
 def numbered(tokens: Sequence[str]) -> tuple[str, ...]:
@@ -55,11 +59,49 @@ def gates_figure(
         Axis(said["word"], tokens),
         Axis(said["unit"], tuple(map(str, order.tolist()))),
         ui,
-        columns=1,
+        columns=2 if len(tokens) > MOST_NAMED else 1,
         layout="single",
         quantity=said["gate"],
         note=note,
         filename="before_gates",
+        version=version,
+    )
+
+
+def states_figure(
+    states: Mapping[str, np.ndarray],
+    tokens: tuple[str, ...],
+    said: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    order: np.ndarray,
+    version: str,
+    note: str = "",
+) -> MatrixFigure:
+    """Draw what a recurrent layer passes on, a row for each word and a column for each unit; a panel for each state.
+
+    Shapes:
+        every state: (pos, unit)
+        order: (unit,), in which the columns stand
+
+    Args:
+        states: hidden and, of an LSTM, cell: keys of `said`.
+        said: word, unit, state, and each state's name.
+    """
+    panels = tuple(
+        Panel(name, said[name], values[:, order], Scale.of("signed", values)) for name, values in states.items()
+    )
+    return MatrixFigure(
+        panels,
+        Axis(said["word"], tokens),
+        Axis(said["unit"], tuple(map(str, order.tolist()))),
+        ui,
+        columns=2 if len(tokens) > MOST_NAMED else 1,
+        layout="single",
+        role="residual",
+        quantity=said["state"],
+        note=note,
+        filename="before_states",
         version=version,
     )
 
@@ -116,29 +158,32 @@ def looks_figure(
     )
 
 
-def kept_bars(tokens: Sequence[str], kept: np.ndarray, said: Mapping[str, str]) -> Chart:
-    """Draw the share of the state that is kept at each word, the first word on top.
+def kept_bars(tokens: Sequence[str], kept: np.ndarray, said: Mapping[str, str], *, share: bool = True) -> Chart:
+    """Draw how much of the state is kept at each word, the first word on top.
 
     Shapes:
-        kept: (pos,), shares
+        kept: (pos,), at most 1
 
     Args:
         said: word, kept: titles.
+        share: values are shares, written as per cent; others may be below 0.
     """
     names = numbered(tokens)
     data = records(word=list(names), kept=kept)
     y = alt.Y("word:N", sort=list(names), title=None).axis(
         labelLimit=130, labelFontSize=13, labelOverlap=False, labelFlush=False, ticks=False
     )
-    x = alt.X("kept:Q", title=said["kept"], scale=alt.Scale(domain=[0, 1.12]))
-    x = x.axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], labelFlush=False)
+    least = min(0.0, float(np.nanmin([*kept, 0.0])))
+    x = alt.X("kept:Q", title=said["kept"], scale=alt.Scale(domain=[1.2 * least, 1.12]))
+    form = ".0%" if share else ".2f"
+    x = x.axis(format=form, values=[*([-1, -0.5] if least else []), 0, 0.25, 0.5, 0.75, 1], labelFlush=False)
     tooltip = [
         alt.Tooltip("word:N", title=said["word"]),
-        alt.Tooltip("kept:Q", title=said["kept"], format=".2%"),
+        alt.Tooltip("kept:Q", title=said["kept"], format=".2%" if share else ".3f"),
     ]
     base = alt.Chart(data).encode(x=x, y=y, tooltip=tooltip)
     bars = base.mark_bar(height=14, cornerRadiusEnd=3, color=HUES["residual"])
-    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text("kept:Q", format=".0%"))
+    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text("kept:Q", format=form))
     return alt.layer(bars, numbers).properties(width="container", height=LINE * len(names) + FOOT)
 
 
@@ -161,14 +206,16 @@ def word_bars(
         share: values are shares, written as per cent.
     """
     names, listed = numbered(tokens), list(series)
+    letters = len(names) > MOST_NAMED and max(map(len, tokens)) == 1
     data = records(
         word=list(names) * len(listed),
         value=np.concatenate([np.asarray(values, dtype=float) for values in series.values()]),
         series=[name for name in listed for _ in names],
     )
-    axis = alt.Axis(
-        labelAngle=-40, labelLimit=110, labelOverlap=len(names) > MOST_UPRIGHT, ticks=False, labelFontSize=13
-    )
+    axis = alt.Axis(labelAngle=0 if letters else -40, labelLimit=110, ticks=False, labelFontSize=13)
+    axis.labelOverlap = not letters and len(names) > MOST_UPRIGHT
+    if letters:
+        axis.labelExpr = "split(datum.value, ' ')[1]"
     legend = alt.Legend(title=None, orient="top", labelLimit=320) if len(listed) > 1 else None
     hues = alt.Scale(domain=listed, range=list(HUES_OF_SERIES[: len(listed)]))
     return (
@@ -187,3 +234,99 @@ def word_bars(
         )
         .properties(width="container", height=height)
     )
+
+
+def foreseen_bars(
+    names: Sequence[str], nats: np.ndarray, usual: np.ndarray, high: np.ndarray, said: Mapping[str, str]
+) -> Chart:
+    """Draw nats a token of each model: a bar for the text; a tick for texts set aside, with a rule to the highest 5 %.
+
+    Shapes:
+        nats, usual, high: (model,), not a number where it was not measured
+
+    Args:
+        said: nats, text, aside, aside_high: titles.
+    """
+    data = records(model=list(names), text=nats, aside=usual, aside_high=high)
+    y = alt.Y("model:N", sort=list(names), title=None)
+    y = y.axis(labelFontSize=13, labelLimit=170, ticks=False, labelOverlap=False)
+    most = float(np.nanmax([0.1, *nats, *high])) * 1.12
+    scale = alt.Scale(domain=[0, most])
+    hues = alt.Scale(domain=[said["text"], said["aside"]], range=[HUES["query"], HUES["positions"]])
+    legend = alt.Legend(title=None, orient="top", labelLimit=420, symbolType="square", symbolOpacity=1)
+    tooltip = [
+        alt.Tooltip("model:N", title=" "),
+        alt.Tooltip("text:Q", title=said["text"], format=".3f"),
+        alt.Tooltip("aside:Q", title=said["aside"], format=".3f"),
+        alt.Tooltip("aside_high:Q", title=said["aside_high"], format=".3f"),
+    ]
+    base = alt.Chart(data).encode(y=y, tooltip=tooltip)
+    across = alt.X("text:Q", title=said["nats"], scale=scale, axis=alt.Axis(tickCount=8))
+    bars = base.mark_bar(height=20, cornerRadiusEnd=3).encode(
+        x=across, color=alt.Color("kind:N", scale=hues, legend=legend)
+    )
+    bars = bars.transform_calculate(kind=json.dumps(said["text"]))
+    aside = base.transform_calculate(kind=json.dumps(said["aside"]))
+    colour = alt.Color("kind:N", scale=hues, legend=legend)
+    rule = aside.mark_rule(strokeWidth=2).encode(x=alt.X("aside:Q", scale=scale), x2="aside_high:Q", color=colour)
+    tick = aside.mark_tick(thickness=4, size=30).encode(x=alt.X("aside:Q", scale=scale), color=colour)
+    numbers = base.mark_text(align="left", fontSize=13, fontWeight=600, color="#ffffff").encode(
+        x=alt.value(8), text=alt.Text("text:Q", format=".2f")
+    )
+    return alt.layer(bars, rule, tick, numbers).properties(width="container", height=46 * len(names) + FOOT + 30)
+
+
+def length_chart(
+    bins: Sequence[str],
+    models: Sequence[str],
+    bleu: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    said: Mapping[str, str],
+) -> Chart:
+    """Draw BLEU over the length of the source: a line a model, with the spread of resampled test sets.
+
+    Shapes:
+        bleu, low, high: (model, bin)
+
+    Args:
+        bins: what the axis says of each bin, one or two lines each, parted by a line end.
+        said: words, bleu, low, high, model: titles.
+    """
+    n_models, n_bins = bleu.shape
+    data = records(
+        bin=list(bins) * n_models,
+        model=[name for name in models for _ in range(n_bins)],
+        bleu=bleu.ravel(),
+        low=low.ravel(),
+        high=high.ravel(),
+    )
+    axis = alt.Axis(labelAngle=0, labelExpr="split(datum.value, '\\n')", labelFontSize=13, labelOverlap=False)
+    x = alt.X("bin:N", sort=list(bins), title=said["words"], axis=axis, scale=alt.Scale(type="point", padding=0.3))
+    hues = alt.Scale(domain=list(models), range=list(HUES_OF_MODELS[:n_models]))
+    looks = {
+        "color": alt.Color(
+            "model:N", scale=hues, legend=alt.Legend(title=None, orient="top", labelLimit=320, symbolOpacity=1)
+        ),
+        "shape": alt.Shape("model:N", scale=alt.Scale(domain=list(models), range=list(SHAPES[:n_models]))),
+    }
+    tooltip = [
+        alt.Tooltip("model:N", title=said["model"]),
+        alt.Tooltip("bleu:Q", title=said["bleu"], format=".1f"),
+        alt.Tooltip("low:Q", title=said["low"], format=".1f"),
+        alt.Tooltip("high:Q", title=said["high"], format=".1f"),
+    ]
+    top = alt.Scale(domain=[0, float(np.ceil(high.max() / 10) * 10)], nice=False)
+    base = alt.Chart(data).encode(x=x, tooltip=tooltip)
+    up = alt.Y("bleu:Q", title=said["bleu"], scale=top)
+    band = base.mark_area(opacity=0.14).encode(y=alt.Y("low:Q", title=said["bleu"], scale=top), y2="high:Q")
+    band = band.encode(color=looks["color"])
+    line = base.mark_line(strokeWidth=2.5).encode(y=up, color=looks["color"])
+    points = base.mark_point(filled=True, size=90, opacity=1).encode(y=up, **looks)
+    numbers = [
+        base.transform_filter(f"datum.model {sign} {json.dumps(models[-1])}")
+        .mark_text(dy=away, fontSize=12, fontWeight=600)
+        .encode(y=up, text=alt.Text("bleu:Q", format=".0f"), color=looks["color"])
+        for sign, away in (("===", -14), ("!==", 16))
+    ]
+    return alt.layer(band, line, points, *numbers).properties(width="container", height=400)

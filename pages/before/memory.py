@@ -1,20 +1,25 @@
-"""What the encoder keeps of each word: its gates, and the one vector at its end (the parts gates and vector)."""
+"""What a recurrent model keeps of each word: gates and states, and the one vector at an encoder's end."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from pages.before.figures import gates_figure, kept_bars, word_bars
+from pages.before.figures import MOST_NAMED, gates_figure, kept_bars, states_figure, word_bars
 from pages.before.recurrent import (
     choose_direction,
     directions,
     has_attention,
+    has_encoder,
     has_gates,
+    is_language_model,
     recurrent_config,
     word_options,
+    worded,
 )
-from pages.ui.asking import ask_once
+from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
@@ -24,9 +29,9 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import percent
 from pages.ui.pickers import shown_word
-from pages.ui.url import switch
+from pages.ui.url import choose, switch
 from transformer_core.analysis.before.alignments import one_vector
-from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.gates import gates_of_sentence, states_of_sentence
 
 MOST, HALF = 0.8, 0.4
 
@@ -52,7 +57,7 @@ def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
     least, most = min(words, key=kept.__getitem__), max(words, key=kept.__getitem__)
     st.caption(
         t(
-            "before.kept_measured",
+            "before.kept_measured_lm" if is_language_model(view) else "before.kept_measured",
             least=plain(shown_word(tokens[least])),
             low=f"{kept[least]:.0%}",
             most=plain(shown_word(tokens[most])),
@@ -62,14 +67,15 @@ def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
 
 
 def _end_experiment(view: View, direction: str) -> None:
-    box = lazy_box(t("before.try_gates"), icon=":material/science:", key="before_gates_open")
+    box = lazy_box(worded(view, "try_gates"), icon=":material/science:", key="before_gates_open")
     if box is None:
         return
     with box:
         answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
         found = answer.value
         options = word_options(found.tokens, found.share)
-        question = section("before", "try_gates").format(direction=t(f"before.{direction}"))
+        words = section("before", "try_gates_lm" if is_language_model(view) else "try_gates")
+        question = words.format(direction=t(f"before.{direction}"))
         cover = ask_first(
             question, options, name="before_end", about=f"{direction} {view.bundle.name} {view.encoding.text}"
         )
@@ -87,18 +93,34 @@ def _end_experiment(view: View, direction: str) -> None:
             _show_survivors(view, key="before_end")
 
 
-def gates_part(view: View) -> None:
-    """Show the gates as matrices, what is kept at each word as bars, and the experiment."""
-    if not has_gates(view):
-        return
-    direction_place, sort_place = st.columns([3, 2], vertical_alignment="bottom")
-    with direction_place:
-        direction = choose_direction(view, name="before_direction")
-    with sort_place:
-        sort = switch(t("before.sort"), name="before_sort", default=True)
-    answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
-    found, said = answer.value, strings("before")
+def _show_by_word(view: View, tokens: Sequence[str], values: np.ndarray, answer: Answer[Any], what: str) -> None:
+    """Show a share of each word as bars: beside the matrix, or below it where the text is long.
+
+    Args:
+        what: kept or alike, which names words and files.
+    """
+    title, said = worded(view, f"{what}_title"), {**strings("before"), "kept": t(f"before.{what}")}
+    st.markdown(f"**{title}**")
+    if len(tokens) <= MOST_NAMED:
+        chart = kept_bars(tokens, values, said, share=what == "kept")
+    else:
+        said = {"word": worded(view, "word"), "up": t(f"before.{what}_axis")}
+        chart = word_bars(tokens, {title: values}, said, share=what == "kept", height=230)
+    show_chart(chart, answer, key=f"before_{what}", stem=f"before_{what}", label=title)
+
+
+def _places(tokens: Sequence[str]) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Return the places of the matrix and of the bars, side by side or one above the other."""
+    if len(tokens) > MOST_NAMED:
+        return st.container(), st.container()
     matrix_place, bars_place = st.columns([7, 4], gap="large")
+    return matrix_place, bars_place
+
+
+def _show_gates(view: View, direction: str, *, sort: bool) -> None:
+    answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
+    found, said = answer.value, strings("before") | {"word": worded(view, "word")}
+    matrix_place, bars_place = _places(found.tokens)
     with matrix_place:
         figure = gates_figure(
             found.gates,
@@ -114,17 +136,51 @@ def gates_part(view: View) -> None:
         show_matrix(figure, answer, key="before_gates")
         export_matrix(figure, answer, key="before_gates")
     with bars_place:
-        st.markdown(f"**{t('before.kept_title')}**")
         kept = found.kept.mean(1)
-        show_chart(
-            kept_bars(found.tokens, kept, said),
-            answer,
-            key="before_kept",
-            stem="before_kept",
-            label=t("before.kept_title"),
-        )
+        _show_by_word(view, found.tokens, kept, answer, "kept")
         _tell_extremes(view, found.tokens, kept)
-    _end_experiment(view, direction)
+
+
+def _show_states(view: View, direction: str, *, sort: bool) -> None:
+    answer = ask_once(states_of_sentence, **view.asked, direction=direction)
+    found, said = answer.value, strings("before") | {"word": worded(view, "word")}
+    matrix_place, bars_place = _places(found.tokens)
+    with matrix_place:
+        order = np.argsort(-found.moved, kind="stable") if sort else np.arange(len(found.moved))
+        states = {"cell": found.cell, "hidden": found.hidden} if len(found.cell) else {"hidden": found.hidden}
+        figure = states_figure(
+            states,
+            found.tokens,
+            said,
+            strings("matrix"),
+            order=order,
+            version=f"states|{direction}|{sort}|{view.encoding.text}",
+            note=section("before", "states_note"),
+        )
+        show_matrix(figure, answer, key="before_states")
+        export_matrix(figure, answer, key="before_states")
+    with bars_place:
+        _show_by_word(view, found.tokens, found.alike, answer, "alike")
+
+
+def gates_part(view: View) -> None:
+    """Show gates or states as matrices, what is kept at each word as bars, and the experiment."""
+    gated = has_gates(view)
+    if not gated:
+        st.info(worded(view, "no_gates", name=plain(view.bundle.name)), icon=":material/info:")
+    shown_place, direction_place, sort_place = st.columns([3, 3, 3], vertical_alignment="bottom")
+    shown = "states"
+    with shown_place:
+        if gated:
+            shows = {name: t(f"before.show_{name}") for name in ("gates", "states")}
+            shown = choose(t("before.show"), shows, name="before_show", default="gates")
+    with direction_place:
+        direction = choose_direction(view, name="before_direction")
+    with sort_place:
+        sort = switch(t(f"before.sort_{shown}"), name="before_sort", default=True)
+    (_show_gates if shown == "gates" else _show_states)(view, direction, sort=sort)
+    if gated:
+        _end_experiment(view, direction)
 
 
 def _blind_experiment(view: View) -> None:
@@ -149,6 +205,8 @@ def _blind_experiment(view: View) -> None:
 
 def vector_part(view: View) -> None:
     """Show how many numbers the summary has, what is left of each word in it, and the experiment."""
+    if not has_encoder(view):
+        return
     config, count = recurrent_config(view), len(view.encoding)
     for place, (name, number) in zip(
         st.columns(3),

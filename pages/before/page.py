@@ -1,7 +1,9 @@
-"""Before Transformers: the gates, summary, attention, gradients and times of a recurrent translator."""
+"""Before Transformers: gates, states, predictions, attention, quality, gradients and times of recurrent models."""
 
+from pages.before.length import length_part
 from pages.before.look import look_part
 from pages.before.memory import gates_part, vector_part
+from pages.before.next import next_part
 from pages.before.reach import reach_part
 from pages.before.time import time_part
 from pages.glass.box import under_the_glass
@@ -11,25 +13,38 @@ from pages.ui.page_layout import parts_page
 from transformer_core.analysis.before.alignments import words_read
 
 EXAMPLE = "A man in a red shirt is riding a horse."
-STATES = ("encoder.*.hidden", "encoder.hidden")
+STATES = ("encoder.*.hidden", "encoder.hidden", "recurrent.hidden")
 SITES = {
     "gates": STATES,
-    "vector": ("encoder.summary",),
-    "look": ("decoder.alignment.weights", "decoder.context"),
-    "reach": ("encoder.*.candidate", "encoder.hidden"),
+    "next": ("logits", *STATES),
+    "vector": ("encoder.summary", *STATES),
+    "look": ("decoder.alignment.weights", "decoder.context", *STATES),
+    "length": ("encoder.summary", *STATES),
+    "reach": ("encoder.*.candidate", *STATES),
     "time": STATES,
 }
-PARTS = {"gates": gates_part, "vector": vector_part, "look": look_part, "reach": reach_part, "time": time_part}
+PARTS = {
+    "gates": gates_part,
+    "next": next_part,
+    "vector": vector_part,
+    "look": look_part,
+    "length": length_part,
+    "reach": reach_part,
+    "time": time_part,
+}
 
 
 def look_through(view: View, *, sites: tuple[str, ...]) -> None:
-    """Show the box of tensors for the text and for the translation that the model writes."""
-    under_the_glass(view, sites=sites, target_ids=lambda: ask_once(words_read, **view.asked).value)
+    """Show the box of tensors for the text, and for the translation that an encoder-decoder writes."""
+    translates = view.bundle.kind == "seq2seq"
+    under_the_glass(
+        view, sites=sites, target_ids=(lambda: ask_once(words_read, **view.asked).value) if translates else None
+    )
 
 
 parts_page(
     "before",
-    lambda: header(kinds=("seq2seq",), example=EXAMPLE),
+    lambda: header(kinds=("seq2seq", "lm"), example=EXAMPLE),
     PARTS,
     sites=SITES,
     glass=look_through,

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from pages.before.figures import word_bars
-from pages.before.recurrent import choose_direction
+from pages.before.recurrent import choose_direction, is_language_model, worded
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
@@ -45,13 +45,14 @@ def _against_half_open(found: GradientReach, half_open: GradientReach) -> str:
 
 
 def _trained_experiment(view: View) -> None:
-    box = lazy_box(t("before.try_reach"), icon=":material/science:", key="before_reach_open")
+    box = lazy_box(worded(view, "try_reach"), icon=":material/science:", key="before_reach_open")
     if box is None:
         return
     with box:
         direction = choose_direction(view, name="before_direction")
         options = {name: t(f"before.half_{name}") for name in ("one", "few", "many", "never")}
-        question = section("before", "try_reach").format(direction=t(f"before.{direction}"))
+        words = section("before", "try_reach_lm" if is_language_model(view) else "try_reach")
+        question = words.format(direction=t(f"before.{direction}"))
         cover = ask_first(
             question, options, name="before_half", about=f"{direction} {view.bundle.name} {view.encoding.text}"
         )
@@ -66,7 +67,7 @@ def _trained_experiment(view: View) -> None:
         with cover.picture():
             said = {"word": t("before.word"), "up": t("before.norm_axis")}
             chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)
-            show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=t("before.try_reach"))
+            show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=worded(view, "try_reach"))
 
 
 def reach_part(view: View) -> None:

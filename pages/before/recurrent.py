@@ -7,47 +7,77 @@ import streamlit as st
 
 from pages.ui.header import View
 from pages.ui.language import plain, t
+from pages.ui.models import model_names, offer_model
 from pages.ui.pickers import shown_word, some_places
 from pages.ui.url import choose
-from transformer_core.analysis.before.gates import DIRECTIONS
+from transformer_core.analysis.before.gates import GATES, directions_of, recurrent_model
 from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
+
+ATTENTIVE = "seq2seq-en-fr"
 
 
 def recurrent_config(view: View) -> RecurrentConfig:
-    """Return the configuration of the model, which is a recurrent one."""
+    """Return the configuration of the model, which is an encoder-decoder."""
     model = view.bundle.model
     assert isinstance(model, Seq2Seq)
     return model.config
 
 
+def is_language_model(view: View) -> bool:
+    """Return whether the model foresees the next character of one text, and is no encoder-decoder."""
+    return view.bundle.kind == "lm"
+
+
+def worded(view: View, name: str, /, **values: object) -> str:
+    """Return words of the page, those of a language model where it is one.
+
+    Args:
+        name: of the words, without the page's; those of a language model end with ``_lm``.
+    """
+    return t(f"before.{name}_lm" if is_language_model(view) else f"before.{name}", **values)
+
+
 def directions(view: View) -> tuple[str, ...]:
-    """Return the directions in which the model's encoder reads."""
-    return DIRECTIONS if recurrent_config(view).bidirectional else DIRECTIONS[:1]
+    """Return the directions in which the model reads."""
+    return directions_of(recurrent_model(view.bundle))
 
 
 def choose_direction(view: View, *, name: str) -> str:
-    """Show the directions and return the one chosen.
+    """Show the directions and return the one chosen; a language model has but one, and no control.
 
     Args:
         name: the choice's name in the URL.
     """
+    if is_language_model(view):
+        return "forward"
     options = {direction: t(f"before.{direction}") for direction in directions(view)}
     return choose(t("before.direction"), options, name=name, default="forward")
 
 
 def has_gates(view: View) -> bool:
-    """Return whether the model's encoder has gates; show a message where it has none."""
-    gated = recurrent_config(view).unit != "tanh"
-    if not gated:
-        st.info(t("before.no_gates", name=plain(view.bundle.name)), icon=":material/info:")
-    return gated
+    """Return whether what reads has gates."""
+    return bool(GATES[recurrent_model(view.bundle).config.unit])
+
+
+def has_encoder(view: View) -> bool:
+    """Return whether the model is an encoder-decoder; offer one where it is not."""
+    if is_language_model(view):
+        offer_model(t("before.needs_pair", name=plain(view.bundle.name)), ("seq2seq",))
+        return False
+    return True
 
 
 def has_attention(view: View) -> bool:
-    """Return whether the model's decoder has attention; show a message where it has none."""
+    """Return whether the model's decoder has attention; say so and offer one that has where it has none."""
+    if not has_encoder(view):
+        return False
     attends = recurrent_config(view).attention is not None
     if not attends:
-        st.info(t("before.no_attention", name=plain(view.bundle.name)), icon=":material/info:")
+        message = t("before.no_attention", name=plain(view.bundle.name))
+        if ATTENTIVE in model_names(None, ("seq2seq",)):
+            offer_model(message, ("seq2seq",), name=ATTENTIVE)
+        else:
+            st.info(message, icon=":material/info:")
     return attends
 
 

@@ -11,7 +11,7 @@ from pages.ui.asking import ask
 from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import language, plain, section, strings, t
 from pages.ui.models import READERS, forget_models, opened_models
 from pages.ui.navigation import ICONS, page_path
 from pages.ui.number_format import markdown_table
@@ -39,7 +39,7 @@ KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "translation": ("translation",),
     "bert": ("bert",),
     "gpt": ("gpt",),
-    "before": ("seq2seq",),
+    "before": ("seq2seq", "lm"),
 }
 LONGEST_CARD = 20_000
 MARKED = re.compile(r"(\*\*[^*\n]+\*\*|`[^`\n]+`)")
@@ -138,7 +138,7 @@ def _show_card_text(card: str) -> None:
 def show_card(bundle: Bundle) -> None:
     """Show the card, and the checkpoint's own README as plain text."""
     with st.expander(t("my_model.card"), icon=":material/description:"):
-        _show_card_text(bundle.card[:LONGEST_CARD] or t("my_model.no_card"))
+        _show_card_text(bundle.card_in(language())[:LONGEST_CARD] or t("my_model.no_card"))
         readme = None if bundle.source is None else bundle.source / "README.md"
         if readme is not None and readme.is_file() and not readme.is_symlink():
             with readme.open(encoding="utf-8", errors="replace") as file:

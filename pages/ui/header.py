@@ -21,10 +21,12 @@ from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
 
 DEFAULT_TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."
-EXAMPLES = {  # of the models that read another language than most
+VERSE = "To be, or not to be: that is the question"
+EXAMPLES = {  # of the models that learned another language, or another kind of text, than most of their page
     "sentiment-zh": "虽然房间有点小，但是很干净，服务也好，下次还会来。",
     "gpt-poem": "秋风入客衣，",
     "translation-zh-en": "如果明天下雨，我就待在家里。",
+    **dict.fromkeys(("lm-gru", "lm-lstm", "lm-rnn"), VERSE),
 }
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 128

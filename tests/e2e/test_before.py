@@ -9,8 +9,11 @@ from pages.ui.models import model_folders
 from pages.ui.number_format import significant
 from tests.e2e.acting import visit, wait_painted
 from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
+from transformer_core.analysis.before.beside import timed_translation
+from transformer_core.analysis.before.by_length import by_length
 from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.reach import gradient_reach
+from transformer_core.analysis.gpt.next_token import expected
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 
@@ -79,3 +82,21 @@ def test_a_longer_reach_is_measured_and_in_the_link(page: Page, address: str) ->
         timeout=20_000
     )
     page.wait_for_url(lambda url: "before_width" not in url)
+
+
+def test_three_models_translate_the_sentence_after_the_question(page: Page, address: str) -> None:
+    visit(page, address, "before", text=TEXT, before_part="length")
+    found = by_length(name="length_en_fr")
+    for name in found.models:
+        written = timed_translation(bundle=load(model_folders()[name], device="cpu"), text=TEXT).text
+        expect(page.get_by_role("cell", name=written, exact=True).first).to_be_visible(timeout=20_000)
+    page.get_by_role("radio", name=found.models[int(found.lost.argmax())], exact=True).click()
+    expect(page.get_by_text("As you predicted.")).to_be_visible(timeout=20_000)
+
+
+def test_a_place_in_the_text_shows_what_was_expected_there(page: Page, address: str) -> None:
+    visit(page, address, "before", model="lm-gru", text=TEXT, before_part="next")
+    asked = {"bundle": load(model_folders()["lm-gru"], device="cpu"), "text": TEXT, "n_tokens": len(TEXT)}
+    bits = expected(**asked, place=len(TEXT) - 1, top=10).came_bits
+    page.locator("[data-testid=stSlider] input").first.press("ArrowLeft")
+    expect(page.get_by_text(f"{bits:.2f} bits", exact=True).first).to_be_visible(timeout=20_000)

@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
-from pages.before.figures import Looks, gates_figure, kept_bars, looks_figure, numbered, word_bars
-from pages.figures.charts import rows_of
+from pages.before.figures import (
+    Looks,
+    foreseen_bars,
+    gates_figure,
+    kept_bars,
+    length_chart,
+    looks_figure,
+    numbered,
+    states_figure,
+    word_bars,
+)
+from pages.figures.charts import rows_of, to_svg
 from pages.ui.language import strings
 
 UI = strings("matrix", "en")
@@ -54,3 +64,37 @@ def test_bars_hold_each_word_once_however_often_it_occurs() -> None:
     rows = rows_of(word_bars(TOKENS, {"forward": kept, "backward": kept[::-1]}, SAID))
     assert [row["value"] for row in rows] == [*kept.tolist(), *kept[::-1].tolist()]
     assert len({row["word"] for row in rows}) == 3
+
+
+def test_states_stand_in_the_order_given() -> None:
+    values = np.random.default_rng(0).standard_normal((3, 4))
+    order = np.array([2, 0, 3, 1])
+    said = SAID | {"hidden": "hidden", "cell": "cell", "state": "state"}
+    figure = states_figure({"cell": values, "hidden": values}, TOKENS, said, UI, order=order, version="v")
+    assert [panel.id for panel in figure.panels] == ["cell", "hidden"]
+    np.testing.assert_array_equal(figure.panels[0].values, values[:, order])
+    assert figure.cols.labels == ("2", "0", "3", "1")
+    figure.to_bytes()
+
+
+def test_models_beside_each_other_have_their_numbers_and_gaps() -> None:
+    said = {name: name for name in ("nats", "text", "aside", "aside_high")}
+    chart = foreseen_bars(["a", "b"], np.array([1.0, 2.0]), np.array([1.5, np.nan]), np.array([2.5, np.nan]), said)
+    rows = rows_of(chart)
+    assert [row["text"] for row in rows] == [1.0, 2.0]
+    assert rows[1]["aside"] is None
+    assert "2.00" in to_svg(chart, ("title",))
+
+
+def test_bleu_stands_at_its_length() -> None:
+    bleu = np.array([[40.0, 30.0], [60.0, 50.0]])
+    said = {name: name for name in ("words", "bleu", "low", "high", "model")}
+    chart = length_chart(["4 to 8\n3", "9 to 11\n2"], ["a", "b"], bleu, bleu - 5, bleu + 5, said)
+    rows = rows_of(chart)
+    assert [(row["model"], row["bleu"]) for row in rows] == [("a", 40), ("a", 30), ("b", 60), ("b", 50)]
+    assert all(text in to_svg(chart, ("title",)) for text in ("4 to 8", "9 to 11", ">60<"))
+
+
+def test_letters_of_a_long_text_are_named_without_their_places() -> None:
+    chart = word_bars(tuple("abcdefghijklmnopqrstuvwxyz"), {"x": np.arange(26.0)}, SAID)
+    assert ">z<" in to_svg(chart, ("title",))

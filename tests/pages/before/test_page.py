@@ -20,10 +20,10 @@ from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.reach import gradient_reach, sentence_reach
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Translation
-from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.text import Tokenizer
 
-PARTS = ("gates", "vector", "look", "reach", "time")
+PARTS = ("gates", "next", "vector", "look", "length", "reach", "time")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,11 +34,14 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
         Tokenizer.train("word", [SENTENCE, text], min_frequency=1, template="bos_eos")
         for text in ("le chat dort", "un chien court vite")
     )
+    letters = Tokenizer.train("character", [SENTENCE], min_frequency=1, template="none")
     for name, kind, text, changes in (
         ("old", Seq2Seq, tokenizer, {}),
         ("bare", Seq2Seq, tokenizer, {"unit": "tanh", "attention": None, "bidirectional": False}),
         ("new", Translation, tokenizer, {}),
         ("strange", Translation, other, {}),
+        ("lm", RecurrentLm, letters, {"unit": "lstm", "max_len": 32}),
+        ("lm-plain", RecurrentLm, letters, {"unit": "tanh", "max_len": 32}),
     ):
         model = made(kind, vocab_size=text.vocab_size, **changes)
         save(Bundle(name, model.requires_grad_(False), text), folder / name)
@@ -168,7 +171,7 @@ def test_times_are_measured_again_on_request_and_shown_after_a_prediction() -> N
 
 
 def test_a_model_without_gates_and_attention_gets_a_message() -> None:
-    for part in PARTS[:3]:
+    for part in ("gates", "vector", "look"):
         app = before(model="bare", before_part=part, before_vector_open="true")
         assert not app.exception
         assert any("bare" in info.value for info in app.info)

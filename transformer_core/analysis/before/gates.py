@@ -1,4 +1,4 @@
-"""What the gates of a trained encoder do with a sentence, and how much of each word is left at its end.
+"""What the gates and states of a trained recurrent layer do with a sentence, and how much of it is left at its end.
 
 Cho et al. 2014, eqs. 5 to 8; Hochreiter and Schmidhuber 1997, section 4.
 """
@@ -9,17 +9,19 @@ import numpy as np
 import torch
 
 from transformer_core.bundle import Bundle
-from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.probe import capture
+from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
 GATES = {"tanh": (), "gru": ("reset_gate", "update_gate"), "lstm": ("input_gate", "forget_gate", "output_gate")}
 DIRECTIONS = ("forward", "backward")
+TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceGates:
-    """One direction of a recurrent encoder on one sentence; positions in the sentence's order, whatever the direction.
+    """One direction of a recurrent layer on one sentence; positions in the sentence's order, whatever the direction.
 
     Shapes:
         gates: (gate, pos, unit), in [0, 1]
@@ -49,40 +51,118 @@ class SentenceGates:
     last: int
 
 
-def gated_encoder(bundle: Bundle) -> Seq2Seq:
-    """Return the bundle's model, of which the encoder has gates.
+@dataclass(frozen=True, eq=False)
+class SentenceStates:
+    """What one direction of a recurrent layer passes on at each position, in the sentence's order.
+
+    Shapes:
+        hidden: (pos, unit), in [-1, 1]
+        cell: (pos, unit), of an LSTM; of another layer it has no position
+        alike: (pos,), the cosine of the hidden state with the one read just before; not a number for the first
+        moved: (unit,), how much a unit of the hidden state changes from one position to the next, in the mean
+
+    Args:
+        tokens: of the sentence, special ones included.
+    """
+
+    tokens: tuple[str, ...]
+    hidden: np.ndarray
+    cell: np.ndarray
+    alike: np.ndarray
+    moved: np.ndarray
+
+
+def recurrent_model(bundle: Bundle) -> Seq2Seq | RecurrentLm:
+    """Return the bundle's model.
 
     Raises:
-        ValueError: the bundle is of another kind, or its encoder is the plain recurrent network.
+        ValueError: it is not recurrent.
     """
-    if not isinstance(bundle.model, Seq2Seq):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq")
-    if not GATES[bundle.model.config.unit]:
-        raise ValueError(
-            f"bundle={bundle.name!r} has an encoder of unit='tanh', without gates; it must have gru or lstm"
-        )
+    if not isinstance(bundle.model, Seq2Seq | RecurrentLm):
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq or an lm")
     return bundle.model
 
 
-def gates_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceGates:
-    """Read a sentence with a trained recurrent encoder and return its gates.
-
-    Args:
-        bundle: a seq2seq.
-        n_tokens: most tokens of the text to read.
-        direction: "forward", or "backward" where the encoder reads both ways.
+def gated_model(bundle: Bundle) -> Seq2Seq | RecurrentLm:
+    """Return the bundle's model, whose encoder, or whose one layer, has gates.
 
     Raises:
-        ValueError: as gated_encoder, or there is no such direction.
+        ValueError: the bundle is of another kind, or it is the plain recurrent network.
     """
-    model = gated_encoder(bundle)
-    there = DIRECTIONS if model.config.bidirectional else DIRECTIONS[:1]
+    model = recurrent_model(bundle)
+    if not GATES[model.config.unit]:
+        raise ValueError(f"bundle={bundle.name!r} is of unit='tanh', without gates; it must have gru or lstm")
+    return model
+
+
+def directions_of(model: Seq2Seq | RecurrentLm) -> tuple[str, ...]:
+    """Return the directions in which a model reads."""
+    both = isinstance(model, Seq2Seq) and model.config.bidirectional
+    return DIRECTIONS if both else DIRECTIONS[:1]
+
+
+def require_direction(model: Seq2Seq | RecurrentLm, direction: str) -> None:
+    """Check that a model reads in a direction.
+
+    Raises:
+        ValueError: it does not.
+    """
+    there = directions_of(model)
     if direction not in there:
         raise ValueError(f"direction={direction!r} must be one of {', '.join(there)}")
+
+
+def _read(bundle: Bundle, text: str, n_tokens: int, direction: str) -> tuple[Encoding, Trace, str]:
+    """Read a sentence and return it, what was recorded of the direction, and the scope of its sites."""
+    model = recurrent_model(bundle)
+    require_direction(model, direction)
     encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
     ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
-    scope = f"encoder.{direction}." if model.config.bidirectional else "encoder."
-    _, trace = capture(model, ids, ids[:, :1], sites=(f"{scope}*",))
+    if isinstance(model, RecurrentLm):
+        scope, inputs = "recurrent.", (ids,)
+    else:
+        scope = f"encoder.{direction}." if model.config.bidirectional else "encoder."
+        inputs = (ids, ids[:, :1])
+    return encoding, capture(model, *inputs, sites=(f"{scope}*",))[1], scope
+
+
+def states_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceStates:
+    """Read a sentence with a trained recurrent layer and return the states that it passes on.
+
+    Args:
+        bundle, n_tokens, direction: as of gates_of_sentence; the layer may have no gates.
+
+    Raises:
+        ValueError: the bundle is of another kind, or there is no such direction.
+    """
+    encoding, trace, scope = _read(bundle, text, n_tokens, direction)
+    hidden = _array(trace, f"{scope}hidden")
+    in_order = hidden[::-1] if direction == "backward" else hidden
+    norms = np.linalg.norm(in_order, axis=1)
+    cosines = (in_order[1:] * in_order[:-1]).sum(1) / np.maximum(norms[1:] * norms[:-1], TINY)
+    alike = np.concatenate([[np.nan], cosines])
+    return SentenceStates(
+        tokens=encoding.labels,
+        hidden=hidden,
+        cell=_array(trace, f"{scope}cell") if f"{scope}cell" in trace else np.zeros((0, hidden.shape[1])),
+        alike=alike[::-1] if direction == "backward" else alike,
+        moved=np.abs(np.diff(in_order, axis=0, prepend=0)).mean(0),
+    )
+
+
+def gates_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceGates:
+    """Read a sentence with a trained recurrent layer and return its gates.
+
+    Args:
+        bundle: a seq2seq, of which the encoder is read, or an lm.
+        n_tokens: most tokens of the text to read.
+        direction: "forward", or "backward" where an encoder reads both ways.
+
+    Raises:
+        ValueError: as gated_model, or there is no such direction.
+    """
+    model = gated_model(bundle)
+    encoding, trace, scope = _read(bundle, text, n_tokens, direction)
     names = GATES[model.config.unit]
     gates = np.stack([_array(trace, scope + name) for name in names])  # (gate, pos, unit)
     backward = direction == "backward"

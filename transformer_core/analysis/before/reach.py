@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.before.gates import DIRECTIONS
+from transformer_core.analysis.before.gates import recurrent_model, require_direction
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
-from transformer_core.models.recurrent import Seq2Seq
+from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.models.recurrent.cells import CELLS, initialize_cell
 from transformer_core.models.recurrent.layers import Recurrent
 
@@ -108,7 +108,7 @@ def _reach(systems: tuple[str, ...], norms: np.ndarray) -> GradientReach:
 
 @dataclass(frozen=True, eq=False)
 class SentenceReach:
-    """How much the last state of a trained encoder depends on each token of a sentence.
+    """How much the last state of a trained layer depends on each token of a sentence.
 
     Shapes:
         norms: (pos,), Frobenius norm of d last state / d scaled embedding of the token, in the sentence's order
@@ -126,25 +126,21 @@ class SentenceReach:
 
 
 def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceReach:
-    """Measure the gradient from the last state of a trained recurrent encoder to each of its inputs.
+    """Measure the gradient from the last state of a trained recurrent layer to each of its inputs.
 
     Args:
-        bundle: a seq2seq.
+        bundle: a seq2seq, of which the encoder is read, or an lm.
         n_tokens: most tokens of the text to read.
-        direction: "forward", or "backward" where the encoder reads both ways.
+        direction: "forward", or "backward" where an encoder reads both ways.
 
     Raises:
         ValueError: the bundle is of another kind, or there is no such direction.
     """
-    model = bundle.model
-    if not isinstance(model, Seq2Seq):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq")
-    there = DIRECTIONS if model.config.bidirectional else DIRECTIONS[:1]
-    if direction not in there:
-        raise ValueError(f"direction={direction!r} must be one of {', '.join(there)}")
+    model = recurrent_model(bundle)
+    require_direction(model, direction)
     encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
     backward = direction == "backward"
-    layer = model.encoder
+    layer = model.recurrent if isinstance(model, RecurrentLm) else model.encoder
     if not isinstance(layer, Recurrent):
         layer = layer.backward_layer if backward else layer.forward_layer
     with torch.inference_mode(False), torch.enable_grad():
@@ -152,5 +148,5 @@ def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str =
         embedded = (model.embedding(ids) * model.scale).detach().requires_grad_(True)  # (1, pos, d_model)
         _, state = layer(embedded, backward=backward)
         norms = jacobian_norms(state[0].cpu(), embedded)[0].cpu().numpy()
-    half = _reach(("encoder",), (norms if backward else norms[::-1])[None]).half[0]
+    half = _reach(("layer",), (norms if backward else norms[::-1])[None]).half[0]
     return SentenceReach(encoding.labels, norms, 0 if backward else len(encoding) - 1, half)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
+from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.text import Tokenizer
 
 FRAGMENTS = 3  # tokens back that can hold the beginning of a character which a token ends
@@ -19,7 +20,7 @@ FRAGMENTS = 3  # tokens back that can hold the beginning of a character which a 
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """What a GPT made of one text.
+    """What a language model made of one text.
 
     Shapes:
         logits: (pos, vocab); row i scores the token after token i
@@ -44,7 +45,18 @@ def gpt_of(bundle: Bundle) -> Gpt:
     return bundle.model
 
 
-def ids_on_device(model: Gpt, ids: Sequence[int]) -> Tensor:
+def language_model_of(bundle: Bundle) -> Gpt | RecurrentLm:
+    """Return a bundle's model, which foresees each token from those before it.
+
+    Raises:
+        ValueError: it is neither a GPT nor a recurrent language model.
+    """
+    if not isinstance(bundle.model, Gpt | RecurrentLm):
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a gpt or an lm")
+    return bundle.model
+
+
+def ids_on_device(model: Gpt | RecurrentLm, ids: Sequence[int]) -> Tensor:
     """Return ids as a batch of one, where the model is.  # (1, pos)"""
     return torch.tensor([list(ids)], device=next(model.parameters()).device)
 
@@ -58,9 +70,9 @@ def kept_logits(bundle: Bundle, text: str, n_tokens: int) -> Kept:
         n_tokens: most tokens of the text to read.
 
     Raises:
-        ValueError: the bundle is not a GPT, or the text has no token.
+        ValueError: the bundle is no language model, or the text has no token.
     """
-    model = gpt_of(bundle)
+    model = language_model_of(bundle)
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     logits = model(ids_on_device(model, encoding.ids))[0].float().cpu()  # (pos, vocab)
     return Kept(encoding.ids, encoding.labels, logits)

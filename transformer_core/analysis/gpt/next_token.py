@@ -77,7 +77,7 @@ def surprisals(*, bundle: Bundle, text: str, n_tokens: int) -> Surprisals:
     """Measure every token of a text: -log2 of the probability that it was given beforehand.
 
     Args:
-        bundle: a GPT.
+        bundle: a GPT or a recurrent language model.
         n_tokens: most tokens of the text to read.
 
     Raises:
@@ -107,7 +107,7 @@ def expected(*, bundle: Bundle, text: str, n_tokens: int, place: int, top: int) 
     """Return what was held likely at one place of a text.
 
     Args:
-        bundle: a GPT.
+        bundle: a GPT or a recurrent language model.
         n_tokens: most tokens of the text to read.
         place: how many tokens have been read; their number asks what comes after the text.
         top: how many of the likeliest tokens to name.
@@ -211,7 +211,7 @@ def redrawn(
     """Apply sampling rules to the logits of one place; a text that was read is not read again.
 
     Args:
-        bundle: a GPT.
+        bundle: a GPT or a recurrent language model.
         n_tokens: most tokens of the text to read.
         place: how many tokens have been read.
         temperature, top_k, top_p: as in generation.sampling.chances.

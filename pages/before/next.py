@@ -1,0 +1,165 @@
+"""What a recurrent language model foresees: each character's surprise, the next one, and four models on one text."""
+
+import numpy as np
+import streamlit as st
+
+from pages.before.figures import foreseen_bars
+from pages.before.recurrent import is_language_model
+from pages.figures.likeliest import expected_bars
+from pages.figures.token_strip import text_strip
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, say
+from pages.ui.charts import clickable, show_chart
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, t
+from pages.ui.models import model_names, offer_model, open_bundle
+from pages.ui.number_format import markdown_table
+from pages.ui.url import forget, keep, slide
+from transformer_core.analysis.before.beside import Foreseen, foreseen
+from transformer_core.analysis.gpt.next_token import Expected, Surprisals, expected, surprisals
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import BundleError
+
+BESIDE = "gpt-char"  # the Transformer of the same text and size
+TOP, MOST_MODELS, MOST_READ = 10, 6, 40
+BACK = "before_back"  # counted from the end, so that it stays at the end of a text that grows
+
+
+def _go_to(place: int, size: int) -> None:
+    forget(BACK)
+    keep(BACK, str(max(1, place) - size), "0")
+
+
+def _show_text(view: View, answer: Answer[Surprisals], place: int) -> None:
+    found, size = answer.value, len(view.encoding)
+    blank = [""]
+    about = {
+        t("before.bits"): [*("–" if np.isnan(bits) else f"{bits:.2f}" for bits in found.bits.tolist()), *blank],
+        t("before.chance"): [*("–" if np.isnan(one) else f"{one:.2%}" for one in found.probability.tolist()), *blank],
+        t("before.likeliest"): list(found.likeliest),
+    }
+    names = {name: t(f"before.{key}") for name, key in {"token": "character", "bits": "bits_axis"}.items()}
+    words = names | {"bits_most": t("before.bits_most"), "unknown": t("before.bits_unknown")}
+    strip = text_strip((*found.labels, "?"), [*found.bits.tolist(), np.nan], about, words, chosen=place)
+    clickable(
+        strip,
+        answer,
+        key="before_text",
+        stem="before_surprise",
+        label=t("before.strip_label"),
+        on_place=lambda where: _go_to(where, size),
+    )
+
+
+def _show_next(answer: Answer[Expected]) -> None:
+    found = answer.value
+    ids = found.ids.tolist()
+    inside = ids.index(found.came_id) if found.came_id in ids else None
+    outside = (found.came, found.came_probability, found.came_rank) if found.came_id >= 0 and inside is None else None
+    words = {
+        "probability": t("before.chance"),
+        "expected": t("before.bar_expected"),
+        "came": t("before.bar_came"),
+        "others": t("before.bar_others"),
+        "rest": t("before.bar_rest", count=f"{found.n_rest - (outside is not None):,}"),
+    }
+    chart = expected_bars(found.labels, found.probabilities, found.rest, words, came=outside, inside=inside)
+    show_chart(chart, answer, key="before_expected", stem="before_next", label=t("before.next_label"))
+
+
+def _show_place(view: View) -> None:
+    """Show the text as a strip, and what is foreseen at one place of it."""
+    text = ask_once(surprisals, **view.asked)
+    strip, size = st.container(), len(view.encoding)
+    place = 1 if size == 1 else size + int(slide(t("before.place"), 1 - size, 0, name=BACK, default=0))
+    with strip:
+        _show_text(view, text, place)
+    answer = ask_once(expected, **view.asked, place=place, top=TOP)
+    bars, numbers = st.columns([3, 2], gap="large")
+    with bars:
+        _show_next(answer)
+    found = answer.value
+    with numbers:
+        end = view.encoding.offsets[place - 1][1]
+        read = view.encoding.text[max(0, end - MOST_READ) : end]
+        st.markdown(t("before.after", read=plain(read).replace("\n", " ⏎ ")))
+        unsure, alike = st.columns(2)
+        unsure.metric(t("before.entropy"), t("before.in_bits", bits=f"{found.entropy:.2f}"))
+        alike.metric(t("before.alike_count"), f"{2**found.entropy:,.1f}")
+        if found.came_id >= 0:
+            values = {"bits": f"{found.came_bits:.2f}", "chance": f"{found.came_probability:.2%}"}
+            st.markdown(t("before.came", came=plain(found.came), rank=found.came_rank, **values))
+        if size > 1:
+            shares = {"bits": f"{text.value.mean_bits:.2f}", "foreseen": text.value.foreseen, "count": size - 1}
+            st.markdown(t("before.text_measured", **shares))
+
+
+def _models(view: View) -> dict[str, Bundle]:
+    """Return the language models to compare by keyword, all of one tokenizer: the view's, the others, a GPT."""
+    names = [*model_names(None, ("lm",))]
+    names += [BESIDE] if BESIDE in model_names(None, ("gpt",)) else []
+    found: list[Bundle] = [view.bundle] if is_language_model(view) and view.bundle.name not in names else []
+    for name in names[: MOST_MODELS - len(found)]:
+        try:
+            found.append(open_bundle(name))
+        except BundleError:
+            continue  # a folder that does not tell its kind is listed, too
+    first = view.bundle if is_language_model(view) else next(iter(found), view.bundle)
+    same = [one for one in found if one.kind in ("lm", "gpt") and one.tokenizer.to_json() == first.tokenizer.to_json()]
+    return {f"model_{place}": one for place, one in enumerate(same)}
+
+
+def _table(found: Foreseen) -> str:
+    head = ("", t("before.nats_text"), t("before.share_foreseen"), t("before.nats_aside"), t("before.parameters"))
+    rows = [
+        (
+            plain(name),
+            f"**{found.nats[place]:.3f}**",
+            f"{found.share[place]:.0%}",
+            "–" if np.isnan(found.usual[place]) else f"{found.usual[place]:.3f}",
+            f"{found.parameters[place]:,}",
+        )
+        for place, name in enumerate(found.models)
+    ]
+    return markdown_table(head, rows, right=4)
+
+
+def _compare(view: View) -> None:
+    """Ask which model is surprised least by the text, and show all of them beside each other."""
+    models = _models(view)
+    if len(models) < 2:
+        return
+    if is_language_model(view):
+        st.subheader(t("before.beside"), anchor=False)
+    text = view.encoding.text
+    n_tokens = min(len(view.encoding.text), *(one.config.max_len for one in models.values()))
+    answer = ask_once(foreseen, text=text, n_tokens=n_tokens, **models)
+    found = answer.value
+    if found.n_tokens < 2:
+        st.caption(t("before.too_short"))
+        return
+    options = {name: plain(name) for name in found.models}
+    cover = ask_first(section("before", "try_next"), options, name="before_best", about=text)
+    best, worst = int(found.nats.argmin()), int(found.nats.argmax())
+    values = {"best": f"{found.nats[best]:.2f}", "worst": f"{found.nats[worst]:.2f}"}
+    measured = t("before.best_measured", name=plain(found.models[best]), other=plain(found.models[worst]), **values)
+    cover.judge(found.models[best], measured)
+    with cover.picture():
+        said = {name: t(f"before.nats_{name}") for name in ("text", "aside", "aside_high")}
+        said["nats"] = t("before.nats")
+        chart = foreseen_bars(found.models, found.nats, found.usual, found.high, said)
+        show_chart(chart, answer, key="before_beside", stem="before_beside", label=t("before.beside"))
+        say(_table(found))
+    data = next((name for name in found.data if name), "")
+    if data:
+        tell(section("before", "beside_note").format(data=data), small=True)
+
+
+def next_part(view: View) -> None:
+    """Show the text with its surprise and the next character, then every language model on the same text."""
+    if is_language_model(view):
+        _show_place(view)
+    else:
+        offer_model(t("before.needs_lm", name=plain(view.bundle.name)), ("lm",))
+    _compare(view)

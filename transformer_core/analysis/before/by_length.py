@@ -1,0 +1,172 @@
+"""How well models translate sentences of each length: measured once by a command, stored as a file, read here.
+
+Sutskever et al. 2014, figure 3, and Bahdanau et al. 2015, figure 2, show the same curve. The command is
+transformer_core/evaluation/by_length.py.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from transformer_core.analysis.source import ROOT
+
+FOLDER = ROOT / "assets" / "measured"
+LARGEST, LONGEST_TEXT = 64 << 10, 2_000
+MOST_MODELS, MOST_BINS, MOST_WORDS, MOST_SENTENCES = 12, 40, 10_000, 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class ByLength:
+    """BLEU of several models on the same sentences, by the number of words of the source.
+
+    Shapes:
+        fewest, most, sentences: (bin,), the words of the shortest and the longest sentence of a bin, both included,
+            and how many sentences it has
+        bleu, low, high: (model, bin), in [0, 100]; low and high bound 95 % of resampled test sets
+        overall: (model,), of all sentences
+
+    Args:
+        models: names of their bundles.
+        command: what measured it.
+        sources, references: names of the files.
+        beam: width of the search.
+        signature: sacrebleu's.
+    """
+
+    models: tuple[str, ...]
+    command: str
+    sources: str
+    references: str
+    beam: int
+    signature: str
+    fewest: np.ndarray
+    most: np.ndarray
+    sentences: np.ndarray
+    bleu: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    overall: np.ndarray
+
+    @property
+    def lost(self) -> np.ndarray:
+        """The BLEU of each model on the shortest sentences minus that on the longest, (model,)."""
+        return self.bleu[:, 0] - self.bleu[:, -1]
+
+
+def write_by_length(path: Path, found: ByLength) -> None:
+    """Write what was measured as JSON, a model a line."""
+    head = {name: getattr(found, name) for name in ("command", "sources", "references", "beam", "signature")}
+    bins = [
+        {"fewest": int(low), "most": int(high), "sentences": int(count)}
+        for low, high, count in zip(found.fewest, found.most, found.sentences, strict=True)
+    ]
+    rows = [
+        {
+            "name": name,
+            "overall": round(float(found.overall[place]), 2),
+            **{part: [round(float(value), 2) for value in getattr(found, part)[place]] for part in _PARTS},
+        }
+        for place, name in enumerate(found.models)
+    ]
+    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
+    for name, own in (("bins", bins), ("models", rows)):
+        lines.append(f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+_PARTS = ("bleu", "low", "high")
+
+
+def by_length(*, name: str) -> ByLength:
+    """Read what was measured and is shipped in assets/measured.
+
+    Args:
+        name: of the file there, without .json.
+
+    Raises:
+        ValueError: there is no such file, or as read_by_length.
+    """
+    if not name.isidentifier() or not (FOLDER / f"{name}.json").is_file():
+        raise ValueError(f"name={name!r:.80} must be that of a file in assets/measured")
+    return read_by_length(FOLDER / f"{name}.json")
+
+
+def read_by_length(path: Path) -> ByLength:
+    """Read a file that write_by_length wrote.
+
+    Raises:
+        ValueError: the file is too large or holds impossible values.
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+    try:
+        return _read(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {error!s:.300}") from error
+
+
+def _read(found: Any) -> ByLength:
+    if not isinstance(found, dict):
+        raise ValueError("it must hold an object")
+    bins, models = _rows(found, "bins", MOST_BINS), _rows(found, "models", MOST_MODELS)
+    fewest, most = ([_whole(row, name, 1, MOST_WORDS) for row in bins] for name in ("fewest", "most"))
+    if any(low > high for low, high in zip(fewest, most, strict=True)) or any(
+        after <= high for high, after in zip(most, fewest[1:], strict=False)
+    ):
+        raise ValueError(f"bins={[*zip(fewest, most, strict=True)]!r:.120} must follow each other, the shortest first")
+    numbers = {part: np.array([_scores(row, part, len(bins)) for row in models]) for part in _PARTS}
+    if bool(((numbers["low"] > numbers["bleu"]) | (numbers["bleu"] > numbers["high"])).any()):
+        raise ValueError("bleu must be from low to high")
+    return ByLength(
+        models=tuple(_text(row, "name") for row in models),
+        command=_text(found, "command"),
+        sources=_text(found, "sources"),
+        references=_text(found, "references"),
+        beam=_whole(found, "beam", 1, 100),
+        signature=_text(found, "signature"),
+        fewest=np.array(fewest),
+        most=np.array(most),
+        sentences=np.array([_whole(row, "sentences", 1, MOST_SENTENCES) for row in bins]),
+        overall=np.array([_score("overall", row.get("overall")) for row in models]),
+        **numbers,
+    )
+
+
+def _rows(found: Mapping[str, Any], name: str, largest: int) -> list[Mapping[str, Any]]:
+    rows = found.get(name)
+    if not isinstance(rows, list) or not 1 <= len(rows) <= largest or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{name} must be a list of 1 to {largest} objects")
+    return rows
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    text = row.get(name)
+    if not isinstance(text, str) or not 1 <= len(text) <= LONGEST_TEXT or not text.isprintable():
+        raise ValueError(f"{name}={text!r:.80} must be printable, of at most {LONGEST_TEXT:,} characters")
+    return text
+
+
+def _whole(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    count = row.get(name)
+    if type(count) is not int or not least <= count <= most:
+        raise ValueError(f"{name}={count!r:.80} must be a whole number from {least} to {most}")
+    return count
+
+
+def _scores(row: Mapping[str, Any], name: str, count: int) -> list[float]:
+    scores = row.get(name)
+    if not isinstance(scores, list) or len(scores) != count:
+        raise ValueError(f"{name}={scores!r:.80} must be a list of {count} numbers, one a bin")
+    return [_score(name, score) for score in scores]
+
+
+def _score(name: str, score: Any) -> float:
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:
+        raise ValueError(f"{name}={score!r:.80} must be a number from 0 to 100")
+    return float(score)
