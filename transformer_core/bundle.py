@@ -1,4 +1,4 @@
-"""Bundles: a trained model as a folder of config.json, model.safetensors, tokenizer.json and card.md.
+"""Bundles: a trained model as a folder of config.json, model.safetensors, tokenizer.json and cards.
 
 Nothing is ever unpickled or executed.
 Read next: transformer_core/checkpoints.py
@@ -18,6 +18,7 @@ from torch import nn
 
 from transformer_core.bundle_files import (
     CARD,
+    CARD_ZH,
     CONFIG,
     FORMAT,
     LARGEST_TEXT_FILE,
@@ -63,6 +64,7 @@ class Bundle:
         source: the folder of another library's checkpoint that it was read from.
         measured: results on texts that it was not trained on, if there are any.
         reads: the language of the texts that it learned to read, one of LANGUAGES; empty if it is not known.
+        card_zh: the card in Chinese, if there is one.
     """
 
     name: str
@@ -73,6 +75,11 @@ class Bundle:
     source: Path | None = None
     measured: Measured = NOTHING_MEASURED
     reads: str = ""
+    card_zh: str = ""
+
+    def card_in(self, language: str) -> str:
+        """Return the card in a language, one of LANGUAGES; in English where there is none in it."""
+        return (self.card_zh if language == "zh" else "") or self.card
 
     @property
     def kind(self) -> str:
@@ -111,6 +118,8 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
         (draft / WEIGHTS).chmod(0o644)  # safetensors makes it readable for its owner only
         bundle.tokenizer.save(draft / TOKENIZER)
         (draft / CARD).write_text(bundle.card, encoding="utf-8")
+        if bundle.card_zh:
+            (draft / CARD_ZH).write_text(bundle.card_zh, encoding="utf-8")
         config = {
             "format": FORMAT,
             "kind": bundle.kind,
@@ -120,11 +129,12 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
             "files": {name: fingerprint(draft / name) for name in (WEIGHTS, TOKENIZER)},
         }
         (draft / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        if bundle.measured == NOTHING_MEASURED:
-            (folder / MEASURED).unlink(missing_ok=True)  # of the bundle that was here before
-        else:
+        if bundle.measured != NOTHING_MEASURED:
             write_measured(draft, bundle.measured)
-        for name in (WEIGHTS, TOKENIZER, CARD, MEASURED, CONFIG):
+        for name in (MEASURED, CARD_ZH):
+            if not (draft / name).exists():
+                (folder / name).unlink(missing_ok=True)  # of the bundle that was here before
+        for name in (WEIGHTS, TOKENIZER, CARD, CARD_ZH, MEASURED, CONFIG):
             if (draft / name).exists():
                 os.replace(draft / name, folder / name)
 
@@ -160,7 +170,8 @@ def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
         tokenizer.bos_id = model_config.pad_id
     model = model.to(best_device(device)).eval().requires_grad_(False)
     labels, reads = tuple(config["labels"]), config.get("reads", "")
-    return Bundle(folder.name, model, tokenizer, labels, read_card(folder), None, read_measured(folder), reads)
+    card, card_zh = read_card(folder), read_card(folder, CARD_ZH)
+    return Bundle(folder.name, model, tokenizer, labels, card, None, read_measured(folder), reads, card_zh)
 
 
 def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:

@@ -11,6 +11,7 @@ from typing import Any
 
 FORMAT = 1
 WEIGHTS, TOKENIZER, CONFIG, CARD = "model.safetensors", "tokenizer.json", "config.json", "card.md"
+CARD_ZH = "card.zh.md"
 LARGEST_TEXT_FILE = 32 << 20
 LANGUAGES = ("en", "zh")
 
@@ -73,9 +74,9 @@ def read_config(folder: Path, kinds: Collection[str]) -> dict[str, Any]:
     return config
 
 
-def read_card(folder: Path) -> str:
-    """Read card.md, or nothing where there is none."""
-    path = folder / CARD
+def read_card(folder: Path, name: str = CARD) -> str:
+    """Read a card, or nothing where there is none."""
+    path = folder / name
     if not path.exists():
         return ""
     check_size(path, LARGEST_TEXT_FILE)

@@ -99,9 +99,9 @@ class Trained:
         stage: its name; empty where there is one alone.
         steps: of training.
         cpu_minutes: processor time of the recipe up to its end, interrupted runs included, all cores together.
-        minutes: of wall-clock time of the same.
+        minutes: of wall-clock time of the same; 0 where it is not on record.
         device: the processor or card that computed, in words.
-        precision: of the matrix products, as in TrainConfig.
+        precision: of the matrix products, as in TrainConfig; empty where it is not on record.
     """
 
     stage: str
@@ -284,9 +284,9 @@ def _head_look(row: Mapping[str, Any]) -> HeadLook:
 
 
 def _trained(row: Mapping[str, Any]) -> Trained:
-    minutes = (_value(row, name, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
-    names = (_name(row, name) for name in ("device", "precision"))
-    return Trained(_name(row, "stage", 0), _count(row, "steps", 1, MOST_TEXTS), *minutes, *names)
+    cpu_minutes, minutes = (_value(row, name, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
+    steps, precision = _count(row, "steps", 1, MOST_TEXTS), _name(row, "precision", 0)
+    return Trained(_name(row, "stage", 0), steps, cpu_minutes, minutes, _name(row, "device"), precision)
 
 
 def _name(row: Mapping[str, Any], of: str = "data", least: int = 1) -> str:

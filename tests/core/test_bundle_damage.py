@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.core.tools.bundles import FILES, change_weights, refused, rewrite, seal
-from transformer_core.bundle_files import CARD, CONFIG, TOKENIZER, WEIGHTS
+from transformer_core.bundle_files import CARD, CARD_ZH, CONFIG, TOKENIZER, WEIGHTS
 from transformer_core.checkpoints import load
 from transformer_core.text import Tokenizer
 
@@ -45,17 +45,18 @@ def test_a_file_over_the_bound_is_not_read(folder):
     assert load(folder, max_bytes=size).name == "glass"
 
 
-@pytest.mark.parametrize("name", [CONFIG, TOKENIZER, CARD])
+@pytest.mark.parametrize("name", [CONFIG, TOKENIZER, CARD, CARD_ZH])
 def test_a_text_file_over_its_bound_is_not_read(folder, name, monkeypatch):
     for module in ("bundle_files", "bundle"):
         monkeypatch.setattr(f"transformer_core.{module}.LARGEST_TEXT_FILE", 100_000)
     with (folder / name).open("ab") as file:
-        file.write(b" " * 100_000)
+        file.write(b" " * 100_001)
     refused(folder, f"glass/{name} has", "bytes; at most 100000 are read")
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, CARD_ZH])
 def test_links_are_not_followed(folder, name, tmp_path):
+    (folder / CARD_ZH).write_text("# 玻璃", encoding="utf-8")
     (folder / name).rename(tmp_path / "outside")
     (folder / name).symlink_to(tmp_path / "outside")
     refused(folder, f"glass/{name} is a link; a bundle's files lie in its folder")

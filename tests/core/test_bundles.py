@@ -1,6 +1,7 @@
 """A bundle comes back as it was saved, and saving never spoils the one that was there."""
 
 import os
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ import torch
 from tests.core.tools.bundles import FILES
 from tests.core.tools.helpers import exactly, first_of, inputs, made, padded_ids
 from transformer_core.bundle import CONFIGS, MODELS, Bundle, save
-from transformer_core.bundle_files import CARD, WEIGHTS, BundleError
+from transformer_core.bundle_files import CARD, CARD_ZH, LANGUAGES, WEIGHTS, BundleError
 from transformer_core.checkpoints import load
 from transformer_core.models import Gpt
 
@@ -53,6 +54,18 @@ def test_half_width_on_disk_is_near(dtype, tmp_path, word_tokenizer):
 def test_a_missing_card_is_no_loss(folder):
     (folder / CARD).unlink()
     assert load(folder).card == ""
+
+
+def test_a_card_in_chinese_comes_back_and_the_english_one_stands_in_for_it(tmp_path, word_tokenizer):
+    bundle = Bundle("glass", made(Gpt), word_tokenizer, card="# Glass", card_zh="# 玻璃")
+    save(bundle, tmp_path / "glass")
+    loaded = load(tmp_path / "glass")
+    assert (loaded.card, loaded.card_zh) == ("# Glass", "# 玻璃")
+    assert [loaded.card_in(language) for language in LANGUAGES] == ["# Glass", "# 玻璃"]
+    save(replace(bundle, card_zh=""), tmp_path / "glass")
+    assert not (tmp_path / "glass" / CARD_ZH).exists()  # it was of the bundle before
+    loaded = load(tmp_path / "glass")
+    assert [loaded.card_in(language) for language in LANGUAGES] == ["# Glass", "# Glass"]
 
 
 def test_a_running_model_does_not_depend_on_its_files(folder):

@@ -69,6 +69,14 @@ def test_each_opens_and_says_what_it_was_trained_on_how_good_it_is_and_what_it_c
         "## What it cannot do",
     ):
         assert needed in bundle.card, needed
+    for needed in (f"# {name}: ", "| 数据 |", "| 许可 |", "| 用时 |", "处理器时间", "## 测得的质量", "## 它做不到的事"):
+        assert needed in bundle.card_zh, needed
+    assert code_of(bundle.card) == code_of(bundle.card_zh)
+
+
+def code_of(card: str) -> list[str]:
+    """Return the commands and samples of a card, which are the same in every language."""
+    return [line for line in card.splitlines() if line.startswith("    ")] + card.split("```")[1::2]
 
 
 @pytest.mark.parametrize(

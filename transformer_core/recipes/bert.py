@@ -30,6 +30,7 @@ from transformer_core.models import Bert
 from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_sentences, sentence_pairs
 from transformer_core.recipes.card import (
     OnDisk,
+    commands,
     describe_training,
     list_of,
     model_facts,
@@ -38,12 +39,12 @@ from transformer_core.recipes.card import (
     write_card,
 )
 from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, settle, train
+from transformer_core.recipes.wording import Say
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import UNPAIRED, PackedBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import masked_words_and_pairs
 
-Measures = dict[str, Any]
 HIDDEN = (
     "A man is riding a [MASK].",
     "Two dogs are playing in the [MASK].",
@@ -123,7 +124,7 @@ FULL = BertSettings(
             alone=0.3,
             pairs_a_picture=1,
             pairs_a_neighbour=4,
-            training=replace(WORDS, schedule="cosine", learning_rate=2e-3, epochs=1),
+            training=replace(WORDS, schedule="cosine", learning_rate=2e-3, epochs=2),
         ),
     ),
 )
@@ -185,39 +186,57 @@ def guesses(bundle: Bundle, text: str) -> str:
     return ", ".join(f"{word} ({float(chance):.0%})" for word, chance in zip(words, best.values, strict=True))
 
 
-def bert_card(on_disk: OnDisk[tuple[Measures, Measures]], facts: dict[str, str]) -> str:
+@dataclass(frozen=True)
+class BertMeasures:
+    """What measure_hidden_words and measure_sentence_pairs found, and the guesses for the sentences of the card."""
+
+    words: dict[str, Any]
+    pairs: dict[str, Any]
+    filled: tuple[str, ...]
+
+
+def bert_card(on_disk: OnDisk[BertMeasures], facts: dict[str, str], say: Say) -> str:
     """Return the card's Markdown.
 
     Args:
-        on_disk: the bundle, and what measure_hidden_words and measure_sentence_pairs returned for it.
+        on_disk: the bundle and its measures.
         facts: the rows of its table.
+        say: the sentences of a language.
     """
-    bundle, (words, pairs) = on_disk.bundle, on_disk.measured
-    quality = f"""- Hidden words of the captions in `captions.val` (each token hidden with probability 0.15, by \
-[MASK]): {words["top1"]:.1%} are its first guess, {words["top5"]:.1%} among its first five ({words["hidden"]:,} hidden \
-tokens, {words["loss_nats"]:.3f} nats).
-- Pairs set aside (two captions of one picture, or a sentence of a story and its next; against a random second): \
-{pairs["accuracy"]:.1%} of {pairs["pairs"]:,} told rightly.
-
-To measure it again, let the recipe write the pairs that were set aside with `--held-out FILE.jsonl`, and then
-
-    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} captions.val.en.gz
-    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.jsonl"""
-    filled = [f"{text} → {guesses(bundle, text)}" for text in HIDDEN]
+    quality = [
+        say(
+            "Hidden words of the captions in `captions.val` (each token hidden with probability 0.15, by [MASK]): "
+            "{top1:.1%} are its first guess, {top5:.1%} among its first five ({hidden:,} hidden tokens, "
+            "{loss_nats:.3f} nats).",
+            **on_disk.measured.words,
+        ),
+        say(
+            "Pairs set aside (two captions of one picture, or a sentence of a story and its next; against a random "
+            "second): {accuracy:.1%} of {pairs:,} told rightly.",
+            **on_disk.measured.pairs,
+        ),
+    ]
+    how = say(
+        "To measure it again, let the recipe write the pairs that were set aside with `--held-out FILE.jsonl`, and then"
+    )
     limits = [
-        "It knows captions of photographs and short stories for children, and their words alone.",
-        "It lowers the case of what it reads.",
-        "That two sentences belong together means to it that they speak of the same things, as two captions of one "
-        "picture do; whether one follows from the other it was never asked.",
+        say("It knows captions of photographs and short stories for children, and their words alone."),
+        say("It lowers the case of what it reads."),
+        say(
+            "That two sentences belong together means to it that they speak of the same things, as two captions of one "
+            "picture do; whether one follows from the other it was never asked."
+        ),
     ]
     return write_card(
-        f"{bundle.name}: which word is hidden, and do two sentences belong together?",
-        "An encoder with both of BERT's heads, small, trained from scratch, to be looked into.",
+        on_disk.bundle,
+        say("which word is hidden, and do two sentences belong together?"),
+        say("An encoder with both of BERT's heads, small, trained from scratch, to be looked into."),
         facts,
         {
-            "Measured quality": quality,
-            "Ten sentences of our own, as it fills them in": list_of(filled),
-            "What it cannot do": list_of(limits),
+            say("Measured quality"): f"{list_of(quality)}\n\n"
+            + commands(on_disk.bundle, how, CAPTIONS_TO_TEST, "FILE.jsonl"),
+            say("Ten sentences of our own, as it fills them in"): list_of(list(on_disk.measured.filled)),
+            say("What it cannot do"): list_of(limits),
         },
     )
 
@@ -266,6 +285,20 @@ def train_in_stages(
     return model, trained
 
 
+def describe_stages(trained: list[tuple[TrainConfig, Trained]], model: ModelConfig, say: Say) -> str:
+    """Return in words how a Bert was trained, stage by stage."""
+    return say("; then ").join(
+        describe_training(
+            cost,
+            training,
+            say,
+            batch=say("{size} sentences or pairs", size=training.batch_size),
+            dropout=model.dropout,
+        )
+        for training, cost in trained
+    )
+
+
 def run_recipe(chosen: argparse.Namespace) -> str:
     """Carry out the command line and return its result in words; the bundle is on disk afterwards.
 
@@ -282,31 +315,32 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     model, trained = train_in_stages(settings, config, learned, tokenizer, chosen)
     pairs, captions = read_held_out(set_aside, chosen)
 
-    def measure(bundle: Bundle) -> tuple[Measures, Measures]:
-        return measure_hidden_words(bundle, captions), measure_sentence_pairs(bundle, pairs)
+    def measure(bundle: Bundle) -> BertMeasures:
+        filled = tuple(f"{text} → {guesses(bundle, text)}" for text in HIDDEN)
+        return BertMeasures(measure_hidden_words(bundle, captions), measure_sentence_pairs(bundle, pairs), filled)
 
-    def card(on_disk: OnDisk) -> str:
+    def card(on_disk: OnDisk[BertMeasures], say: Say) -> str:
         facts = {
-            "data": f"captions of photographs (Multi30k, task 2) and TinyStories; {len(texts):,} sentences trained on",
-            "licence": "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching",
-            "recipe": f"`{command_of('bert', chosen)}`",
-            "training": "; then ".join(
-                describe_training(
-                    cost, training, batch=f"{training.batch_size} sentences or pairs", dropout=settings.model.dropout
-                )
-                for training, cost in trained
+            say("data"): say(
+                "captions of photographs (Multi30k, task 2) and TinyStories; {count:,} sentences trained on",
+                count=len(texts),
             ),
-            **model_facts(on_disk, trained[-1][1]),
+            say("licence"): say(
+                "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching"
+            ),
+            say("recipe"): f"`{command_of('bert', chosen)}`",
+            say("training"): describe_stages(trained, settings.model, say),
+            **model_facts(on_disk, trained[-1][1], say),
         }
-        return bert_card(on_disk, facts)
+        return bert_card(on_disk, facts, say)
 
     bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     stories = [sentence for story in set_aside.stories for sentence in story]
     usual = usual_on(("Multi30k", "caption", captions), ("TinyStories", "sentence", stories))
-    words, judged = write_bundle(bundle, chosen.out, measure, card, [cost for _, cost in trained], usual).measured
+    measured = write_bundle(bundle, chosen.out, measure, card, [cost for _, cost in trained], usual).measured
     return (
-        f"{chosen.out}: hidden words top-1 {words['top1']:.1%}, top-5 {words['top5']:.1%}, "
-        f"pairs {judged['accuracy']:.1%}, {trained[-1][1].cpu_minutes:.1f} minutes of processor time"
+        f"{chosen.out}: hidden words top-1 {measured.words['top1']:.1%}, top-5 {measured.words['top5']:.1%}, "
+        f"pairs {measured.pairs['accuracy']:.1%}, {trained[-1][1].cpu_minutes:.1f} minutes of processor time"
     )
 
 

@@ -177,5 +177,5 @@ def train(
     load_run(run, work)
     take_steps(run, work, clock)
     model = run.model.to("cpu").eval().requires_grad_(False)
-    minutes = (round(seconds / 60, 2) for seconds in (clock.cpu_seconds, clock.seconds))
-    return model, Trained(stage, run.total_steps, *minutes, device_in_words(device), config.precision)
+    cpu_minutes, minutes = (round(seconds / 60, 2) for seconds in (clock.cpu_seconds, clock.seconds))
+    return model, Trained(stage, run.total_steps, cpu_minutes, minutes, device_in_words(device), config.precision)

@@ -23,6 +23,7 @@ from transformer_core.models import Gpt
 from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories, sentences_in
 from transformer_core.recipes.card import (
     OnDisk,
+    commands,
     list_of,
     training_facts,
     usual_on,
@@ -31,6 +32,7 @@ from transformer_core.recipes.card import (
     written_on,
 )
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
+from transformer_core.recipes.wording import Say, template
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_words
@@ -51,6 +53,7 @@ BEGINNINGS = (
     "The",
 )
 TOKENS_WRITTEN = 60
+TEXTS = {"stories": template("stories"), "captions": template("captions")}
 
 
 @dataclass(frozen=True)
@@ -135,40 +138,55 @@ def read_held_out(chosen: argparse.Namespace) -> dict[str, str]:
     return held_out
 
 
-def gpt_card(on_disk: OnDisk[dict[str, dict[str, Any]]], facts: dict[str, str]) -> str:
+@dataclass(frozen=True)
+class GptMeasures:
+    """What measure_text found on each of the texts, by their names, and what the model writes."""
+
+    on: dict[str, dict[str, Any]]
+    written: tuple[str, ...]
+
+
+def measure_gpt(bundle: Bundle, texts: dict[str, str]) -> GptMeasures:
+    """Return the measures of a bundle on texts, and what it writes."""
+    written = (written_on(bundle, text, most=TOKENS_WRITTEN, seed=seed) for seed, text in enumerate(BEGINNINGS))
+    measures = {name: measure_text(bundle, text) for name, text in texts.items()}
+    return GptMeasures(measures, tuple(f"```text\n{sample}\n```" for sample in written))
+
+
+def gpt_card(on_disk: OnDisk[GptMeasures], facts: dict[str, str], say: Say) -> str:
     """Return the card's Markdown.
 
     Args:
-        on_disk: the bundle, and what measure_text returned for it, by the name of the text.
+        on_disk: the bundle and its measures.
         facts: the rows of its table.
+        say: the sentences of a language.
     """
-    bundle = on_disk.bundle
     quality = [
-        f"{name}: {of['loss_nats']:.4f} nats a token, {of['nats_a_byte']:.4f} a byte, "
-        f"perplexity {of['perplexity']:.2f}, {of['accuracy']:.1%} of {of['tokens']:,} tokens foreseen"
-        for name, of in on_disk.measured.items()
+        say(
+            "{name}: {loss_nats:.4f} nats a token, {nats_a_byte:.4f} a byte, perplexity {perplexity:.2f}, "
+            "{accuracy:.1%} of {tokens:,} tokens foreseen",
+            name=say(TEXTS[name]),
+            **of,
+        )
+        for name, of in on_disk.measured.on.items()
     ]
-    command = f"""To measure it again, let the recipe write both texts with `--held-out FILE`, and then
-
-    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.stories.txt
-    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.captions.txt"""
-    written = "\n\n".join(
-        f"```text\n{written_on(bundle, beginning, most=TOKENS_WRITTEN, seed=number)}\n```"
-        for number, beginning in enumerate(BEGINNINGS)
-    )
+    how = say("To measure it again, let the recipe write both texts with `--held-out FILE`, and then")
+    drawn = say("Drawn at temperature 1 with the seeds 0 to 9, as they came.")
     limits = [
-        "It knows short stories for children and captions of photographs, nothing else of the world.",
-        f"It reads {bundle.config.max_len} tokens: what was said before that is lost to it.",
-        "What it writes holds together for a sentence or two; who did what is soon forgotten.",
+        say("It knows short stories for children and captions of photographs, nothing else of the world."),
+        say("It reads {width} tokens: what was said before that is lost to it.", width=on_disk.bundle.config.max_len),
+        say("What it writes holds together for a sentence or two; who did what is soon forgotten."),
     ]
     return write_card(
-        f"{bundle.name}: which word comes next?",
-        "A masked decoder, small, trained from scratch on stories and captions, to be looked into.",
+        on_disk.bundle,
+        say("which word comes next?"),
+        say("A masked decoder, small, trained from scratch on stories and captions, to be looked into."),
         facts,
         {
-            "Measured quality": f"{list_of(quality)}\n\n{command}",
-            "Ten beginnings, written on": "Drawn at temperature 1 with the seeds 0 to 9, as they came.\n\n" + written,
-            "What it cannot do": list_of(limits),
+            say("Measured quality"): f"{list_of(quality)}\n\n"
+            + commands(on_disk.bundle, how, "FILE.stories.txt", "FILE.captions.txt"),
+            say("Ten beginnings, written on"): "\n\n".join((drawn, *on_disk.measured.written)),
+            say("What it cannot do"): list_of(limits),
         },
     )
 
@@ -200,31 +218,29 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     )
     held_out = read_held_out(chosen)
 
-    def card(on_disk: OnDisk) -> str:
-        batch = f"{config.batch_size} windows of {model_config.max_len} tokens"
+    def card(on_disk: OnDisk[GptMeasures], say: Say) -> str:
+        batch = say("{size} windows of {width} tokens", size=config.batch_size, width=model_config.max_len)
         facts = {
-            "data": f"TinyStories ({STORY_REPEATS} times an epoch) and captions of photographs (Multi30k, task 2); "
-            f"{len(token_ids):,} tokens an epoch",
-            "licence": "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching",
-            "recipe": f"`{command_of('gpt', chosen)}`",
-            **training_facts(on_disk, trained, config, batch=batch),
+            say("data"): say(
+                "TinyStories ({times} times an epoch) and captions of photographs (Multi30k, task 2); {tokens:,} "
+                "tokens an epoch",
+                times=STORY_REPEATS,
+                tokens=len(token_ids),
+            ),
+            say("licence"): say(
+                "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching"
+            ),
+            say("recipe"): f"`{command_of('gpt', chosen)}`",
+            **training_facts(on_disk, trained, config, say, batch=batch),
         }
-        return gpt_card(on_disk, facts)
+        return gpt_card(on_disk, facts, say)
 
-    def measure(bundle: Bundle) -> dict[str, dict[str, Any]]:
-        return {name: measure_text(bundle, text) for name, text in held_out.items()}
-
-    usual = usual_on(
-        ("Multi30k", "caption", held_out["captions"].splitlines()),
-        (
-            "TinyStories",
-            "sentence",
-            [text for story in held_out["stories"].split(BETWEEN_TEXTS) for text in sentences_in(story)],
-        ),
-    )
+    sentences = [text for story in held_out["stories"].split(BETWEEN_TEXTS) for text in sentences_in(story)]
+    usual = usual_on(("Multi30k", "caption", held_out["captions"].splitlines()), ("TinyStories", "sentence", sentences))
+    bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     measured = write_bundle(
-        Bundle(chosen.out.name, model, tokenizer, reads="en"), chosen.out, measure, card, [trained], usual
-    ).measured
+        bundle, chosen.out, lambda read: measure_gpt(read, held_out), card, [trained], usual
+    ).measured.on
     losses = ", ".join(f"{name} {measures['loss_nats']:.4f} nats a token" for name, measures in measured.items())
     return f"{chosen.out}: {losses}, {trained.cpu_minutes:.1f} minutes of processor time"
 

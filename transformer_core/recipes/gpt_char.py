@@ -6,8 +6,15 @@ from dataclasses import replace
 
 from transformer_core.config import ModelConfig
 from transformer_core.models import Gpt
-from transformer_core.recipes.characters import NEEDS, CharacterModel, add_held_out, train_on_characters
+from transformer_core.recipes.characters import (
+    NEEDS,
+    CharacterModel,
+    add_held_out,
+    characters_seen,
+    train_on_characters,
+)
 from transformer_core.recipes.command import recipe_parser, run_command
+from transformer_core.recipes.wording import template
 from transformer_core.text import PAD_ID
 from transformer_core.training.config import TrainConfig
 
@@ -17,6 +24,7 @@ MODEL = ModelConfig(
 QUICK_MODEL = replace(MODEL, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1, max_len=32, dropout=0.0)
 WINDOWS, QUICK_WINDOWS = 50_000, 640
 TRAINING = TrainConfig(learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=32, epochs=2)
+CHARACTERS_SEEN = characters_seen(TRAINING, windows=WINDOWS, width=MODEL.max_len)
 QUICK_TRAINING = TrainConfig(learning_rate=5e-3, batch_size=16, epochs=1)
 
 
@@ -33,8 +41,9 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         width=config.max_len,
         windows=QUICK_WINDOWS if chosen.quick else WINDOWS,
         training=QUICK_TRAINING if chosen.quick else TRAINING,
-        introduction="A small masked decoder that was trained from scratch on one text, to be looked into.",
-        limits=[f"It reads {config.max_len} characters: what was said before that is lost to it."],
+        introduction=template("A small masked decoder that was trained from scratch on one text, to be looked into."),
+        limits=[template("It reads {width} characters: what was said before that is lost to it.")],
+        values={"width": config.max_len},
     )
     return train_on_characters(model, chosen)
 

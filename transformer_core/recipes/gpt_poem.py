@@ -5,13 +5,11 @@ rhyme. A poem begins with its first character and ends with [EOS].
 """
 
 import argparse
-import functools
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,12 +20,13 @@ from transformer_core.config import ModelConfig
 from transformer_core.evaluation.gpt import measure_poems, poem_rows, read_text
 from transformer_core.evaluation.ngrams import KneserNey
 from transformer_core.generation import sample
-from transformer_core.measured import LOOKS, HeadLook, Measured
+from transformer_core.measured import LOOKS, HeadLook, Trained
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, list_of, training_facts, usual_on, write_bundle, write_card
+from transformer_core.recipes.card import OnDisk, commands, list_of, training_facts, usual_on, write_bundle, write_card
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.everyday import FIRST_LINES
+from transformer_core.recipes.wording import Say
 from transformer_core.text import EOS_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training.batching import epochs_of, padded
 from transformer_core.training.config import TrainConfig
@@ -75,7 +74,7 @@ QUICK = PoemSettings(
     model=replace(FULL.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1),
     training=replace(FULL.training, batch_size=16, epochs=1),
 )
-QUICK_POEMS = 320
+QUICK_POEMS, QUICK_MEASURED = 320, 20
 
 
 @dataclass(frozen=True)
@@ -99,13 +98,14 @@ class Written:
 
 @dataclass(frozen=True)
 class PoemMeasures:
-    """Nats a character of the model and of counts of n-grams, and what it writes."""
+    """Nats a character of the model and of counts of n-grams, what becomes of its poems, and those on the card."""
 
     loss_nats: float
     characters: int
     bigram: float
     trigram: float
     written: Written
+    shown: tuple[str, ...]
 
 
 def lines_of(poem: str) -> list[str]:
@@ -203,39 +203,59 @@ def head_looks(bundle: Bundle, poems: Sequence[str]) -> tuple[HeadLook, ...]:
     )
 
 
-def poem_card(on_disk: OnDisk[PoemMeasures], facts: dict[str, str], part: str) -> str:
-    """Return the card's Markdown; `part` says which poems were measured."""
-    bundle, measured, written = on_disk.bundle, on_disk.measured, on_disk.measured.written
-    quality = f"""- On {part}: {measured.loss_nats:.4f} nats a character ({measured.characters:,} characters, signs \
-and ends included, the first of each poem given). A bigram model of the same characters has {measured.bigram:.4f}, a \
-trigram model {measured.trigram:.4f} (interpolated Kneser-Ney, counted on the same poems).
-- Of {written.poems} poems written from first lines of such poems (temperature 1, seeds 0 to {written.poems - 1}), \
-{written.in_form / written.poems:.1%} keep the form: four or eight lines as long as the first, and an end.
-- Of those, {written.rhyming / max(written.in_form, 1):.1%} rhyme in all even lines; with the ends of their lines \
-shuffled {written.chance:.1%} would, and of the poems the first lines are from {written.real:.1%} do. Rhymes are \
-judged by how characters are read today (the thirteen groups of pinyin finals), which the Tang did not know: so real \
-poems often fail too.
-
-Settings were chosen by the last {POEMS_FOR_CHOICE} poems of the training file, which it did not learn from.
-To measure it again, let the recipe write those poems with `--held-out FILE.txt`, and then
-
-    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} FILE.txt"""
-    poems = "\n".join(f"- {write_poem(bundle, line, seed=number)}" for number, line in enumerate(FIRST_LINES))
-    limits = [
-        "It knows regulated verse of the Tang in simplified characters, and nothing of modern Chinese.",
-        f"It reads {bundle.config.max_len} characters, a whole poem and no more.",
-        "Lines have the words and the turns of their time; what a poem says as a whole seldom holds together.",
-        "Characters that were rare in what it learned are unknown to it.",
+def describe_quality(measured: PoemMeasures, part: str, say: Say) -> list[str]:
+    """Return the lines on how good a GPT of poems is; `part` says which poems were measured."""
+    written = measured.written
+    return [
+        say(
+            "On {part}: {loss_nats:.4f} nats a character ({characters:,} characters, signs and ends included, the "
+            "first of each poem given). A bigram model of the same characters has {bigram:.4f}, a trigram model "
+            "{trigram:.4f} (interpolated Kneser-Ney, counted on the same poems).",
+            **(vars(measured) | {"part": part}),
+        ),
+        say(
+            "Of {poems} poems written from first lines of such poems (temperature 1, seeds 0 to {last}), {share:.1%} "
+            "keep the form: four or eight lines as long as the first, and an end.",
+            poems=written.poems,
+            last=written.poems - 1,
+            share=written.in_form / written.poems,
+        ),
+        say(
+            "Of those, {share:.1%} rhyme in all even lines; with the ends of their lines shuffled {chance:.1%} would, "
+            "and of the poems the first lines are from {real:.1%} do. Rhymes are judged by how characters are read "
+            "today (the thirteen groups of pinyin finals), which the Tang did not know: so real poems often fail too.",
+            share=written.rhyming / max(written.in_form, 1),
+            chance=written.chance,
+            real=written.real,
+        ),
     ]
+
+
+def poem_card(on_disk: OnDisk[PoemMeasures], facts: dict[str, str], part: str, say: Say) -> str:
+    """Return the card's Markdown; `part` says which poems were measured."""
+    bundle, measured = on_disk.bundle, on_disk.measured
+    chosen_by = say(
+        "Settings were chosen by the last {count} poems of the training file, which it did not learn from.",
+        count=POEMS_FOR_CHOICE,
+    )
+    how = say("To measure it again, let the recipe write those poems with `--held-out FILE.txt`, and then")
+    drawn = say("First lines of our own; drawn at temperature 1 with the seeds 0 to 9, as they came.")
+    limits = [
+        say("It knows regulated verse of the Tang in simplified characters, and nothing of modern Chinese."),
+        say("It reads {width} characters, a whole poem and no more.", width=bundle.config.max_len),
+        say("Lines have the words and the turns of their time; what a poem says as a whole seldom holds together."),
+        say("Characters that were rare in what it learned are unknown to it."),
+    ]
+    quality = list_of(describe_quality(measured, part, say))
     return write_card(
-        f"{bundle.name}: which character comes next in a poem?",
-        "A masked decoder, small, trained from scratch on poems of the Tang, to be looked into.",
+        bundle,
+        say("which character comes next in a poem?"),
+        say("A masked decoder, small, trained from scratch on poems of the Tang, to be looked into."),
         facts,
         {
-            "Measured quality": quality,
-            "Ten first lines, written on": "First lines of our own; drawn at temperature 1 with the seeds 0 to 9, as "
-            f"they came.\n\n{poems}",
-            "What it cannot do": list_of(limits),
+            say("Measured quality"): f"{quality}\n\n{chosen_by}\n{commands(bundle, how, 'FILE.txt')}",
+            say("Ten first lines, written on"): f"{drawn}\n\n{list_of(list(measured.shown))}",
+            say("What it cannot do"): list_of(limits),
         },
     )
 
@@ -253,22 +273,34 @@ def read_poems(folder: Path, name: str) -> list[str]:
     return poems
 
 
-def run_recipe(chosen: argparse.Namespace) -> str:
-    """Carry out the command line and return its result in words; the bundle is on disk afterwards.
+@dataclass(frozen=True)
+class Parts:
+    """Poems to learn from, and poems to measure on."""
+
+    learned: list[str]
+    measured_on: list[str]
+
+
+def read_parts(chosen: argparse.Namespace) -> Parts:
+    """Return the poems of both parts, and write those to measure on to the file of --held-out.
 
     Raises:
-        ValueError: the data cannot be read, or the files of an interrupted run do not fit.
+        ValueError: as read_poems.
     """
-    settings = QUICK if chosen.quick else FULL
     poems, test = read_poems(chosen.data, TRAIN), read_poems(chosen.data, TEST)
-    poems, for_choice = poems[:-POEMS_FOR_CHOICE], poems[-POEMS_FOR_CHOICE:]
-    poems = poems[: QUICK_POEMS if chosen.quick else None]
-    part, measured_on = ("the poems by which settings are chosen", for_choice) if chosen.choice else (f"`{TEST}`", test)
-    measured_on = measured_on[: 20 if chosen.quick else None]
+    learned, for_choice = poems[:-POEMS_FOR_CHOICE], poems[-POEMS_FOR_CHOICE:]
+    parts = Parts(learned, for_choice if chosen.choice else test)
+    if chosen.quick:
+        parts = Parts(parts.learned[:QUICK_POEMS], parts.measured_on[:QUICK_MEASURED])
     if chosen.held_out is not None:
-        chosen.held_out.write_text("".join(f"{poem}\n" for poem in measured_on), encoding="utf-8")
-    tokenizer = Tokenizer.train("character", poems, vocab_size=settings.vocab_size, template="none")
-    rows = poem_rows(tokenizer, poems)
+        chosen.held_out.write_text("".join(f"{poem}\n" for poem in parts.measured_on), encoding="utf-8")
+    return parts
+
+
+def train_on_poems(
+    settings: PoemSettings, tokenizer: Tokenizer, rows: Sequence[Sequence[int]], chosen: argparse.Namespace
+) -> tuple[Bundle, Trained, TrainConfig]:
+    """Train a Gpt on rows of token ids, one a poem; return it, what it took, and how."""
     config, device = settle(settings.training, chosen)
     model_config = replace(settings.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
 
@@ -285,31 +317,53 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         device=device,
         chosen=chosen,
     )
-    own = poem_rows(tokenizer, measured_on)
-    counted = functools.partial(KneserNey, rows, vocab_size=tokenizer.vocab_size)
-    bigram, trigram = (counted(order=order).nats(own) for order in (2, 3))
+    return Bundle(chosen.out.name, model, tokenizer, reads="zh"), trained, config
 
-    def measure(bundle: Bundle) -> PoemMeasures:
-        written = measure_written(bundle, measured_on[:POEMS_WRITTEN])
-        return PoemMeasures(**measure_poems(bundle, measured_on), bigram=bigram, trigram=trigram, written=written)
 
-    def card(on_disk: OnDisk[Any]) -> str:
+def measure_bundle(bundle: Bundle, rows: Sequence[Sequence[int]], poems: Sequence[str]) -> PoemMeasures:
+    """Return the measures of a bundle on poems; `rows` are those it learned from, for the counts of n-grams."""
+    own, size = poem_rows(bundle.tokenizer, poems), bundle.tokenizer.vocab_size
+    bigram, trigram = (KneserNey(rows, order=order, vocab_size=size).nats(own) for order in (2, 3))
+    written = measure_written(bundle, poems[:POEMS_WRITTEN])
+    shown = tuple(write_poem(bundle, line, seed=number) for number, line in enumerate(FIRST_LINES))
+    return PoemMeasures(**measure_poems(bundle, poems), bigram=bigram, trigram=trigram, written=written, shown=shown)
+
+
+def run_recipe(chosen: argparse.Namespace) -> str:
+    """Carry out the command line and return its result in words; the bundle is on disk afterwards.
+
+    Raises:
+        ValueError: the data cannot be read, or the files of an interrupted run do not fit.
+    """
+    settings, parts = QUICK if chosen.quick else FULL, read_parts(chosen)
+    tokenizer = Tokenizer.train("character", parts.learned, vocab_size=settings.vocab_size, template="none")
+    rows = poem_rows(tokenizer, parts.learned)
+    bundle, trained, config = train_on_poems(settings, tokenizer, rows, chosen)
+
+    def card(on_disk: OnDisk[PoemMeasures], say: Say) -> str:
         facts = {
-            "data": f"poems of the Tang, four or eight lines of five or seven characters (`{TRAIN}`); {len(poems):,} "
-            "trained on",
-            "licence": "the texts are in the public domain, collected by chinese-poetry (MIT); so are these weights",
-            "recipe": f"`{command_of('gpt_poem', chosen)}`",
-            **training_facts(on_disk, trained, config, batch=f"{config.batch_size} poems"),
+            say("data"): say(
+                "poems of the Tang, four or eight lines of five or seven characters (`{file}`); {count:,} trained on",
+                file=TRAIN,
+                count=len(parts.learned),
+            ),
+            say("licence"): say(
+                "the texts are in the public domain, collected by chinese-poetry (MIT); so are these weights"
+            ),
+            say("recipe"): f"`{command_of('gpt_poem', chosen)}`",
+            **training_facts(on_disk, trained, config, say, batch=say("{size} poems", size=config.batch_size)),
         }
-        return poem_card(on_disk, facts, part)
+        part = say("the poems by which settings are chosen") if chosen.choice else f"`{TEST}`"
+        return poem_card(on_disk, facts, part, say)
 
-    usual = usual_on(("poems of the Tang", "line", measured_on))
-
-    def weak_sides(read: Bundle) -> Measured:
-        return replace(usual(read), verse=head_looks(read, measured_on))
-
+    usual = usual_on(("poems of the Tang", "line", parts.measured_on))
     measured = write_bundle(
-        Bundle(chosen.out.name, model, tokenizer, reads="zh"), chosen.out, measure, card, [trained], weak_sides
+        bundle,
+        chosen.out,
+        lambda read: measure_bundle(read, rows, parts.measured_on),
+        card,
+        [trained],
+        lambda read: replace(usual(read), verse=head_looks(read, parts.measured_on)),
     ).measured
     written = measured.written
     return (

@@ -1,7 +1,7 @@
 """Recurrent language models of characters: `python -m transformer_core.recipes.lm UNIT --data DIR`.
 
 UNIT is gru, lstm or rnn, the plain recurrent network (Mikolov et al. 2010). Each learns the text of gpt-char in as many
-steps and has as many parameters, within 1 %, so that the kinds of model can be compared.
+steps, of twice as many windows, and has as many parameters, within 1 %, so that the kinds of model can be compared.
 
 Departure: every window starts with a fresh state, as a GPT's does, where the paper reads one text from end to end.
 """
@@ -16,8 +16,10 @@ from transformer_core.checkpoints import load
 from transformer_core.models.recurrent import RecurrentLm, RecurrentLmConfig
 from transformer_core.models.recurrent.cells import CELLS
 from transformer_core.models.recurrent.config import Unit
-from transformer_core.recipes.characters import NEEDS, CharacterModel, add_held_out, train_on_characters
+from transformer_core.recipes.characters import NEEDS, CharacterModel, Other, add_held_out, train_on_characters
 from transformer_core.recipes.command import recipe_parser, run_command
+from transformer_core.recipes.gpt_char import CHARACTERS_SEEN
+from transformer_core.recipes.wording import template
 from transformer_core.text import PAD_ID
 from transformer_core.training.config import TrainConfig
 
@@ -27,17 +29,28 @@ WIDTHS = 8  # d_hidden is a multiple of it, for which matrix products in 16 bits
 
 @dataclass(frozen=True)
 class Network:
-    """One of the three: its unit, its name on a card, and its learning rate."""
+    """One of the three: its unit, its card's first sentence, and its learning rate."""
 
     unit: Unit
-    words: str
+    introduction: str
     learning_rate: float
 
 
 NETWORKS = {
-    "gru": Network("gru", "A GRU", 3e-3),
-    "lstm": Network("lstm", "An LSTM", 3e-3),
-    "rnn": Network("tanh", "A plain recurrent network, without gates,", 1e-3),
+    "gru": Network(
+        "gru", template("A GRU of one layer that was trained from scratch on one text, to be looked into."), 3e-3
+    ),
+    "lstm": Network(
+        "lstm", template("An LSTM of one layer that was trained from scratch on one text, to be looked into."), 3e-3
+    ),
+    "rnn": Network(
+        "tanh",
+        template(
+            "A plain recurrent network, without gates, of one layer that was trained from scratch on one text, to be "
+            "looked into."
+        ),
+        1e-3,
+    ),
 }
 
 
@@ -113,12 +126,15 @@ def run_recipe(chosen: argparse.Namespace) -> str:
             batch_size=settings.batch_size,
             epochs=settings.epochs,
         ),
-        introduction=f"{network.words} of one layer that was trained from scratch on one text, to be looked into.",
+        introduction=network.introduction,
         limits=[
-            f"It learned from windows of {settings.max_len} characters: it reads on beyond that, but was never trained "
-            "to remember what was said earlier.",
+            template(
+                "It learned from windows of {width} characters: it reads on beyond that, but was never trained to "
+                "remember what was said earlier."
+            )
         ],
-        beside=[gpt_char],
+        values={"width": settings.max_len},
+        others=[Other(gpt_char, CHARACTERS_SEEN)],
     )
     return train_on_characters(model, chosen)
 

@@ -281,7 +281,8 @@ class _Words:
 
     def __format__(self, slot: str) -> str:
         word = self._slots[slot]
-        return f"{'an' if word[0] in 'aeiou' and not word.startswith(('use', 'one')) else 'a'} {word}"
+        vowel = word.startswith("honest") or (word[0] in "aeiou" and not word.startswith(("use", "one")))
+        return f"{'an' if vowel else 'a'} {word}"
 
 
 def _filled(text: str, rng: random.Random) -> str:

@@ -17,7 +17,9 @@ from torch import nn
 from transformer_core.config import ModelConfig
 from transformer_core.measured import Trained
 from transformer_core.models import Bert, Classifier
+from transformer_core.recipes.card import SCHEDULES
 from transformer_core.recipes.command import open_clock, settle, train
+from transformer_core.recipes.wording import Say
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
@@ -184,18 +186,29 @@ class SentimentSettings:
 STRETCHES = Crops(opening=0.0, window=1.0, whole=0)
 
 
-def describe(settings: SentimentSettings) -> str:
+def describe(settings: SentimentSettings, say: Say) -> str:
     """Return in words how a classifier is trained."""
     config, crops, before = settings.training, settings.crops, settings.pretraining
-    return (
-        f"first {before.training.epochs} epochs of guessing hidden words ({before.hide:.0%} of the tokens, "
-        f"stretches of {before.max_len}, learning rate "
-        f"{before.training.learning_rate:g}), no labels used; then classes, {config.epochs} epochs, "
-        f"{config.batch_size} texts a step; a text of more than {crops.whole} tokens is cut to its opening "
-        f"({crops.opening:.0%}), to any stretch ({crops.window:.0%}), or to 1 to {crops.longest} whole sentences; "
-        f"{settings.hide:.0%} of the tokens hidden, dropout {settings.model.dropout:g}; "
-        f"{config.optimizer}, learning rate {config.learning_rate:g}, {config.schedule} schedule, weight decay "
-        f"{config.weight_decay:g}, label smoothing {config.label_smoothing:g}"
+    return say(
+        "first {read_epochs} epochs of guessing hidden words ({read_hide:.0%} of the tokens, stretches of {stretch}, "
+        "learning rate {read_rate:g}), no labels used; then classes, {epochs} epochs, {batch} texts a step; a text of "
+        "more than {whole} tokens is cut to its opening ({opening:.0%}), to any stretch ({window:.0%}), or to 1 to "
+        "{longest} whole sentences; {hide:.0%} of the tokens hidden, dropout {dropout:g}; {optimizer}, learning rate "
+        "{rate:g}, {schedule}, weight decay {decay:g}, label smoothing {smoothing:g}",
+        read_epochs=before.training.epochs,
+        read_hide=before.hide,
+        stretch=before.max_len,
+        read_rate=before.training.learning_rate,
+        epochs=config.epochs,
+        batch=config.batch_size,
+        **vars(crops),
+        hide=settings.hide,
+        dropout=settings.model.dropout,
+        optimizer=config.optimizer,
+        rate=config.learning_rate,
+        schedule=say(SCHEDULES[config.schedule]),
+        decay=config.weight_decay,
+        smoothing=config.label_smoothing,
     )
 
 

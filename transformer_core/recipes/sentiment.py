@@ -24,6 +24,7 @@ from transformer_core.recipes.command import recipe_parser, run_command
 from transformer_core.recipes.everyday import ENGLISH_OPINIONS
 from transformer_core.recipes.opinions import opinions
 from transformer_core.recipes.reviews import Crops, Pretraining, SentimentSettings
+from transformer_core.recipes.wording import template
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.examples import Example
 from transformer_core.training.intake.labelled import read_labelled, read_records
@@ -64,23 +65,33 @@ QUICK = replace(
     training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=2),
 )
 WORDS = CardWords(
-    title="is a sentence or a review positive or negative?",
-    introduction="A small Transformer encoder, class from [CLS], that was trained from scratch on opinions, to be "
-    "looked into rather than relied on.",
-    data="{IMDB} reviews of the Large Movie Review Dataset v1.0 (Maas et al. 2011, from its training split); {SST} "
-    "phrases and sentences of the Stanford Sentiment Treebank (Socher et al. 2013, from its training part), of which "
-    "none of two words or more stands in a sentence set aside; {Hu_and_Liu_2004} sentences of product reviews (Hu and "
-    "Liu 2004); {own} sentences of our own with negation, contrast and irony (`opinions.py`)",
-    licence="reviews, phrases and sentences are offered for research use, so these weights are for research and "
-    "teaching too; cite the three papers",
+    title=template("is a sentence or a review positive or negative?"),
+    introduction=template(
+        "A small Transformer encoder, class from [CLS], that was trained from scratch on opinions, to be "
+        "looked into rather than relied on."
+    ),
+    data=template(
+        "{IMDB} reviews of the Large Movie Review Dataset v1.0 (Maas et al. 2011, from its training split); {SST} "
+        "phrases and sentences of the Stanford Sentiment Treebank (Socher et al. 2013, from its training part), of "
+        "which none of two words or more stands in a sentence set aside; {Hu_and_Liu_2004} sentences of product "
+        "reviews (Hu and Liu 2004); {own} sentences of our own with negation, contrast and irony (`opinions.py`)"
+    ),
+    licence=template(
+        "reviews, phrases and sentences are offered for research use, so these weights are for research and "
+        "teaching too; cite the three papers"
+    ),
     reads="en",
     everyday=ENGLISH_OPINIONS,
     limits=(
-        "It knows opinions in English, most of them on films. Other languages are outside what it learned.",
-        "It knows two classes: a neutral or factual sentence is forced into one of them, often with confidence.",
-        "Irony, comparisons and double negation still mislead it, and words that it has not seen tell it nothing.",
-        "It reads no further than 256 tokens, so a verdict at the end of a long review is lost.",
-        "It has the prejudices of its reviews: names of people and places can sway it.",
+        template("It knows opinions in English, most of them on films. Other languages are outside what it learned."),
+        template(
+            "It knows two classes: a neutral or factual sentence is forced into one of them, often with confidence."
+        ),
+        template(
+            "Irony, comparisons and double negation still mislead it, and words that it has not seen tell it nothing."
+        ),
+        template("It reads no further than 256 tokens, so a verdict at the end of a long review is lost."),
+        template("It has the prejudices of its reviews: names of people and places can sway it."),
     ),
 )
 
@@ -110,9 +121,9 @@ def read_kinds(folder: Path, *, quick: bool, seed: int) -> list[Kind]:
     )
     learned = without_parts_of((example for example, _ in phrases), [*sst[1], *sst[2]])
     return [
-        Kind("IMDB", "review", *imdb, read=imdb[0]),
-        Kind("SST", "sentence", learned, *sst[1:], read=sst[0]),
-        Kind("Hu and Liu 2004", "sentence", *goods, read=goods[0], times=4),
+        Kind(template("IMDB"), "review", *imdb, read=imdb[0]),
+        Kind(template("SST"), "sentence", learned, *sst[1:], read=sst[0]),
+        Kind(template("Hu and Liu 2004"), "sentence", *goods, read=goods[0], times=4),
         Kind("own", "sentence", opinions(200 if quick else OWN, seed=seed), [], [], read=[]),
     ]
 

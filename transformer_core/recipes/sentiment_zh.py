@@ -6,6 +6,7 @@ lost on a subject that is not learned from; it is measured and not kept.
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,18 +16,19 @@ from transformer_core.config import ModelConfig
 from transformer_core.evaluation.classifier import measure_classifier
 from transformer_core.measured import Slice
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.classifiers import LABELS, CardWords, Kind, add_parts, divided, make_classifier
+from transformer_core.recipes.classifiers import LABELS, Beside, CardWords, Kind, add_parts, divided, make_classifier
 from transformer_core.recipes.command import recipe_parser, run_command
 from transformer_core.recipes.everyday import CHINESE_OPINIONS
 from transformer_core.recipes.reviews import Crops, Pretraining, SentimentSettings, train_in_stages
+from transformer_core.recipes.wording import Say, template
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.examples import Example
 from transformer_core.training.intake.labelled import read_records
 
 REVIEWS = "zh_reviews/train.csv.gz"
-UNSEEN = {"takeaway": ("takeaway",), "hotels": ("hotels", "hotels2")}
+UNSEEN = {template("takeaway"): ("takeaway",), template("hotels"): ("hotels", "hotels2")}
 UNSEEN_MARK = ", by a model that did not learn from it"
-NAME = "online reviews"
+NAME = template("online reviews")
 FULL = SentimentSettings(
     vocab_size=6_000,
     model=ModelConfig(
@@ -61,21 +63,30 @@ QUICK = replace(
     training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=2),
 )
 WORDS = CardWords(
-    title="is a Chinese sentence or review positive or negative?",
-    introduction="A small Transformer encoder, class from [CLS], that was trained from scratch on Chinese reviews of "
-    "things bought online, hotels and meals, character by character, to be looked into rather than relied on.",
-    data="{online_reviews} Chinese reviews of books, tablets, phones, fruit, shampoo, clothes, hotels, computers, "
-    "dairy, heaters and takeaway meals (online_shopping_10_cats, ChnSentiCorp hotels and waimai_10k, as published in "
-    "ChineseNlpCorpus)",
-    licence="the collections state none; these weights are for research and teaching, naming the source",
+    title=template("is a Chinese sentence or review positive or negative?"),
+    introduction=template(
+        "A small Transformer encoder, class from [CLS], that was trained from scratch on Chinese reviews of "
+        "things bought online, hotels and meals, character by character, to be looked into rather than relied on."
+    ),
+    data=template(
+        "{online_reviews} Chinese reviews of books, tablets, phones, fruit, shampoo, clothes, hotels, computers, "
+        "dairy, heaters and takeaway meals (online_shopping_10_cats, ChnSentiCorp hotels and waimai_10k, as published "
+        "in ChineseNlpCorpus)"
+    ),
+    licence=template("the collections state none; these weights are for research and teaching, naming the source"),
     reads="zh",
     everyday=CHINESE_OPINIONS,
     limits=(
-        "It knows opinions in simplified Chinese on things that are bought; traditional characters are unknown to it.",
-        "It knows two classes: a neutral or factual sentence is forced into one of them, often with confidence.",
-        "Irony and double negation still mislead it, and a characters that it has not seen tells it nothing.",
-        "It reads no further than 192 characters.",
-        "It has the prejudices of its reviews: the name of a shop or a brand can sway it.",
+        template(
+            "It knows opinions in simplified Chinese on things that are bought; traditional characters are unknown to "
+            "it."
+        ),
+        template(
+            "It knows two classes: a neutral or factual sentence is forced into one of them, often with confidence."
+        ),
+        template("Irony and double negation still mislead it, and a character that it has not seen tells it nothing."),
+        template("It reads no further than 192 characters."),
+        template("It has the prejudices of its reviews: the name of a shop or a brand can sway it."),
     ),
 )
 
@@ -89,6 +100,22 @@ def read_subjects(folder: Path, *, quick: bool) -> dict[Example, str]:
     rows = [values for _, values in read_records(find_file(folder, REVIEWS), ("text", "label", "category"))]
     subjects = {Example(text, int(label)): category for text, label, category in rows if text.strip()}
     return dict(list(subjects.items())[: 2_000 if quick else None])
+
+
+def subject_lines(rows: Sequence[Slice], say: Say) -> list[str]:
+    """Return a line on each subject: the accuracy of the model, and of the one that did not learn from it."""
+    found = {row.data: row for row in rows}
+    return [
+        say(
+            "{subject}: {seen:.1%} of {texts:,}, and {unseen:.1%} by a model that did not learn from this subject; "
+            "both on the part kept for choices, and nothing was chosen by these two figures",
+            subject=say(subject),
+            texts=found[subject].texts,
+            seen=found[subject].accuracy,
+            unseen=found[subject + UNSEEN_MARK].accuracy,
+        )
+        for subject in UNSEEN
+    ]
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
@@ -116,13 +143,13 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     def slices_of(bundle: Bundle, form: str) -> tuple[Slice, ...]:
         rows = []
         for name, categories in UNSEEN.items():
-            measured_on = kind.choice if chosen.choice else kind.test
-            examples = [example for example in measured_on if subjects[example] in categories]
+            examples = [example for example in kind.choice if subjects[example] in categories]
             right = round(measure_classifier(bundle, examples)["accuracy"] * len(examples))
             rows.append(Slice(form.format(name), kind.unit, (), len(examples), right))
         return tuple(rows)
 
-    return make_classifier(settings, [kind], WORDS, chosen, recipe="sentiment_zh", beside=by_subject)
+    beside = Beside(by_subject, subject_lines)
+    return make_classifier(settings, [kind], WORDS, chosen, recipe="sentiment_zh", beside=beside)
 
 
 def main(arguments: list[str] | None = None) -> int:

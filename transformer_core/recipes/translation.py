@@ -21,9 +21,10 @@ from transformer_core.evaluation.translation import Pairs, measure_translation, 
 from transformer_core.generation import translate
 from transformer_core.models import Translation
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, list_of, training_facts, usual_on, write_bundle, write_card
+from transformer_core.recipes.card import OnDisk, commands, list_of, training_facts, usual_on, write_bundle, write_card
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.everyday import CHINESE_SENTENCES
+from transformer_core.recipes.wording import Say, template
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import epochs_of
 from transformer_core.training.config import TrainConfig
@@ -74,29 +75,36 @@ EVERYDAY = (
     "There are many people in the park.",
     "The minister announced new taxes on imported steel.",
 )
-LANGUAGES = {"en": "English", "fr": "French", "de": "German", "zh": "Chinese"}
-INTRODUCTION = "The encoder and decoder of the paper, small, trained from scratch, to be looked into."
-AS_THE_PAPER = (
+LANGUAGES = {
+    "en": template("English"),
+    "fr": template("French"),
+    "de": template("German"),
+    "zh": template("Chinese"),
+}
+INTRODUCTION = template("The encoder and decoder of the paper, small, trained from scratch, to be looked into.")
+AS_THE_PAPER = template(
     "The encoder and decoder of the paper as the paper has them, small: post-norm, ReLU, the learning rate of section "
     "5.3 and the label smoothing of section 5.4; trained from scratch, to be looked into."
 )
 OF_CAPTIONS = (
-    "It has seen nothing but captions of photographs: of other sentences it makes captions.",
-    "Words that are not in the captions are cut into pieces, and translated by their sound at best.",
-    "It was never taught to address anybody: questions and commands are foreign to it.",
+    template("It has seen nothing but captions of photographs: of other sentences it makes captions."),
+    template("Words that are not in the captions are cut into pieces, and translated by their sound at best."),
+    template("It was never taught to address anybody: questions and commands are foreign to it."),
 )
-OF_EVERYDAY = "It has seen some nineteen thousand short everyday sentences: longer ones, and words outside them, fail."
+OF_EVERYDAY = template(
+    "It has seen some nineteen thousand short everyday sentences: longer ones, and words outside them, fail."
+)
 
 
 @dataclass(frozen=True)
 class PairSettings:
-    """Data, vocabulary, model and training of one pair of languages.
+    """Data, vocabulary, model and training of one pair of languages; sentences for the card are marked for say.
 
     Args:
         read: from the data folder and a part, "train", "choice" or "test", to its pairs.
         needs: the files that the folder must contain, in words.
         data, licence, test, introduction, limits: for the card.
-        choice: the part by which settings were chosen, in words; empty where none was measured.
+        choice: the part by which settings were chosen, {count} for PAIRS_FOR_CHOICE; empty where none was measured.
         sentences: that the card shows with their translations.
         usual: name and unit of the test part, as in measured.Usual.
         tokenizer: kind of the vocabulary, which both languages share.
@@ -199,9 +207,9 @@ PAIRS = {
     "en-fr": PairSettings(
         read=functools.partial(captions, language="fr"),
         needs="train and test_2016_flickr of Multi30k (.en.gz and .fr.gz)",
-        data="Multi30k, captions of photographs in English and French (Elliott et al. 2016 and 2017)",
-        licence="the captions are CC BY-NC-SA 4.0; weights for research and teaching",
-        test="Multi30k's test_2016_flickr",
+        data=template("Multi30k, captions of photographs in English and French (Elliott et al. 2016 and 2017)"),
+        licence=template("the captions are CC BY-NC-SA 4.0; weights for research and teaching"),
+        test=template("Multi30k's test_2016_flickr"),
         tokenizer="bpe",
         vocab_size=6_000,
         lowercase=False,
@@ -214,10 +222,10 @@ PAIRS = {
     "en-de": PairSettings(
         read=functools.partial(captions, language="de"),
         needs="train and test_2016_flickr of Multi30k (.en.gz and .de.gz)",
-        data="Multi30k, captions of photographs in English and German (Elliott et al. 2016)",
-        licence="the captions are CC BY-NC-SA 4.0; weights for research and teaching",
-        test="Multi30k's test_2016_flickr",
-        choice="Multi30k's val",
+        data=template("Multi30k, captions of photographs in English and German (Elliott et al. 2016)"),
+        licence=template("the captions are CC BY-NC-SA 4.0; weights for research and teaching"),
+        test=template("Multi30k's test_2016_flickr"),
+        choice=template("Multi30k's val"),
         tokenizer="bpe",
         vocab_size=6_000,
         lowercase=False,
@@ -240,9 +248,9 @@ PAIRS = {
     "en-zh": PairSettings(
         read=everyday,
         needs="en-zh.train.jsonl.gz and en-zh.val.jsonl.gz of Tatoeba",
-        data="Tatoeba, everyday sentences in English and Chinese, made simplified with opencc",
-        licence="the sentences are CC BY 2.0 FR; so are these weights",
-        test="the val part of the same sample of Tatoeba",
+        data=template("Tatoeba, everyday sentences in English and Chinese, made simplified with opencc"),
+        licence=template("the sentences are CC BY 2.0 FR; so are these weights"),
+        test=template("the val part of the same sample of Tatoeba"),
         tokenizer="wordpiece",
         vocab_size=7_000,
         lowercase=True,
@@ -251,18 +259,18 @@ PAIRS = {
         sentences=EVERYDAY,
         limits=(
             OF_EVERYDAY,
-            "It lowers the case of what it reads; names that it has not seen become other names.",
-            "It writes simplified characters, none that were rare in what it learned.",
+            template("It lowers the case of what it reads; names that it has not seen become other names."),
+            template("It writes simplified characters, none that were rare in what it learned."),
         ),
         usual=("Tatoeba", "sentence"),
     ),
     "zh-en": PairSettings(
         read=everyday_turned,
         needs="en-zh.train.jsonl.gz and en-zh.val.jsonl.gz of Tatoeba",
-        data="Tatoeba, everyday sentences in Chinese and English, the Chinese made simplified with opencc",
-        licence="the sentences are CC BY 2.0 FR; so are these weights",
-        test="the val part of the same sample of Tatoeba",
-        choice=f"the last {PAIRS_FOR_CHOICE} pairs of the training file, which it did not learn from",
+        data=template("Tatoeba, everyday sentences in Chinese and English, the Chinese made simplified with opencc"),
+        licence=template("the sentences are CC BY 2.0 FR; so are these weights"),
+        test=template("the val part of the same sample of Tatoeba"),
+        choice=template("the last {count} pairs of the training file, which it did not learn from"),
         tokenizer="wordpiece",
         vocab_size=8_000,
         lowercase=False,
@@ -271,8 +279,8 @@ PAIRS = {
         sentences=CHINESE_SENTENCES,
         limits=(
             OF_EVERYDAY,
-            "It reads simplified characters; traditional ones, and rare ones, are unknown to it.",
-            "Names that it has not seen become other names, most often Tom.",
+            template("It reads simplified characters; traditional ones, and rare ones, are unknown to it."),
+            template("Names that it has not seen become other names, most often Tom."),
         ),
         usual=("Tatoeba", "sentence"),
     ),
@@ -286,38 +294,48 @@ def quick(settings: PairSettings) -> PairSettings:
     return replace(settings, vocab_size=1_500, model=model, training=replace(settings.training, epochs=1))
 
 
+@dataclass(frozen=True)
+class TranslationMeasures:
+    """What measure_translation found, and the translations of the sentences that the card shows."""
+
+    figures: dict[str, Any]
+    written: tuple[str, ...]
+
+
 def translation_card(
-    on_disk: OnDisk[dict[str, Any]], facts: dict[str, str], settings: PairSettings, *, pair: str
+    on_disk: OnDisk[TranslationMeasures], facts: dict[str, str], settings: PairSettings, say: Say, *, pair: str
 ) -> str:
     """Return the card's Markdown.
 
     Args:
-        on_disk: the bundle, and what measure_translation returned for it.
+        on_disk: the bundle and its measures.
         facts: the rows of its table.
         settings: of the pair of languages.
+        say: the sentences of a language.
         pair: such as "en-fr".
     """
-    bundle, measured = on_disk.bundle, on_disk.measured
-    source, target = (LANGUAGES[side] for side in pair.split("-"))
-    written = translate(bundle, settings.sentences)
-    lines = [f"{text} → {out}" for text, out in zip(settings.sentences, written, strict=True)]
-    source_file, target_file = (f"FILE.{side}" for side in pair.split("-"))
-    chosen_by = f"\nSettings were chosen by {settings.choice}, never by this part." if settings.choice else ""
-    quality = f"""On {settings.test} ({measured["sentences"]:,} sentences, beam {measured["beam"]}): \
-BLEU {measured["bleu"]:.2f}, chrF {measured["chrf"]:.2f} (sacrebleu, raw text; `{measured["bleu_signature"]}`).\
-{chosen_by}
-
-To measure it again, let the recipe write the test sentences with `--held-out FILE`, and then
-
-    python -m transformer_core.evaluation assets/checkpoints/{bundle.name} {source_file} {target_file}"""
+    source, target = (say(LANGUAGES[side]) for side in pair.split("-"))
+    lines = [f"{text} → {out}" for text, out in zip(settings.sentences, on_disk.measured.written, strict=True)]
+    quality = say(
+        "On {test} ({sentences:,} sentences, beam {beam}): BLEU {bleu:.2f}, chrF {chrf:.2f} (sacrebleu, raw text; "
+        "`{bleu_signature}`).",
+        test=say(settings.test),
+        **on_disk.measured.figures,
+    )
+    if settings.choice:
+        choice = say(settings.choice, count=PAIRS_FOR_CHOICE)
+        quality += "\n" + say("Settings were chosen by {choice}, never by this part.", choice=choice)
+    how = say("To measure it again, let the recipe write the test sentences with `--held-out FILE`, and then")
+    files = " ".join(f"FILE.{side}" for side in pair.split("-"))
     return write_card(
-        f"{bundle.name}: from {source} to {target}",
-        settings.introduction,
+        on_disk.bundle,
+        say("from {source} to {target}", source=source, target=target),
+        say(settings.introduction),
         facts,
         {
-            "Measured quality": quality,
-            f"{len(lines)} sentences of our own, as they come out": list_of(lines),
-            "What it cannot do": list_of([*settings.limits]),
+            say("Measured quality"): f"{quality}\n\n{commands(on_disk.bundle, how, files)}",
+            say("{count} sentences of our own, as they come out", count=len(lines)): list_of(lines),
+            say("What it cannot do"): list_of([say(limit) for limit in settings.limits]),
         },
     )
 
@@ -367,20 +385,22 @@ def make_translator(
         chosen=chosen,
     )
 
-    def card(on_disk: OnDisk) -> str:
+    def measure(bundle: Bundle) -> TranslationMeasures:
+        return TranslationMeasures(measure_translation(bundle, test), tuple(translate(bundle, settings.sentences)))
+
+    def card(on_disk: OnDisk[TranslationMeasures], say: Say) -> str:
+        batch = say("{size} pairs", size=config.batch_size)
         facts = {
-            "data": f"{settings.data}; {len(pairs):,} pairs trained on",
-            "licence": settings.licence,
-            "recipe": f"`{command_of(recipe, chosen)}`",
-            **training_facts(on_disk, trained, config, batch=f"{config.batch_size} pairs"),
+            say("data"): say("{data}; {count:,} pairs trained on", data=say(settings.data), count=len(pairs)),
+            say("licence"): say(settings.licence),
+            say("recipe"): f"`{command_of(recipe, chosen)}`",
+            **training_facts(on_disk, trained, config, say, batch=batch),
         }
-        return translation_card(on_disk, facts, settings, pair=pair)
+        return translation_card(on_disk, facts, settings, say, pair=pair)
 
     bundle = Bundle(chosen.out.name, model, tokenizer, reads=pair[:2])
     usual = usual_on((*settings.usual, [source for source, _ in test]))
-    measured = write_bundle(
-        bundle, chosen.out, lambda read: measure_translation(read, test), card, [trained], usual
-    ).measured
+    measured = write_bundle(bundle, chosen.out, measure, card, [trained], usual).measured.figures
     cost = f"{trained.cpu_minutes:.1f} minutes of processor time"
     return f"{chosen.out}: BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {cost}"
 

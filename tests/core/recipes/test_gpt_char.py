@@ -31,8 +31,10 @@ def made(tmp_path_factory):
 
 def test_the_card_says_what_evaluate_measures(made) -> None:
     measured = evaluate(made / "out", made / "held_out.txt", device="cpu")
-    card = (made / "out" / "card.md").read_text(encoding="utf-8")
+    card, chinese = ((made / "out" / name).read_text(encoding="utf-8") for name in ("card.md", "card.zh.md"))
     assert f"{measured['loss_nats']:.4f} nats a character" in card
+    assert f"每个字符 {measured['loss_nats']:.4f} 奈特" in chinese
+    assert card.split("```")[1::2] == chinese.split("```")[1::2]
     assert measured["loss_nats"] < math.log(load(made / "out").tokenizer.vocab_size)
     assert card.count("```text") == 10
     assert (made / "held_out.txt").read_text(encoding="utf-8") == TEXT[round(len(TEXT) * 0.9) :]
@@ -55,6 +57,14 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(made, monkeypatch) -> No
     assert gpt_char.main([*arguments, "--device=cpu", "--resume"]) == 0
     whole, parts = load(made / "out").model.state_dict(), load(made / "parts").model.state_dict()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+def test_again_measures_the_same_and_trains_nothing(made, monkeypatch) -> None:
+    before = {path.name: path.read_bytes() for path in (made / "out").iterdir()}
+    monkeypatch.setattr(command, "take_steps", None)
+    places = [f"--{name}={made / name}" for name in ("out", "work")]
+    assert gpt_char.main(["--data", str(made), *places, "--quick", "--device=cpu", "--again"]) == 0
+    assert {path.name: path.read_bytes() for path in (made / "out").iterdir()} == before
 
 
 def test_a_folder_without_the_text_is_named(tmp_path, capsys) -> None:

@@ -9,7 +9,10 @@ from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.models import Gpt
 from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.recipes import lm
+from transformer_core.recipes.characters import characters_seen
+from transformer_core.recipes.gpt_char import CHARACTERS_SEEN
 from transformer_core.text import Tokenizer
+from transformer_core.training.config import TrainConfig
 
 TEXT = "to be, or not to be: that is the question\n" * 120
 
@@ -33,20 +36,30 @@ def test_a_recipe_writes_a_bundle_whose_card_compares_it(data, tmp_path, unit) -
     assert lm.main([unit, "--data", str(data), *places, *options]) == 0
     out = tmp_path / f"out-{unit}"
     measured, other = (evaluate(folder, held_out, device="cpu") for folder in (out, data / "gpt-char"))
-    card = (out / "card.md").read_text(encoding="utf-8")
     bundle = load(out)
+    card = bundle.card
     assert bundle.kind == "lm"
     assert isinstance(bundle.model, RecurrentLm)
     assert (bundle.model.config.unit, bundle.reads) == (lm.NETWORKS[unit].unit, "en")
     assert bundle.n_parameters == pytest.approx(lm.QUICK.n_parameters, rel=0.2)
     assert f"{measured['loss_nats']:.4f} nats a character" in card
-    for name, of in ((f"out-{unit}", measured), ("gpt-char", other)):
+    own_seen = bundle.measured.trained[0].steps * lm.QUICK.batch_size * lm.QUICK.max_len
+    for name, seen, of in ((f"out-{unit}", own_seen, measured), ("gpt-char", CHARACTERS_SEEN, other)):
         n_parameters = load(out if name != "gpt-char" else data / name).n_parameters
-        assert f"| {name} | {n_parameters:,} | {of['loss_nats']:.4f} |" in card
+        row = f"| {name} | {n_parameters:,} | {seen:,} | {of['loss_nats']:.4f} |"
+        assert row in card
+        assert row in bundle.card_zh
     assert f"transformer_core.recipes.lm {unit} --data DIR --quick" in card
     assert card.count("```text") == 10
     assert measured["loss_nats"] < other["loss_nats"]
     assert bundle.measured.usual[0].measure == "nats_a_token"
+
+
+def test_gpt_char_learned_from_half_as_many_characters() -> None:
+    training = TrainConfig(batch_size=lm.FULL.batch_size, epochs=lm.FULL.epochs)
+    own = characters_seen(training, windows=lm.FULL.windows, width=lm.FULL.max_len)
+    assert own == 3_125 * 64 * 128
+    assert CHARACTERS_SEEN == 3_124 * 32 * 128
 
 
 def test_without_the_bundle_to_compare_with_nothing_is_trained(data, tmp_path, capsys) -> None:

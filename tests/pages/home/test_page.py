@@ -1,5 +1,6 @@
 """Home is useful with no click, in both languages, whatever is typed."""
 
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -252,3 +253,19 @@ def test_text_outside_what_a_model_learned_gets_a_measured_note(language: str, m
     assert said in line(run(lang=language, model=model, text=text))
     known = "A man in a red shirt is riding a horse."
     assert words(language)[f"outside.{found.measure}"][:6] not in line(run(lang=language, model=model, text=known))
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "## Measured quality"), ("zh", "## 测得的质量")])
+def test_the_card_is_in_the_language_of_the_interface(language: str, said: str) -> None:
+    app = run(lang=language, model="sentiment-zh")
+    assert not app.exception
+    assert open_bundle("sentiment-zh").card_in(language).strip() in [element.value for element in app.markdown]
+    assert said in told(app)
+
+
+def test_where_there_is_no_card_in_chinese_the_english_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = replace(open_bundle("sentiment-zh"), card_zh="")
+    monkeypatch.setattr("pages.ui.header.open_bundle", lambda _: own)
+    app = run(lang="zh", model="sentiment-zh")
+    assert not app.exception
+    assert "## Measured quality" in told(app)

@@ -229,6 +229,13 @@ def test_sizes_are_in_megabytes_and_classes_in_words() -> None:
     assert zh["class.negative"] in told(app)
 
 
+@pytest.mark.parametrize(("language", "said"), [("en", "Measured quality"), ("zh", "测得的质量")])
+def test_the_card_is_in_the_language_of_the_interface(language: str, said: str) -> None:
+    app = run("my_model", lang=language, model="sentiment-zh")
+    assert not app.exception
+    assert f"**{said}**" in told(app)
+
+
 def test_a_card_keeps_its_layout_and_nothing_that_reaches_out() -> None:
     assert safe_line("## A [b](http://c.d)") == f"\n**A {plain('[b](http://c.d)')}**\n"
     assert safe_line("| `a*b` | **no** | ![x](y) |") == f"| `a*b` | **no** | {plain('![x](y)')} |"
