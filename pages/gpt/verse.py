@@ -8,13 +8,15 @@ from pages.gpt.figures import head_boards, poem_grid
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import clickable
 from pages.ui.exports import export_matrix
-from pages.ui.header import View
+from pages.ui.header import EXAMPLES, View, encoded
 from pages.ui.language import plain, strings, t
+from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
-from pages.ui.models import offer_model
-from pages.ui.url import choose, choose_from_list, forget, keep, set_choice, slide
+from pages.ui.models import offer_model, open_bundle
+from pages.ui.url import choose, choose_from_list, forget, keep, set_choice, slide, text_input
 from transformer_core.analysis.gpt.continuation import written_on
 from transformer_core.analysis.gpt.verse import LOOKS, PoemHead, VerseLooks, measured_looks, poem_head
+from transformer_core.bundle_files import BundleError
 
 POET = "gpt-poem"
 HEAD, PLACE = "gpt_verse_head", "gpt_verse_place"
@@ -92,9 +94,29 @@ def _boards(answer: Answer[VerseLooks], look: int, chosen: tuple[int, int]) -> N
 
 def verse_part(view: View) -> None:
     """Show the measured heads, and one of them on the poem that the model writes from the typed line."""
-    if not view.bundle.measured.verse:
+    poet = view if view.bundle.measured.verse else _poet(view)
+    if poet is not None:
+        _show_verse(poet)
+
+
+def _poet(view: View) -> View | None:
+    """Offer the model that writes poems in place of one that does not, and show it with a line of its own meanwhile."""
+    offer_place, line_place = st.columns(2, gap="large", vertical_alignment="bottom")
+    with offer_place:
         offer_model(t("gpt.verse_needs", name=plain(view.bundle.name)), ("gpt",), name=POET)
-        return
+    try:
+        bundle = open_bundle(POET)
+    except BundleError:
+        return None
+    first = EXAMPLES[POET]
+    longest = bundle.config.max_len
+    with line_place:
+        line = text_input(t("gpt.verse_line"), name="gpt_verse_line", default=first)
+        encoding = read_and_tell("gpt_verse_line", line, first, lambda line: encoded(bundle, line, max_len=longest))
+    return None if encoding is None else View(bundle, encoding)
+
+
+def _show_verse(view: View) -> None:
     measured = ask_once(measured_looks, bundle=view.bundle)
     look_place, head_place, seed_place, again_place = st.columns([4, 2, 3, 2], vertical_alignment="bottom")
     with look_place:
