@@ -15,6 +15,7 @@ MOST_LINES_FUNCTION = 50
 KIT = {"ui", "figures"}
 ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the kit itself
     ("before", "glass"),
+    ("before", "gpt"),
     ("before", "translation"),
     ("bert", "glass"),
     ("compare", "train"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_core.bundle_files import BundleError, check_size
+from transformer_core.stored import number, whole_number
 
 MEASURED = "measured.json"
 LARGEST = 256 << 10
@@ -244,26 +245,26 @@ def _slice(row: Mapping[str, Any]) -> Slice:
     features = row.get("features")
     if not isinstance(features, list) or features != [name for name in FEATURES if name in features]:
         raise ValueError(f"features={features!r:.80} must be of {', '.join(FEATURES)}, in this order")
-    texts, right = _count(row, "texts", 1, MOST_TEXTS), _count(row, "right", 0, MOST_TEXTS)
+    texts, right = whole_number(row, "texts", 1, MOST_TEXTS), whole_number(row, "right", 0, MOST_TEXTS)
     if right > texts:
         raise ValueError(f"right={right} must be at most texts={texts}")
     return Slice(_name(row), _one_of(row, "unit", UNITS), tuple(features), texts, right)
 
 
 def _usual(row: Mapping[str, Any]) -> Usual:
-    median, high = (_value(row, name) for name in ("median", "high"))
+    median, high = (number(row, name, 0, LARGEST_VALUE) for name in ("median", "high"))
     if median > high:
         raise ValueError(f"median={median} must be at most high={high}")
-    texts, measure = _count(row, "texts", 1, MOST_TEXTS), _one_of(row, "measure", MEASURES)
+    texts, measure = whole_number(row, "texts", 1, MOST_TEXTS), _one_of(row, "measure", MEASURES)
     return Usual(_name(row), _one_of(row, "unit", UNITS), measure, texts, median, high)
 
 
 def _sureness(row: Mapping[str, Any]) -> Sureness:
-    texts, right = _count(row, "texts", 1, MOST_TEXTS), _count(row, "right", 0, MOST_TEXTS)
+    texts, right = whole_number(row, "texts", 1, MOST_TEXTS), whole_number(row, "right", 0, MOST_TEXTS)
     if right > texts:
         raise ValueError(f"right={right} must be at most texts={texts}")
-    words = tuple(_count(end, "words", 0, MOST_TEXTS) for end in _ends(row, "words"))
-    probability = tuple(_value(end, "probability", 1.0) for end in _ends(row, "probability"))
+    words = tuple(whole_number(end, "words", 0, MOST_TEXTS) for end in _ends(row, "words"))
+    probability = tuple(number(end, "probability", 0, 1) for end in _ends(row, "probability"))
     return Sureness(words, probability, texts, right)  # type: ignore[arg-type]
 
 
@@ -276,16 +277,16 @@ def _ends(row: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _head_look(row: Mapping[str, Any]) -> HeadLook:
-    layer, head = (_count(row, name, 0, MOST_ROWS) for name in ("layer", "head"))
-    weight, uniform = (_value(row, name, 1.0) for name in ("weight", "uniform"))
-    worth = _value(row, "worth", LARGEST_VALUE, -LARGEST_VALUE)
-    look, places = _one_of(row, "look", LOOKS), _count(row, "places", 1, MOST_TEXTS)
+    layer, head = (whole_number(row, name, 0, MOST_ROWS) for name in ("layer", "head"))
+    weight, uniform = (number(row, name, 0, 1) for name in ("weight", "uniform"))
+    worth = number(row, "worth", -LARGEST_VALUE, LARGEST_VALUE)
+    look, places = _one_of(row, "look", LOOKS), whole_number(row, "places", 1, MOST_TEXTS)
     return HeadLook(look, layer, head, weight, uniform, worth, places)
 
 
 def _trained(row: Mapping[str, Any]) -> Trained:
-    cpu_minutes, minutes = (_value(row, name, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
-    steps, precision = _count(row, "steps", 1, MOST_TEXTS), _name(row, "precision", 0)
+    cpu_minutes, minutes = (number(row, name, 0, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
+    steps, precision = whole_number(row, "steps", 1, MOST_TEXTS), _name(row, "precision", 0)
     return Trained(_name(row, "stage", 0), steps, cpu_minutes, minutes, _name(row, "device"), precision)
 
 
@@ -300,17 +301,3 @@ def _one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
     if row.get(name) not in allowed:
         raise ValueError(f"{name}={row.get(name)!r:.80} must be one of {', '.join(allowed)}")
     return row[name]
-
-
-def _count(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
-    count = row.get(name)
-    if type(count) is not int or not least <= count <= most:
-        raise ValueError(f"{name}={count!r:.80} must be a whole number from {least} to {most}")
-    return count
-
-
-def _value(row: Mapping[str, Any], name: str, largest: float = LARGEST_VALUE, least: float = 0) -> float:
-    value = row.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= largest:
-        raise ValueError(f"{name}={value!r:.80} must be a number from {least:g} to {largest:g}")
-    return float(value)

@@ -15,16 +15,12 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.heads import head_board
 from pages.figures.matrix import Axis, Buffers, MatrixFigure, Panel, Scale, packed
 from pages.figures.standalone import component_assets, self_contained
 
 HEIGHT = 360
 MOST_NAMED = 48
-
-
-def _sides(shape: tuple[int, ...], words: Mapping[str, str]) -> tuple[Axis, Axis]:
-    rows, cols = (tuple(map(str, range(size))) for size in shape[:2])
-    return Axis(words["layer"], rows), Axis(words["head"], cols)
 
 
 def entropy_board(
@@ -51,11 +47,10 @@ def entropy_board(
         Panel("nats", words["nats"], nats, Scale("count", 0.0, max(greatest, float(nats.max())))),
         Panel("share", words["share"], shares, Scale("probability", 0.0, 1.0)),
     )
-    return MatrixFigure(
+    return head_board(
         panels,
-        *_sides(nats.shape, words),
+        words,
         ui,
-        detail="exact",
         cell=chosen,
         link="attention_board",
         filename="attention_entropy",
@@ -163,11 +158,10 @@ def effect_board(
     panels = [Panel("strongest", words["strongest"], strongest, Scale("probability", 0.0, 1.0))]
     if points is not None:
         panels.append(Panel("change", words["change"], points, Scale.of("signed", points)))
-    return MatrixFigure(
+    return head_board(
         tuple(panels),
-        *_sides(strongest.shape, words),
+        words,
         ui,
-        detail="exact",
         layout="single",
         selected=panels[-1].id,
         cell=chosen,

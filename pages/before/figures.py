@@ -6,6 +6,7 @@ Arrays come from transformer_core.analysis.before.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -54,18 +55,8 @@ def gates_figure(
     order = np.argsort(kept.mean(0), kind="stable") if sort else np.arange(gates.shape[-1])
     keeps_first = sorted(zip(names, gates, strict=True), key=lambda pair: pair[0] not in KEEPING)
     panels = tuple(Panel(name, said[name], values[:, order], UNIT) for name, values in keeps_first)
-    return MatrixFigure(
-        panels,
-        Axis(said["word"], tokens),
-        Axis(said["unit"], tuple(map(str, order.tolist()))),
-        ui,
-        columns=2 if len(tokens) > MOST_NAMED else 1,
-        layout="single",
-        quantity=said["gate"],
-        note=note,
-        filename="before_gates",
-        version=version,
-    )
+    options = {"quantity": said["gate"], "filename": "before_gates", "version": version, "note": note}
+    return _by_unit(panels, tokens, order, said, ui, **options)
 
 
 def states_figure(
@@ -91,19 +82,22 @@ def states_figure(
     panels = tuple(
         Panel(name, said[name], values[:, order], Scale.of("signed", values)) for name, values in states.items()
     )
-    return MatrixFigure(
-        panels,
-        Axis(said["word"], tokens),
-        Axis(said["unit"], tuple(map(str, order.tolist()))),
-        ui,
-        columns=2 if len(tokens) > MOST_NAMED else 1,
-        layout="single",
-        role="residual",
-        quantity=said["state"],
-        note=note,
-        filename="before_states",
-        version=version,
-    )
+    options = {"quantity": said["state"], "filename": "before_states", "version": version, "note": note}
+    return _by_unit(panels, tokens, order, said, ui, role="residual", **options)
+
+
+def _by_unit(
+    panels: tuple[Panel, ...],
+    tokens: tuple[str, ...],
+    order: np.ndarray,
+    said: Mapping[str, str],
+    ui: Mapping[str, str],
+    **options: Any,
+) -> MatrixFigure:
+    """Draw panels of a row for each word and a column for each unit, in this order; of a long text two side by side."""
+    sides = Axis(said["word"], tokens), Axis(said["unit"], tuple(map(str, order.tolist())))
+    columns = 2 if len(tokens) > MOST_NAMED else 1
+    return MatrixFigure(panels, *sides, ui, columns=columns, layout="single", **options)
 
 
 @dataclass(frozen=True, eq=False)

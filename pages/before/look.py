@@ -13,7 +13,7 @@ from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
-from pages.ui.models import model_names, open_bundle
+from pages.ui.models import model_names, open_or_say
 from pages.ui.pickers import shown_word
 from pages.ui.url import choose, choose_from_list, text_input
 from transformer_core.analysis.before.alignments import (
@@ -24,7 +24,6 @@ from transformer_core.analysis.before.alignments import (
     word_alignment,
 )
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
 
 USUAL_OTHER = "translation-en-fr"
 PROBE = "Two young women are playing in the blue water."
@@ -48,11 +47,7 @@ def _choose_other() -> Bundle | None:
     if name is None:
         st.info(t("before.no_other"), icon=":material/info:")
         return None
-    try:
-        return open_bundle(name)
-    except BundleError as error:
-        st.info(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/info:")
-        return None
+    return open_or_say(name)
 
 
 def _tell_translations(view: View, own: str, other: Bundle | None = None, others: str = "") -> None:

@@ -5,8 +5,8 @@ import streamlit as st
 
 from pages.before.figures import foreseen_bars
 from pages.before.recurrent import is_language_model
-from pages.figures.likeliest import expected_bars
 from pages.figures.token_strip import text_strip
+from pages.gpt.next import show_expected
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import clickable, show_chart
@@ -17,7 +17,7 @@ from pages.ui.models import model_names, offer_model, open_bundle
 from pages.ui.number_format import markdown_table
 from pages.ui.url import forget, keep, slide
 from transformer_core.analysis.before.beside import Foreseen, foreseen
-from transformer_core.analysis.gpt.next_token import Expected, Surprisals, expected, surprisals
+from transformer_core.analysis.gpt.next_token import Surprisals, expected, surprisals
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 
@@ -52,22 +52,6 @@ def _show_text(view: View, answer: Answer[Surprisals], place: int) -> None:
     )
 
 
-def _show_next(answer: Answer[Expected]) -> None:
-    found = answer.value
-    ids = found.ids.tolist()
-    inside = ids.index(found.came_id) if found.came_id in ids else None
-    outside = (found.came, found.came_probability, found.came_rank) if found.came_id >= 0 and inside is None else None
-    words = {
-        "probability": t("before.chance"),
-        "expected": t("before.bar_expected"),
-        "came": t("before.bar_came"),
-        "others": t("before.bar_others"),
-        "rest": t("before.bar_rest", count=f"{found.n_rest - (outside is not None):,}"),
-    }
-    chart = expected_bars(found.labels, found.probabilities, found.rest, words, came=outside, inside=inside)
-    show_chart(chart, answer, key="before_expected", stem="before_next", label=t("before.next_label"))
-
-
 def _show_place(view: View) -> None:
     """Show the text as a strip, and what is foreseen at one place of it."""
     text = ask_once(surprisals, **view.asked)
@@ -78,7 +62,7 @@ def _show_place(view: View) -> None:
     answer = ask_once(expected, **view.asked, place=place, top=TOP)
     bars, numbers = st.columns([3, 2], gap="large")
     with bars:
-        _show_next(answer)
+        show_expected(answer, key="before_expected", stem="before_next", label=t("before.next_label"))
     found = answer.value
     with numbers:
         end = view.encoding.offsets[place - 1][1]

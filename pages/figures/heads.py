@@ -4,6 +4,7 @@ Arrays come from transformer_core.analysis.attention.heads.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,22 @@ def layer_and_head(panel: str) -> tuple[int, int]:
     """Return layer and head of a panel's id."""
     layer, head = panel.split(".")
     return int(layer), int(head)
+
+
+def head_board(
+    panels: tuple[Panel, ...], words: Mapping[str, str], ui: Mapping[str, str], **options: Any
+) -> MatrixFigure:
+    """Draw a cell for each head in every panel, a row for each layer.
+
+    Shapes:
+        values of every panel: (layer, head)
+
+    Args:
+        words: layer, head.
+        options: of MatrixFigure.
+    """
+    rows, cols = (tuple(map(str, range(size))) for size in panels[0].values.shape)
+    return MatrixFigure(panels, Axis(words["layer"], rows), Axis(words["head"], cols), ui, detail="exact", **options)
 
 
 def heads_grid(

@@ -10,6 +10,7 @@ import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
+from pages.figures.heads import head_board
 from pages.figures.lens import stage_axis, stage_names
 from pages.figures.likeliest import CHANCE, REST, ROOM, distinct
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
@@ -252,21 +253,11 @@ def head_boards(
         words: layer, head, weight, worth.
         chosen: layer and head.
     """
-    rows, cols = (tuple(map(str, range(size))) for size in weights.shape)
-    return MatrixFigure(
-        (
-            Panel("weight", words["weight"], weights, Scale("probability", 0.0, 1.0)),
-            Panel("worth", words["worth"], worth, Scale.of("signed", worth)),
-        ),
-        Axis(words["layer"], rows),
-        Axis(words["head"], cols),
-        ui,
-        detail="exact",
-        cell=chosen,
-        link="gpt_verse",
-        filename="gpt_verse_heads",
-        version=version,
+    panels = (
+        Panel("weight", words["weight"], weights, Scale("probability", 0.0, 1.0)),
+        Panel("worth", words["worth"], worth, Scale.of("signed", worth)),
     )
+    return head_board(panels, words, ui, cell=chosen, link="gpt_verse", filename="gpt_verse_heads", version=version)
 
 
 CELL, LEGEND = 46, 70
@@ -308,7 +299,7 @@ def poem_grid(
 @form
 def _poem_form(said: tuple[tuple[str, str], ...]) -> Chart:
     words = dict(said)
-    x = alt.X("column:O", axis=None, scale=alt.Scale(domain=list(range(8)), paddingInner=0.08))
+    x = alt.X("column:O", axis=None, scale=alt.Scale(paddingInner=0.08))
     y = alt.Y("line:O", axis=None, scale=alt.Scale(paddingInner=0.08))
     tooltip = [
         alt.Tooltip("character:N", title=words["character"]),

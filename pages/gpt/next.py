@@ -32,7 +32,12 @@ def next_part(view: View) -> None:
     _guess(view)
 
 
-def _bars(answer: Answer[Expected], *, key: str) -> None:
+def show_expected(answer: Answer[Expected], *, key: str, stem: str, label: str) -> None:
+    """Show the probabilities of the likeliest tokens at a place, and of the one that the text has there.
+
+    Args:
+        key, stem, label: as of show_chart.
+    """
     found = answer.value
     inside = found.ids.tolist().index(found.came_id) if found.came_id in found.ids.tolist() else None
     outside = (found.came, found.came_probability, found.came_rank) if found.came_id >= 0 and inside is None else None
@@ -44,7 +49,11 @@ def _bars(answer: Answer[Expected], *, key: str) -> None:
         "rest": t("gpt.rest", count=f"{found.n_rest - (outside is not None):,}"),
     }
     chart = expected_bars(found.labels, found.probabilities, found.rest, words, came=outside, inside=inside)
-    show_chart(chart, answer, key=key, stem="gpt_next_token", label=t("gpt.expected_label"))
+    show_chart(chart, answer, key=key, stem=stem, label=label)
+
+
+def _bars(answer: Answer[Expected], *, key: str) -> None:
+    show_expected(answer, key=key, stem="gpt_next_token", label=t("gpt.expected_label"))
 
 
 def _numbers(view: View, found: Expected, text: Surprisals, place: int) -> None:

@@ -13,7 +13,7 @@ from pages.ui.exports import code_files, offer_files
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View, language_of
 from pages.ui.language import plain, section, strings, t
-from pages.ui.models import READERS, model_folders, model_names, open_bundle
+from pages.ui.models import READERS, model_folders, model_names, open_or_say
 from pages.ui.number_format import markdown_table, significant, significant_in_tex
 from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.arrays import arrays_of
@@ -63,11 +63,7 @@ def _choose_model(order: str, view: View) -> Bundle | None:
     if name is None:
         st.info(t(f"norm.orders_no_{order}"), icon=":material/info:")
         return None
-    try:
-        return open_bundle(name)
-    except BundleError as error:
-        st.info(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/info:")
-        return None
+    return open_or_say(name)
 
 
 def _read(bundle: Bundle, text: str) -> Encoding | None:

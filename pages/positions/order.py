@@ -12,7 +12,7 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.models import model_names, offer_model, open_bundle
+from pages.ui.models import model_names, offer_model, open_or_say
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import switch
 from pages.ui.verdict import class_word
@@ -23,7 +23,6 @@ from transformer_core.analysis.positions.order_worth import (
     what_order_is_worth_here,
 )
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
 
 WORK = 500_000_000  # parameters times texts: a few seconds on two cores
 MOST_TEXTS, FEWEST_TEXTS = 200, 24
@@ -160,12 +159,8 @@ def _others(view: View) -> None:
     if not switch(t("positions.all_models", count=len(names)), name="positions_all", default=True):
         return
     for name in names:
-        try:
-            bundle = open_bundle(name)
-        except BundleError as error:
-            st.info(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/info:")
-            continue
-        if bundle.kind in MEASURES and _measured(bundle) is not None:
+        bundle = open_or_say(name)
+        if bundle is not None and bundle.kind in MEASURES and _measured(bundle) is not None:
             _tell_here(bundle, view.encoding.text)
 
 

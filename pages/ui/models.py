@@ -139,6 +139,15 @@ def open_bundle(name: str) -> Bundle:
     return replace(bundle, name=name, card=card.read_text(encoding="utf-8") if card.is_file() else "")
 
 
+def open_or_say(name: str) -> Bundle | None:
+    """Load a model as open_bundle does; where it cannot be, say why on the page and return None."""
+    try:
+        return open_bundle(name)
+    except BundleError as error:
+        st.info(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/info:")
+        return None
+
+
 def code_that_opens(name: str) -> tuple[str, str]:
     """Return what Python must import to open a model, and the expression that opens it.
 
@@ -184,8 +193,9 @@ def prefer_model(name: str) -> None:
 
 def first_model(language: str, kinds: Sequence[str]) -> str | None:
     """Return the shipped model of these kinds that people of a language meet first, None where there is none."""
-    shipped = shipped_names()
-    return next((name for kind in kinds for name in FIRST[language] if name in shipped and kind_of(name) == kind), None)
+    folders = _own_folders()
+    there = [name for name in FIRST[language] if name in folders]
+    return next((name for kind in kinds for name in there if _kind_of(folders[name]) == kind), None)
 
 
 def _follow_language(default: str) -> None:

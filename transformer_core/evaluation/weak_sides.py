@@ -8,11 +8,12 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
+from typing import NamedTuple
 
 import torch
 
@@ -77,7 +78,14 @@ def unit_of(encoding: Encoding) -> str:
     return "sentence" if len(words_of(encoding)) <= MOST_OF_SENTENCE else "review"
 
 
-@torch.inference_mode()
+class Judged(NamedTuple):
+    """A text as a classifier read it, the probabilities of its classes, (class,), and its label."""
+
+    encoding: Encoding
+    probabilities: torch.Tensor
+    label: int
+
+
 def measure_slices(bundle: Bundle, examples: Iterable[Example], *, data: str, unit: str) -> tuple[Slice, ...]:
     """Count how often a classifier is right on all texts, on those of each feature, and on short ones of each.
 
@@ -87,10 +95,12 @@ def measure_slices(bundle: Bundle, examples: Iterable[Example], *, data: str, un
     Raises:
         ValueError: the bundle is not a classifier.
     """
-    if bundle.kind != "classifier":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    return _slices(_judged(bundle, examples), data=data, unit=unit)
+
+
+def _slices(judged: Iterable[Judged], *, data: str, unit: str) -> tuple[Slice, ...]:
     texts, right = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
-    for encoding, probabilities, label in _judged(bundle, examples):
+    for encoding, probabilities, label in judged:
         for key in _sorts(features_of(encoding)):
             texts[key] += 1
             right[key] += int(probabilities.argmax()) == label
@@ -98,9 +108,12 @@ def measure_slices(bundle: Bundle, examples: Iterable[Example], *, data: str, un
     return tuple(Slice(data, unit, key, texts[key], right[key]) for key in keys)
 
 
-def _judged(bundle: Bundle, examples: Iterable[Example]) -> Iterator[tuple[Encoding, torch.Tensor, int]]:
-    """Yield each text's encoding, the probabilities of its classes (class,) and its label, in any order."""
-    examples = list(examples)
+@torch.inference_mode()
+def _judged(bundle: Bundle, examples: Iterable[Example]) -> list[Judged]:
+    """Let a classifier judge texts, and return them in any order."""
+    if bundle.kind != "classifier":
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    examples, found = list(examples), []
     for start in range(0, len(examples), ENCODED_AT_ONCE):
         chunk = examples[start : start + ENCODED_AT_ONCE]
         encodings = bundle.tokenizer.encode_batch([e.text for e in chunk], max_len=bundle.config.max_len)
@@ -108,14 +121,23 @@ def _judged(bundle: Bundle, examples: Iterable[Example]) -> Iterator[tuple[Encod
         for first in range(0, len(chunk), READ_AT_ONCE):
             places = order[first : first + READ_AT_ONCE]
             judged = class_logits(bundle, [encodings[place] for place in places]).softmax(-1)  # (text, class)
-            yield from ((encodings[place], row, chunk[place].label) for place, row in zip(places, judged, strict=True))
+            rows = zip(places, judged, strict=True)
+            found += [Judged(encodings[place], row, chunk[place].label) for place, row in rows]
+    return found
 
 
-@torch.inference_mode()
 def measure_sureness(bundle: Bundle, examples: Iterable[Example]) -> tuple[Sureness, ...]:
-    """Count how often a classifier is right, by the length of the text and the probability of the chosen class."""
+    """Count how often a classifier is right, by the length of the text and the probability of the chosen class.
+
+    Raises:
+        ValueError: the bundle is not a classifier.
+    """
+    return _sureness(_judged(bundle, examples))
+
+
+def _sureness(judged: Iterable[Judged]) -> tuple[Sureness, ...]:
     texts, right = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
-    for encoding, probabilities, label in _judged(bundle, examples):
+    for encoding, probabilities, label in judged:
         count = word_count(encoding)
         length = next(place for place, (_, most) in enumerate(LENGTHS) if count <= most or most == LENGTHS[-1][1])
         key = length, min(bisect_right(PROBABILITIES, float(probabilities.max())), len(PROBABILITIES) - 1) - 1
@@ -153,15 +175,15 @@ def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str)
 
 def measure_beside(bundle: Bundle, data: Sequence[tuple[str, str, Sequence[Example]]]) -> Measured:
     """Measure a bundle on several data, each with its name and unit; labels count for a classifier alone."""
-    slices, usual = [], []
+    slices, usual, everything = [], [], []
     for name, unit, examples in data:
         if bundle.kind == "classifier":
-            slices += measure_slices(bundle, examples, data=name, unit=unit)
+            judged = _judged(bundle, examples)
+            slices += _slices(judged, data=name, unit=unit)
+            everything += judged
         found = measure_usual(bundle, [example.text for example in examples], data=name, unit=unit)
         usual += [] if found is None else [found]
-    everything = [example for _, _, examples in data for example in examples]
-    sureness = measure_sureness(bundle, everything) if bundle.kind == "classifier" else ()
-    return Measured(tuple(slices), tuple(usual), sureness=sureness)
+    return Measured(tuple(slices), tuple(usual), sureness=_sureness(everything))
 
 
 def _read(bundle: Bundle, path: Path) -> list[Example]:

@@ -186,6 +186,18 @@ class SentimentSettings:
 STRETCHES = Crops(opening=0.0, window=1.0, whole=0)
 
 
+def quick(settings: SentimentSettings) -> SentimentSettings:
+    """Return settings of a tiny classifier that trains in seconds."""
+    before = settings.pretraining
+    return replace(
+        settings,
+        vocab_size=400,
+        model=replace(settings.model, d_model=32, n_heads=4, d_head=8, d_ff=64, n_layers=1, max_len=64),
+        pretraining=replace(before, training=replace(before.training, batch_size=16, epochs=1), max_len=32),
+        training=replace(settings.training, learning_rate=3e-3, batch_size=16, epochs=2),
+    )
+
+
 def describe(settings: SentimentSettings, say: Say) -> str:
     """Return in words how a classifier is trained."""
     config, crops, before = settings.training, settings.crops, settings.pretraining

@@ -6,7 +6,6 @@ reviews (Hu and Liu 2004) and sentences with a negation, a contrast or irony, wh
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from transformer_core.config import ModelConfig
@@ -23,7 +22,7 @@ from transformer_core.recipes.classifiers import (
 from transformer_core.recipes.command import recipe_parser, run_command
 from transformer_core.recipes.everyday import ENGLISH_OPINIONS
 from transformer_core.recipes.opinions import opinions
-from transformer_core.recipes.reviews import Crops, Pretraining, SentimentSettings
+from transformer_core.recipes.reviews import Crops, Pretraining, SentimentSettings, quick
 from transformer_core.recipes.wording import template
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.examples import Example
@@ -55,15 +54,7 @@ FULL = SentimentSettings(
     crops=Crops(opening=0.5, window=0.35),
     hide=0.2,
 )
-QUICK = replace(
-    FULL,
-    vocab_size=400,
-    model=replace(FULL.model, d_model=32, n_heads=4, d_head=8, d_ff=64, n_layers=1, max_len=64),
-    pretraining=replace(
-        FULL.pretraining, training=replace(FULL.pretraining.training, batch_size=16, epochs=1), max_len=32
-    ),
-    training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=2),
-)
+QUICK = quick(FULL)
 WORDS = CardWords(
     title=template("is a sentence or a review positive or negative?"),
     introduction=template(

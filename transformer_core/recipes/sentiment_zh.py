@@ -7,7 +7,6 @@ lost on a subject that is not learned from; it is measured and not kept.
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from transformer_core.bundle import Bundle
@@ -19,7 +18,7 @@ from transformer_core.recipes.captions import find_file
 from transformer_core.recipes.classifiers import LABELS, Beside, CardWords, Kind, add_parts, divided, make_classifier
 from transformer_core.recipes.command import recipe_parser, run_command
 from transformer_core.recipes.everyday import CHINESE_OPINIONS
-from transformer_core.recipes.reviews import Crops, Pretraining, SentimentSettings, train_in_stages
+from transformer_core.recipes.reviews import Crops, Pretraining, SentimentSettings, quick, train_in_stages
 from transformer_core.recipes.wording import Say, template
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.examples import Example
@@ -53,15 +52,7 @@ FULL = SentimentSettings(
     crops=Crops(opening=0.6, window=0.4, whole=192),
     hide=0.1,
 )
-QUICK = replace(
-    FULL,
-    vocab_size=400,
-    model=replace(FULL.model, d_model=32, n_heads=4, d_head=8, d_ff=64, n_layers=1, max_len=64),
-    pretraining=replace(
-        FULL.pretraining, training=replace(FULL.pretraining.training, batch_size=16, epochs=1), max_len=32
-    ),
-    training=replace(FULL.training, learning_rate=3e-3, batch_size=16, epochs=2),
-)
+QUICK = quick(FULL)
 WORDS = CardWords(
     title=template("is a Chinese sentence or review positive or negative?"),
     introduction=template(

@@ -203,88 +203,76 @@ MODEL = ModelConfig(
     share_embeddings=True,
 )
 TRAINING = TrainConfig(learning_rate=2e-3, warm_up=0.08, weight_decay=0.05, batch_size=96, epochs=16)
-PAIRS = {
-    "en-fr": PairSettings(
-        read=functools.partial(captions, language="fr"),
-        needs="train and test_2016_flickr of Multi30k (.en.gz and .fr.gz)",
-        data=template("Multi30k, captions of photographs in English and French (Elliott et al. 2016 and 2017)"),
-        licence=template("the captions are CC BY-NC-SA 4.0; weights for research and teaching"),
-        test=template("Multi30k's test_2016_flickr"),
-        tokenizer="bpe",
-        vocab_size=6_000,
-        lowercase=False,
-        model=MODEL,
-        training=TRAINING,
-        sentences=CAPTIONS,
-        limits=OF_CAPTIONS,
-        usual=("Multi30k test_2016_flickr", "caption"),
+EN_FR = PairSettings(
+    read=functools.partial(captions, language="fr"),
+    needs="train and test_2016_flickr of Multi30k (.en.gz and .fr.gz)",
+    data=template("Multi30k, captions of photographs in English and French (Elliott et al. 2016 and 2017)"),
+    licence=template("the captions are CC BY-NC-SA 4.0; weights for research and teaching"),
+    test=template("Multi30k's test_2016_flickr"),
+    tokenizer="bpe",
+    vocab_size=6_000,
+    lowercase=False,
+    model=MODEL,
+    training=TRAINING,
+    sentences=CAPTIONS,
+    limits=OF_CAPTIONS,
+    usual=("Multi30k test_2016_flickr", "caption"),
+)
+EN_DE = replace(
+    EN_FR,
+    read=functools.partial(captions, language="de"),
+    needs="train and test_2016_flickr of Multi30k (.en.gz and .de.gz)",
+    data=template("Multi30k, captions of photographs in English and German (Elliott et al. 2016)"),
+    choice=template("Multi30k's val"),
+    model=replace(MODEL, norm_order="post", activation="relu", dropout=0.3),
+    training=TrainConfig(
+        optimizer="adam",
+        schedule="noam",
+        learning_rate=1.5e-3,
+        warm_up=0.12,
+        weight_decay=0.0,
+        label_smoothing=0.1,
+        batch_size=96,
+        epochs=32,
     ),
-    "en-de": PairSettings(
-        read=functools.partial(captions, language="de"),
-        needs="train and test_2016_flickr of Multi30k (.en.gz and .de.gz)",
-        data=template("Multi30k, captions of photographs in English and German (Elliott et al. 2016)"),
-        licence=template("the captions are CC BY-NC-SA 4.0; weights for research and teaching"),
-        test=template("Multi30k's test_2016_flickr"),
-        choice=template("Multi30k's val"),
-        tokenizer="bpe",
-        vocab_size=6_000,
-        lowercase=False,
-        model=replace(MODEL, norm_order="post", activation="relu", dropout=0.3),
-        training=TrainConfig(
-            optimizer="adam",
-            schedule="noam",
-            learning_rate=1.5e-3,
-            warm_up=0.12,
-            weight_decay=0.0,
-            label_smoothing=0.1,
-            batch_size=96,
-            epochs=32,
-        ),
-        sentences=CAPTIONS,
-        limits=OF_CAPTIONS,
-        usual=("Multi30k test_2016_flickr", "caption"),
-        introduction=AS_THE_PAPER,
+    introduction=AS_THE_PAPER,
+)
+EN_ZH = PairSettings(
+    read=everyday,
+    needs="en-zh.train.jsonl.gz and en-zh.val.jsonl.gz of Tatoeba",
+    data=template("Tatoeba, everyday sentences in English and Chinese, made simplified with opencc"),
+    licence=template("the sentences are CC BY 2.0 FR; so are these weights"),
+    test=template("the val part of the same sample of Tatoeba"),
+    tokenizer="wordpiece",
+    vocab_size=7_000,
+    lowercase=True,
+    model=replace(MODEL, dropout=0.25),
+    training=replace(TRAINING, learning_rate=2.5e-3, batch_size=160, epochs=28),
+    sentences=EVERYDAY,
+    limits=(
+        OF_EVERYDAY,
+        template("It lowers the case of what it reads; names that it has not seen become other names."),
+        template("It writes simplified characters, none that were rare in what it learned."),
     ),
-    "en-zh": PairSettings(
-        read=everyday,
-        needs="en-zh.train.jsonl.gz and en-zh.val.jsonl.gz of Tatoeba",
-        data=template("Tatoeba, everyday sentences in English and Chinese, made simplified with opencc"),
-        licence=template("the sentences are CC BY 2.0 FR; so are these weights"),
-        test=template("the val part of the same sample of Tatoeba"),
-        tokenizer="wordpiece",
-        vocab_size=7_000,
-        lowercase=True,
-        model=replace(MODEL, dropout=0.25),
-        training=replace(TRAINING, learning_rate=2.5e-3, batch_size=160, epochs=28),
-        sentences=EVERYDAY,
-        limits=(
-            OF_EVERYDAY,
-            template("It lowers the case of what it reads; names that it has not seen become other names."),
-            template("It writes simplified characters, none that were rare in what it learned."),
-        ),
-        usual=("Tatoeba", "sentence"),
+    usual=("Tatoeba", "sentence"),
+)
+ZH_EN = replace(
+    EN_ZH,
+    read=everyday_turned,
+    data=template("Tatoeba, everyday sentences in Chinese and English, the Chinese made simplified with opencc"),
+    choice=template("the last {count} pairs of the training file, which it did not learn from"),
+    vocab_size=8_000,
+    lowercase=False,
+    model=replace(MODEL, dropout=0.3),
+    training=replace(TRAINING, learning_rate=2.5e-3, label_smoothing=0.1, batch_size=128, epochs=36),
+    sentences=CHINESE_SENTENCES,
+    limits=(
+        OF_EVERYDAY,
+        template("It reads simplified characters; traditional ones, and rare ones, are unknown to it."),
+        template("Names that it has not seen become other names, most often Tom."),
     ),
-    "zh-en": PairSettings(
-        read=everyday_turned,
-        needs="en-zh.train.jsonl.gz and en-zh.val.jsonl.gz of Tatoeba",
-        data=template("Tatoeba, everyday sentences in Chinese and English, the Chinese made simplified with opencc"),
-        licence=template("the sentences are CC BY 2.0 FR; so are these weights"),
-        test=template("the val part of the same sample of Tatoeba"),
-        choice=template("the last {count} pairs of the training file, which it did not learn from"),
-        tokenizer="wordpiece",
-        vocab_size=8_000,
-        lowercase=False,
-        model=replace(MODEL, dropout=0.3),
-        training=replace(TRAINING, learning_rate=2.5e-3, label_smoothing=0.1, batch_size=128, epochs=36),
-        sentences=CHINESE_SENTENCES,
-        limits=(
-            OF_EVERYDAY,
-            template("It reads simplified characters; traditional ones, and rare ones, are unknown to it."),
-            template("Names that it has not seen become other names, most often Tom."),
-        ),
-        usual=("Tatoeba", "sentence"),
-    ),
-}
+)
+PAIRS = {"en-fr": EN_FR, "en-de": EN_DE, "en-zh": EN_ZH, "zh-en": ZH_EN}
 QUICK_PAIRS, QUICK_TEST = 320, 8
 
 
@@ -319,7 +307,7 @@ def translation_card(
     quality = say(
         "On {test} ({sentences:,} sentences, beam {beam}): BLEU {bleu:.2f}, chrF {chrf:.2f} (sacrebleu, raw text; "
         "`{bleu_signature}`).",
-        test=say(settings.test),
+        test=say(settings.test, count=PAIRS_FOR_CHOICE),
         **on_disk.measured.figures,
     )
     if settings.choice:
@@ -360,6 +348,10 @@ def make_translator(
     Raises:
         ValueError: the data cannot be read, or the files of an interrupted run do not fit.
     """
+    if chosen.choice and not settings.choice:
+        raise ValueError(f"--choice: no part is set aside to choose settings of {pair} by")
+    if chosen.choice:
+        settings = replace(settings, test=settings.choice, choice="")
     pairs = settings.read(chosen.data, "train")[: QUICK_PAIRS if chosen.quick else None]
     test = settings.read(chosen.data, "choice" if chosen.choice else "test")[: QUICK_TEST if chosen.quick else None]
     if chosen.held_out is not None:

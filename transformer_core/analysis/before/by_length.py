@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from transformer_core.analysis.source import ROOT
+from transformer_core.stored import number, whole_number
 
 FOLDER = ROOT / "assets" / "measured"
 LARGEST, LONGEST_TEXT = 64 << 10, 2_000
+BEST = 100  # BLEU
 MOST_MODELS, MOST_BINS, MOST_WORDS, MOST_SENTENCES = 12, 40, 10_000, 10**9
 
 
@@ -115,7 +117,7 @@ def _read(found: Any) -> ByLength:
     if not isinstance(found, dict):
         raise ValueError("it must hold an object")
     bins, models = _rows(found, "bins", MOST_BINS), _rows(found, "models", MOST_MODELS)
-    fewest, most = ([_whole(row, name, 1, MOST_WORDS) for row in bins] for name in ("fewest", "most"))
+    fewest, most = ([whole_number(row, name, 1, MOST_WORDS) for row in bins] for name in ("fewest", "most"))
     if any(low > high for low, high in zip(fewest, most, strict=True)) or any(
         after <= high for high, after in zip(most, fewest[1:], strict=False)
     ):
@@ -128,12 +130,12 @@ def _read(found: Any) -> ByLength:
         command=_text(found, "command"),
         sources=_text(found, "sources"),
         references=_text(found, "references"),
-        beam=_whole(found, "beam", 1, 100),
+        beam=whole_number(found, "beam", 1, 100),
         signature=_text(found, "signature"),
         fewest=np.array(fewest),
         most=np.array(most),
-        sentences=np.array([_whole(row, "sentences", 1, MOST_SENTENCES) for row in bins]),
-        overall=np.array([_score("overall", row.get("overall")) for row in models]),
+        sentences=np.array([whole_number(row, "sentences", 1, MOST_SENTENCES) for row in bins]),
+        overall=np.array([number(row, "overall", 0, BEST) for row in models]),
         **numbers,
     )
 
@@ -152,21 +154,8 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     return text
 
 
-def _whole(row: Mapping[str, Any], name: str, least: int, most: int) -> int:
-    count = row.get(name)
-    if type(count) is not int or not least <= count <= most:
-        raise ValueError(f"{name}={count!r:.80} must be a whole number from {least} to {most}")
-    return count
-
-
 def _scores(row: Mapping[str, Any], name: str, count: int) -> list[float]:
     scores = row.get(name)
     if not isinstance(scores, list) or len(scores) != count:
         raise ValueError(f"{name}={scores!r:.80} must be a list of {count} numbers, one a bin")
-    return [_score(name, score) for score in scores]
-
-
-def _score(name: str, score: Any) -> float:
-    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:
-        raise ValueError(f"{name}={score!r:.80} must be a number from 0 to 100")
-    return float(score)
+    return [number({name: score}, name, 0, BEST) for score in scores]
