@@ -164,6 +164,15 @@ def copy_encoder(classifier: nn.Module, bert: nn.Module) -> None:
         parameter.copy_(learned[name])
 
 
+@torch.no_grad()
+def average(models: Sequence[nn.Module]) -> nn.Module:
+    """Give the first model the mean of all models' weights, and return it (Wortsman et al. 2022, model soups)."""
+    of_all = [dict(model.named_parameters()) for model in models]
+    for name, parameter in of_all[0].items():
+        parameter.copy_(torch.stack([of_one[name] for of_one in of_all]).double().mean(0))
+    return models[0]
+
+
 @dataclass(frozen=True)
 class SentimentSettings:
     """What the recipe fixes.
@@ -173,6 +182,8 @@ class SentimentSettings:
         model: sizes of the encoder and the classifier.
         pretraining: the first stage.
         training, crops, hide: the second stage: how to train, how to cut reviews, probability of hiding a token.
+        runs: how often the second stage is trained, each time from the first and in another order; the classifier has
+            the mean of their weights.
     """
 
     vocab_size: int
@@ -181,6 +192,7 @@ class SentimentSettings:
     training: TrainConfig
     crops: Crops
     hide: float
+    runs: int = 1
 
 
 STRETCHES = Crops(opening=0.0, window=1.0, whole=0)
@@ -201,7 +213,7 @@ def quick(settings: SentimentSettings) -> SentimentSettings:
 def describe(settings: SentimentSettings, say: Say) -> str:
     """Return in words how a classifier is trained."""
     config, crops, before = settings.training, settings.crops, settings.pretraining
-    return say(
+    told = say(
         "first {read_epochs} epochs of guessing hidden words ({read_hide:.0%} of the tokens, stretches of {stretch}, "
         "learning rate {read_rate:g}), no labels used; then classes, {epochs} epochs, {batch} texts a step; a text of "
         "more than {whole} tokens is cut to its opening ({opening:.0%}), to any stretch ({window:.0%}), or to 1 to "
@@ -221,6 +233,13 @@ def describe(settings: SentimentSettings, say: Say) -> str:
         schedule=say(SCHEDULES[config.schedule]),
         decay=config.weight_decay,
         smoothing=config.label_smoothing,
+    )
+    if settings.runs == 1:
+        return told
+    return say(
+        "{told}; the classes were learned {runs} times, each in another order, and the weights averaged",
+        told=told,
+        runs=settings.runs,
     )
 
 
@@ -247,13 +266,12 @@ def train_in_stages(
     before, device = settle(settings.pretraining.training, chosen)
     config, _ = settle(settings.training, chosen)
 
-    def cut(examples: Sequence[Example], crops: Crops, max_len: int, batch_size: int) -> ReviewBatches:
+    def cut(examples: Sequence[Example], crops: Crops, max_len: int, training: TrainConfig) -> ReviewBatches:
         rows, labels = encode_rows(tokenizer, examples), [example.label for example in examples]
-        options = {"max_len": max_len, "batch_size": batch_size, "seed": chosen.seed, "device": device}
+        options = {"max_len": max_len, "batch_size": training.batch_size, "seed": training.seed, "device": device}
         return ReviewBatches(rows, labels, tokenizer, crops, **options)
 
-    stretches = cut(to_read, STRETCHES, settings.pretraining.max_len, before.batch_size)
-    crops = cut(to_judge, settings.crops, model.max_len, config.batch_size)
+    stretches = cut(to_read, STRETCHES, settings.pretraining.max_len, before)
     stage = functools.partial(train, device=device, chosen=chosen, clock=open_clock(chosen))
     bert, read = stage(
         lambda: Bert(model),
@@ -269,12 +287,17 @@ def train_in_stages(
         copy_encoder(classifier, bert)
         return classifier
 
-    classifier, judged = stage(
-        pretrained_classifier,
-        functools.partial(classification, label_smoothing=config.label_smoothing, hide=settings.hide),
-        crops,
-        steps_per_epoch=len(crops),
-        config=config,
-        stage=f"{name}training",
-    )
-    return classifier, [read, judged]
+    def judge(run: int) -> tuple[nn.Module, Trained]:
+        seeded = replace(config, seed=config.seed + run)
+        crops = cut(to_judge, settings.crops, model.max_len, seeded)
+        return stage(
+            pretrained_classifier,
+            functools.partial(classification, label_smoothing=config.label_smoothing, hide=settings.hide),
+            crops,
+            steps_per_epoch=len(crops),
+            config=seeded,
+            stage=f"{name}training{f'-{run + 1}' if run else ''}",
+        )
+
+    classifiers, judged = zip(*map(judge, range(settings.runs)), strict=True)
+    return average(classifiers), [read, *judged]

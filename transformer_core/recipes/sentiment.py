@@ -53,6 +53,7 @@ FULL = SentimentSettings(
     ),
     crops=Crops(opening=0.5, window=0.35),
     hide=0.2,
+    runs=3,
 )
 QUICK = quick(FULL)
 WORDS = CardWords(

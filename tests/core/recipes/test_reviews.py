@@ -8,7 +8,7 @@ import torch
 
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert, Classifier
-from transformer_core.recipes.reviews import STRETCHES, ReviewBatches, copy_encoder
+from transformer_core.recipes.reviews import STRETCHES, ReviewBatches, average, copy_encoder
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Run
@@ -44,3 +44,16 @@ def test_the_classifier_takes_over_every_weight_of_the_encoder() -> None:
         assert torch.equal(parameter, bert.encoder.get_parameter(name))
         assert parameter is not bert.encoder.get_parameter(name)
     assert torch.equal(classifier.eval().encoder(ids), bert.eval().encoder(ids))
+
+
+def test_the_mean_of_three_models_has_the_mean_of_each_weight_and_of_equal_ones_the_weights_themselves() -> None:
+    models = [Classifier(small(20)) for _ in range(3)]
+    wanted = [sum(each).div(3) for each in zip(*(model.parameters() for model in models), strict=True)]
+    for weight, mean_weight in zip(average(models).parameters(), wanted, strict=True):
+        torch.testing.assert_close(weight, mean_weight)
+    one = Classifier(small(20))
+    twins = [Classifier(small(20)) for _ in range(3)]
+    for twin in twins:
+        twin.load_state_dict(one.state_dict())
+    for weight, same in zip(average(twins).parameters(), one.parameters(), strict=True):
+        assert torch.equal(weight, same)
