@@ -3,10 +3,19 @@
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from pages.film.mount import film_routes
 from pages.ui.server import lifespan, show_error
+from pages.ui.traffic import CountChanges
 from pages.ui.underway import underway_routes
+from pages.ui.who import GiveKey
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
-app = st.App(ENTRY, lifespan=lifespan, routes=[*film_routes(), *underway_routes()], on_script_error=show_error)
+app = st.App(
+    ENTRY,
+    lifespan=lifespan,
+    routes=[*film_routes(), *underway_routes()],
+    middleware=[Middleware(CountChanges), Middleware(GiveKey)],
+    on_script_error=show_error,
+)

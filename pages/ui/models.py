@@ -17,6 +17,7 @@ import streamlit as st
 from pages.ui.language import ASSETS, language, plain, t
 from pages.ui.runs import find_run, run_list
 from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
+from pages.ui.who import may_change, visitor
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
@@ -42,9 +43,15 @@ def name_of_moment(run: str, frame: int | None = None) -> str:
 
 
 def model_folders() -> dict[str, Path]:
-    """Return every folder that holds a model, by name: the shipped ones, those in VITRINE_MODELS, the opened ones."""
+    """Return every folder that holds a model, by name: the shipped ones, those in VITRINE_MODELS, the opened ones.
+
+    Of the opened ones there are those that this visitor opened, and those that are shared.
+    """
     own = _own_folders()
-    return own | {name: model.folder for name, model in opened_models().all().items() if name not in own}
+    opened = opened_models().all().items()
+    return own | {
+        name: model.folder for name, model in opened if name not in own and (model.shared or may_change(model.owner))
+    }
 
 
 def _own_folders() -> dict[str, Path]:
@@ -59,8 +66,8 @@ def shipped_names() -> list[str]:
 
 
 def opened_models() -> OpenedModels:
-    """Return the store of the models that people opened on this server."""
-    return OpenedModels(default_root())
+    """Return the store of the models that people opened on this server; what is added belongs to this visitor."""
+    return OpenedModels(default_root(), visitor())
 
 
 @lru_cache(maxsize=64)

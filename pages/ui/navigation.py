@@ -31,6 +31,7 @@ SECTIONS = {
     "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
     "lab": {"my_model": ":material/upload_file:"},
 }
+HIDDEN = {"server": ":material/dns:"}  # reached by its address
 ICONS = {name: icon for pages in SECTIONS.values() for name, icon in pages.items()}
 
 
@@ -55,6 +56,9 @@ def register() -> st.Page:
         ]
         for section, names in SECTIONS.items()
     }
+    for name, icon in HIDDEN.items():
+        path, title = page_path(name), t(f"{name}.heading")
+        pages[next(iter(pages))].append(st.Page(path, title=title, icon=icon, url_path=name, visibility="hidden"))
     return st.navigation(pages, position="top")
 
 
