@@ -96,7 +96,7 @@ def show_pages(bundle: Bundle) -> None:
     """Show links that open the pages of this kind of model with it."""
     st.markdown(t("my_model.pages"))
     kept = {name: value for name, value in st.query_params.items() if name in ("lang", "text")}
-    pages = [name for name in ICONS if bundle.kind in KINDS_OF_PAGE.get(name, ()) and page_path(name).exists()]
+    pages = [name for name in ICONS if bundle.kind in KINDS_OF_PAGE.get(name, ())]
     with st.container(horizontal=True):
         for name in pages:
             st.page_link(

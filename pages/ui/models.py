@@ -55,7 +55,11 @@ def model_folders() -> dict[str, Path]:
 
 
 def _own_folders() -> dict[str, Path]:
-    more = os.environ.get(MORE_MODELS)
+    return _folders_in(os.environ.get(MORE_MODELS), int(time.monotonic() // SECONDS_FRESH))
+
+
+@lru_cache(maxsize=4)
+def _folders_in(more: str | None, _: int) -> dict[str, Path]:
     places = [CHECKPOINTS, Path(more).resolve()] if more else [CHECKPOINTS]
     return {path.parent.name: path.parent for place in places for path in sorted(place.glob("*/config.json"))}
 
