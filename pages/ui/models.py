@@ -184,6 +184,11 @@ def code_that_opens(name: str) -> tuple[str, str]:
     return f"{opening}\n{import_code}", f"load(store.OpenedModels(store.default_root()).all()[{named}].folder)"
 
 
+def is_there(name: str) -> bool:
+    """Tell whether this visitor may open a model of this name."""
+    return OF_RUN.fullmatch(name) is not None or name in model_folders()
+
+
 def forget_models() -> None:
     """Let go of every model that was opened and of what kind it is, since a name may now mean another one."""
     open_bundle.cache_clear()

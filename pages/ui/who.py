@@ -18,6 +18,8 @@ import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pages.ui.link import linked
+
 HOME = ("localhost", "127.0.0.1", "::1")
 HOSTS, ADMIN, ADMINS = "VITRINE_HOSTS", "VITRINE_ADMIN", "VITRINE_ADMINS"
 COOKIE, KEY = "vitrine", re.compile(r"[\w-]{32}")
@@ -53,13 +55,16 @@ def visitor() -> str:
     """
     if is_home():
         return ""
+    link = linked()
+    if link is not None:
+        return link.owner
     key = str(st.context.cookies.get(COOKIE, ""))
     return owner_of(key if KEY.fullmatch(key) else st.session_state.setdefault("key", secrets.token_urlsafe(24)))
 
 
 def is_admin() -> bool:
     """Tell whether this visitor may do all: at home, with the secret, or signed in under a name of VITRINE_ADMINS."""
-    return is_home() or st.session_state.get("admin") is True or _is_named()
+    return is_home() or (linked() is None and (st.session_state.get("admin") is True or _is_named()))
 
 
 def may_change(owner: str) -> bool:
