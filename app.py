@@ -7,6 +7,7 @@ from starlette.middleware import Middleware
 
 from pages.attention.heads import live_heads
 from pages.film.mount import film_routes
+from pages.masks.paint import live_paint
 from pages.ui.live import live_routes
 from pages.ui.server import lifespan, show_error
 from pages.ui.traffic import CountChanges
@@ -14,7 +15,7 @@ from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
-LIVE = {("attention", "heads"): live_heads}
+LIVE = {("attention", "heads"): live_heads, ("masks", "paint"): live_paint}
 app = st.App(
     ENTRY,
     lifespan=lifespan,

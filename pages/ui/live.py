@@ -24,7 +24,7 @@ from pages.ui.language import language
 from pages.ui.link import LIVE, Link, reading
 from pages.ui.matrix import Picture
 from pages.ui.url import whole_number
-from pages.ui.verdict import Verdict
+from pages.ui.verdict import Number, Verdict
 from pages.ui.who import owner_in
 from transformer_core.bundle_files import BundleError
 
@@ -39,16 +39,17 @@ class Live:
 
     Args:
         pictures: matrices, as the page mounts them.
-        verdicts: by the names of their places on the page.
+        verdicts, numbers: by the names of their places on the page.
     """
 
     pictures: tuple[Picture, ...]
     verdicts: Mapping[str, Verdict | None] = field(default_factory=dict)
+    numbers: Mapping[str, Number] = field(default_factory=dict)
 
     def to_bytes(self, *, stamp: int = 0) -> bytes:
         """Return the length of a header (uint32, little-endian), the header in JSON, and the pictures' bytes.
 
-        Everything is padded to 8 bytes; the header has the verdicts, and for each picture its key and length.
+        Everything is padded to 8 bytes; the header has verdicts and numbers, and for each picture its key and length.
 
         Args:
             stamp: of the last stroke, as of MatrixFigure.
@@ -56,7 +57,9 @@ class Live:
         parts = [padded(picture.to_bytes(stamp=stamp)) for picture in self.pictures]
         keys = [picture.key for picture in self.pictures]
         verdicts = {name: asdict(verdict) for name, verdict in self.verdicts.items() if verdict is not None}
-        header = {"verdicts": verdicts, "pictures": list(zip(keys, map(len, parts), strict=True))}
+        numbers = {name: asdict(number) for name, number in self.numbers.items()}
+        pictures = list(zip(keys, map(len, parts), strict=True))
+        header = {"verdicts": verdicts, "numbers": numbers, "pictures": pictures}
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return padded(struct.pack("<I", len(text)) + text) + b"".join(parts)
 

@@ -77,6 +77,34 @@ class Verdict:
         )
 
 
+@dataclass(frozen=True)
+class Number:
+    """A number that stands large beside a verdict.
+
+    Args:
+        label: what it is.
+        value: as it is written.
+        help: what it means, for who points at it.
+    """
+
+    label: str
+    value: str
+    help: str = ""
+
+
+def show_number(place: str, number: Number) -> None:
+    """Show a number that follows a finger.
+
+    Args:
+        place: its name, by which assets/components/live/live.js finds it.
+    """
+    st.html(
+        f'<div data-number="{escape(place)}" title="{escape(number.help)}">'
+        f'<div data-label="" style="font-size:0.875rem">{escape(hidden(number.label))}</div>'
+        f'<div data-value="" style="font-size:1.75rem;line-height:1.25">{escape(hidden(number.value))}</div></div>'
+    )
+
+
 def outcome_verdict(
     view: View, probabilities: Sequence[float], *, beside: Sequence[float] | None = None
 ) -> Verdict | None:

@@ -75,6 +75,12 @@ class Follower {
       at += size;
     }
     for (const [name, verdict] of Object.entries(header.verdicts)) rewrite(name, verdict);
+    for (const [name, { label, value }] of Object.entries(header.numbers)) {
+      const place = document.querySelector(`[data-number="${CSS.escape(name)}"]`);
+      if (!place) continue;
+      place.querySelector("[data-label]").textContent = label;
+      place.querySelector("[data-value]").textContent = value;
+    }
   }
 }
 
