@@ -14,7 +14,7 @@ import { placeIn, placeOf, unpack } from "./unpack.js";
 
 const HOVER = "vitrine:hover";
 const PICTURE = "vitrine:picture"; // newer bytes, by ../live/live.js
-const PATIENCE = 1000; // ms for which a picture that came the short way is newer than what the page's run brings
+const LEAD = 1000; // ms for which a picture that came the short way is newer than what the page's run brings
 let made = 0;
 
 class Matrix {
@@ -108,7 +108,7 @@ class Matrix {
   take(data) {
     const figure = unpack(data);
     clearTimeout(this.returning);
-    const left = this.overtaken ? this.overtaken.at + PATIENCE - performance.now() : 0;
+    const left = this.overtaken ? this.overtaken.at + LEAD - performance.now() : 0;
     if (left > 0 && figure.version !== this.overtaken.version) {
       this.returning = setTimeout(() => this.take(data), left);
       return;

@@ -101,6 +101,7 @@ export const painting = {
   toggle(cell) {
     const { data, width } = this.canvasPanel();
     this.put(cell.row, cell.col, data[cell.row * width + cell.col] > 0 ? 0 : 1);
+    this.rested = true;
     this.live.textContent = announcement(this.figure, cell);
     this.changed();
   },
