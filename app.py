@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
+from pages.attention.arcs import live_arcs
 from pages.attention.heads import live_heads
 from pages.film.mount import film_routes
 from pages.masks.paint import live_paint
@@ -15,7 +16,11 @@ from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
-LIVE = {("attention", "heads"): live_heads, ("masks", "paint"): live_paint}
+LIVE = {
+    ("attention", "heads"): live_heads,
+    ("attention", "arcs"): live_arcs,
+    ("masks", "paint"): live_paint,
+}
 app = st.App(
     ENTRY,
     lifespan=lifespan,

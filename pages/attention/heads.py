@@ -5,6 +5,7 @@ import streamlit as st
 from pages.attention.chosen_head import (
     choose_layer_and_head,
     chosen_layer_and_head,
+    head_choices,
     large_head,
     on_cell,
     on_panel,
@@ -19,7 +20,6 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import numbers
 from pages.ui.url import choose, chosen_option, chosen_switch, switch
 from pages.ui.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
 from transformer_core.analysis.attention.head_ablation import without_head
@@ -71,7 +71,7 @@ def show_heads(view: View) -> None:
         with names_place:
             switch(t("attention.name_heads"), name="attention_names", default=True)
         found = live_heads(view)
-        grid, large = found.pictures
+        grid, large = (one for one in found.pictures if isinstance(one, Picture))
         show_picture(grid, on_select=on_panel)
         export_picture(grid)
         words_place = st.container()  # below the grid: it grows with the sentence
@@ -81,9 +81,7 @@ def show_heads(view: View) -> None:
     with head_place:
         show_picture(large, on_cell=None if large.pins else on_cell)
         export_picture(large)
-    config = view.bundle.config
-    choices = {"layer": (numbers(config.n_layers), str(layer)), "head": (numbers(config.n_heads), str(head))}
-    follow_finger("attention", "heads", view, choices=choices | {"step": (STEP_NAMES, step)})
+    follow_finger("attention", "heads", view, choices=head_choices(view) | {"step": (STEP_NAMES, step)})
     with words_place:  # last, because it is slow: each word is hidden in turn
         show_because(view)
 

@@ -351,6 +351,7 @@ def paint_part(view: View) -> None:
     choices = controls(view)
     live = _painted(choices)
     (picture,) = live.pictures
+    assert isinstance(picture, Picture)
     found: MaskedHead = picture.answer.value
     show_change(choices, live)
     show_picture(picture, on_paint=on_paint)

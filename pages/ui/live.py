@@ -10,6 +10,7 @@ import logging
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Protocol
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
@@ -22,7 +23,6 @@ from pages.ui.component import registered
 from pages.ui.header import View, linked_view
 from pages.ui.language import language
 from pages.ui.link import LIVE, Link, reading
-from pages.ui.matrix import Picture
 from pages.ui.url import whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import owner_in
@@ -33,16 +33,32 @@ MOST_STAMP = 10**9
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
+Choices = dict[str, tuple[Sequence[str], str]]  # by their names in the URL: the options as shown, and the one chosen
+
+
+class AnyPicture(Protocol):
+    """A figure as a page mounts it: a Picture, or one of another component."""
+
+    @property
+    def key(self) -> str:
+        """Return its place on the page."""
+        ...
+
+    def to_bytes(self, *, stamp: int = 0) -> bytes:
+        """Return what its component takes."""
+        ...
+
+
 @dataclass(frozen=True)
 class Live:
     """What follows a finger on one part of a page.
 
     Args:
-        pictures: matrices, as the page mounts them.
+        pictures: as the page mounts them.
         verdicts, numbers: by the names of their places on the page.
     """
 
-    pictures: tuple[Picture, ...]
+    pictures: tuple[AnyPicture, ...]
     verdicts: Mapping[str, Verdict | None] = field(default_factory=dict)
     numbers: Mapping[str, Number] = field(default_factory=dict)
 
@@ -109,14 +125,13 @@ def follow_finger(
     part: str,
     view: View,
     *,
-    choices: Mapping[str, tuple[Sequence[str], str]],
+    choices: Choices,
     boxes: Sequence[str] = ("text",),
 ) -> None:
     """Let the pictures of a part follow what is typed and chosen; only where the route is there.
 
     Args:
-        choices: options of controls that the pictures depend on, as they are shown, and the one chosen; by their names
-            in the URL.
+        choices: of controls that the pictures depend on.
         boxes: names of the lines of text that they depend on.
     """
     if (page, part) not in LIVE:

@@ -2,6 +2,7 @@
 // It runs as a Streamlit component (the default export) and in a stand-alone page (standalone).
 
 import { el, fill, lasting, release } from "../kit.js";
+import { Newest } from "../newest.js";
 import { download } from "../picture.js";
 import { accent, readTheme } from "./colour.js";
 import { Ruler, clamp, layoutGrid, layoutSingle } from "./geometry.js";
@@ -13,8 +14,6 @@ import { CanvasSurface, sized, zoomed } from "./surface.js";
 import { placeIn, placeOf, unpack } from "./unpack.js";
 
 const HOVER = "vitrine:hover";
-const PICTURE = "vitrine:picture"; // newer bytes, by ../live/live.js
-const LEAD = 1000; // ms for which a picture that came the short way is newer than what the page's run brings
 let made = 0;
 
 class Matrix {
@@ -22,6 +21,10 @@ class Matrix {
     this.name = `matrix${(made += 1)}`;
     this.calls = 0;
     this.views = new Map();
+    this.newest = new Newest(unpack, (figure) => {
+      this.adopt(figure);
+      this.refresh();
+    });
     this.build();
     parent.append(this.root);
     this.listen();
@@ -74,7 +77,6 @@ class Matrix {
     on(this.canvas, "keydown", (event) => this.onKey(event));
     on(this.canvas, "focus", () => this.onFocus());
     on(window, HOVER, ({ detail }) => this.onLinked(detail));
-    on(window, PICTURE, ({ detail }) => detail.key && detail.key === this.figure?.key && this.overtake(detail.bytes));
     on(window, "resize", () => this.figure && this.refresh()); // its height and pixel ratio matter as well
     if (document.fonts) on(document.fonts, "loadingdone", () => this.figure && this.refresh(true));
     this.observer = new ResizeObserver(() => {
@@ -89,7 +91,7 @@ class Matrix {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.later);
     clearTimeout(this.patience);
-    clearTimeout(this.returning);
+    this.newest.end();
     this.root.remove();
   }
 
@@ -97,33 +99,9 @@ class Matrix {
     const begun = performance.now();
     this.calls += 1;
     this.send = send;
-    if (data !== this.data) this.take(data);
-    else this.refresh();
+    if (!this.newest.take(data)) this.refresh();
     performance.clearMarks("vitrine-matrix-received");
     performance.mark("vitrine-matrix-received", { detail: { version: this.figure.version, ms: performance.now() - begun } });
-  }
-
-  // Shows what the page's run brings, unless it is of an older text than a picture that has just come the short way. The
-  // run of the newer text follows; where it does not, the page is right.
-  take(data) {
-    const figure = unpack(data);
-    clearTimeout(this.returning);
-    const left = this.overtaken ? this.overtaken.at + LEAD - performance.now() : 0;
-    if (left > 0 && figure.version !== this.overtaken.version) {
-      this.returning = setTimeout(() => this.take(data), left);
-      return;
-    }
-    this.overtaken = null;
-    this.data = data;
-    this.adopt(figure);
-    this.refresh();
-  }
-
-  overtake(bytes) {
-    const figure = unpack(bytes);
-    this.overtaken = { version: figure.version, at: performance.now() };
-    this.adopt(figure);
-    this.refresh();
   }
 
   // Takes a new figure. Zoom and pinned cell stay if the shape is the same; a recent click wins over the server's answer.

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app import LIVE
+from pages.attention import arcs
 from pages.figures.matrix import unpack
 from pages.ui import component, live, matrix
 from pages.ui.link import LIVE as ROUTED
@@ -30,6 +31,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("attention", "heads", {"model": "gpt"}),
     ("attention", "heads", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
     ("attention", "heads", {"text": "good film " * 200, "start": "40"}),
+    ("attention", "arcs", {}),
+    ("attention", "arcs", {"attention_direction": "to", "attention_over": "max", "attention_token": "3"}),
     ("masks", "paint", {}),
     ("masks", "paint", {"masks_preset": "window", "masks_window": "3", "masks_pads": "2", "masks_where": "one"}),
     ("masks", "paint", {"masks_preset": "painted", "masks_rows": "broken"}),
@@ -73,7 +76,8 @@ def mounted(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
 
         return mounting
 
-    monkeypatch.setattr(matrix, "registered", noted)
+    for module in (matrix, arcs):
+        monkeypatch.setattr(module, "registered", noted)
     return found
 
 
