@@ -74,7 +74,7 @@ def show_runs() -> None:
         rows.append(
             (
                 name,
-                _name(getattr(store, "owner", "")),
+                _name(store.owner),
                 t(f"state.{status.state}"),
                 plain(learned_words(store.spec.data)),
                 ago,

@@ -90,10 +90,9 @@ def kind_of(name: str) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
     stores = (store for store in run_list().all() if store.spec.data.kind in kinds)
-    done = ((store.id, store.spec.name) for store in stores if store.status().state == "finished")
-    return tuple(pair for _, pair in zip(range(MOST_RUNS), done, strict=False))
+    return tuple((store.id, store.spec.name, store.owner) for store in stores if store.status().state == "finished")
 
 
 def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> dict[str, str]:
@@ -108,7 +107,8 @@ def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> di
     there = [name for name, kind in kinds_there.items() if kind in order]
     names = {name: name for name in sorted(there, key=lambda name: order.index(kinds_there[name]))}
     finished = _finished(int(time.monotonic() // SECONDS_FRESH), tuple(kinds))
-    names |= {name_of_moment(run): t("model.run", name=run_name) for run, run_name in finished}
+    own = [(run, run_name) for run, run_name, owner in finished if may_change(owner)][:MOST_RUNS]
+    names |= {name_of_moment(run): t("model.run", name=run_name) for run, run_name in own}
     found = OF_RUN.fullmatch(asked or "")
     store = find_run(found[1]) if found and asked not in names else None
     if asked and found and store is not None and store.spec.data.kind in kinds:
