@@ -11,7 +11,8 @@ from pages.ui.boxes import watch
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model
-from pages.ui.server import may_read
+from pages.ui.server import may_read, readable_folder
+from pages.ui.uploads import upload
 from pages.ui.url import choose, set_choice
 from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError
@@ -98,8 +99,8 @@ def _from_hub() -> None:
 
 
 def _from_zip() -> None:
-    given = st.file_uploader(
-        t("my_model.zip"), "zip", max_upload_size=MOST_PACKED // MB, key=_key("zip"), help=section("my_model", "zip")
+    given = upload(
+        t("my_model.zip"), "zip", most_mb=MOST_PACKED // MB, key=_key("zip"), help=section("my_model", "zip")
     )
     if given is None:
         return
@@ -109,6 +110,9 @@ def _from_zip() -> None:
 
 
 def _from_folder() -> None:
+    if not readable_folder():
+        st.info(t("my_model.no_folder"), icon=":material/folder_off:")
+        return
     path = st.text_input(t("my_model.path"), key=_key("path"), max_chars=4_096, help=section("my_model", "folder"))
     path = (path or "").strip()
     if not path:

@@ -8,6 +8,9 @@ from pages.train.exports import run_zip
 from pages.train.panel import attempt, state_words
 from pages.ui.language import plain, t
 from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
+from pages.ui.uploads import upload
+from transformer_core.archives import MB
+from transformer_core.training.runs.exchange.import_run import MOST_PACKED
 from transformer_core.training.runs.run_list import MOST_BYTES, MOST_RUNS
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import LONGEST_NAME
@@ -96,7 +99,7 @@ def _row(store: RunStore, shown: str | None) -> None:
 
 def _import() -> None:
     """Take in a run that was exported, here or elsewhere."""
-    given = st.file_uploader(t("runs.import"), "zip", key="import_zip")
+    given = upload(t("runs.import"), "zip", most_mb=MOST_PACKED // MB, key="import_zip")
     if given is None or st.session_state.get("imported") == given.file_id:
         return
     st.session_state.imported = given.file_id
