@@ -33,8 +33,8 @@ from pages.ui.url import below_base
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle_files import BundleError
 
-SECONDS_BETWEEN_LOOKS = 15.0
-LOOKS_BETWEEN_COLLECTIONS = 4
+SECONDS_BETWEEN_LOOKS = 5.0
+LOOKS_BETWEEN_COLLECTIONS = 12
 log = logging.getLogger("vitrine")
 
 

@@ -1,7 +1,5 @@
 """Who may speak to the server: its own names and pages, no others, and no more visitors than it has room for."""
 
-from collections.abc import Iterator
-
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -36,10 +34,9 @@ def client(at: str = HOME, *, most: int = 2, hosts: frozenset[str] | None = None
 
 
 @pytest.fixture(autouse=True)
-def _no_hosts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VITRINE_HOSTS", raising=False)
     monkeypatch.delenv("VITRINE_EMBED_IN", raising=False)
-    yield
 
 
 @pytest.mark.parametrize("host", ["localhost:8501", "LOCALHOST", "127.0.0.1:8501", "[::1]:8501", "localhost.:80"])
@@ -90,7 +87,7 @@ def test_a_name_in_vitrine_hosts_is_answered(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("given", ["https://vitrine.example.org", "vitrine.example.org:443", "a b", "x/y"])
 def test_hosts_that_are_no_names_are_refused_at_the_start_in_words(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITRINE_HOSTS", given)
-    with pytest.raises(ValueError, match="VITRINE_HOSTS='.*' must be names such as"):
+    with pytest.raises(ValueError, match=r"VITRINE_HOSTS='.*' must be names such as"):
         allowed_hosts()
 
 
@@ -156,5 +153,5 @@ def test_a_course_site_may_show_the_app_in_a_frame_where_it_is_named(monkeypatch
     policy = headers("localhost")["Content-Security-Policy"]
     assert "frame-ancestors https://course.example.org http://localhost:3000" in policy
     monkeypatch.setenv("VITRINE_EMBED_IN", "https://course.example.org; script-src *")
-    with pytest.raises(ValueError, match="VITRINE_EMBED_IN='.*' must name origins"):
+    with pytest.raises(ValueError, match=r"VITRINE_EMBED_IN='.*' must name origins"):
         headers("localhost")

@@ -1,0 +1,59 @@
+"""What a page of another site, and whatever a visitor brings in, can do to the app in a real browser: nothing."""
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.acting import visit, wait_painted
+
+FOREIGN = "http://localhost:1"
+TEXT = "still alive"
+CLOSES = """(address) => new Promise((resolve) => {
+  const socket = new WebSocket(address)
+  socket.onopen = () => resolve("open")
+  socket.onerror = () => resolve("refused")
+})"""
+ASKS = "(address) => fetch(address, { mode: 'no-cors' }).then((one) => one.type, (error) => String(error))"
+BRINGS = """() => new Promise((resolve) => {
+  const violations = []
+  addEventListener("securitypolicyviolation", (event) => {
+    violations.push(event.effectiveDirective)
+    if (violations.length === 4) resolve(violations.sort())
+  })
+  const add = (name, values) => document.body.append(Object.assign(document.createElement(name), values))
+  add("script", { textContent: "window.hacked = 1" })
+  add("script", { src: "http://e.vil/a.js" })
+  add("img", { src: "http://e.vil/a.png" })
+  fetch("http://e.vil/").catch(() => {})
+})"""
+
+
+def test_a_page_of_another_local_app_opens_no_socket_and_shows_the_app_in_no_frame(
+    own_page: Page, address: str
+) -> None:
+    own_page.route(f"{FOREIGN}/*", lambda route: route.fulfill(body=f"<iframe src={address}></iframe>"))
+    own_page.goto(f"{FOREIGN}/")
+    stream = address.replace("http", "ws") + "/_stcore/stream"
+    assert own_page.evaluate(CLOSES, stream) == "refused"
+    frame = own_page.frame_locator("iframe")
+    expect(frame.get_by_test_id("stApp")).to_have_count(0)
+    assert own_page.evaluate(ASKS, f"{address}/runs/underway").startswith("TypeError")
+
+
+def test_what_comes_into_a_page_runs_no_script_and_fetches_nothing(own_page: Page, address: str) -> None:
+    stopped = []
+    own_page.on("requestfailed", lambda request: stopped.append((request.url, request.failure)))
+    visit(own_page, address, "attention", text=TEXT)
+    wait_painted(own_page, f"0.0|{TEXT}")
+    assert own_page.evaluate(BRINGS) == ["connect-src", "img-src", "script-src-elem", "script-src-elem"]
+    assert own_page.evaluate("() => window.hacked === undefined")
+    assert stopped == [("http://e.vil/a.js", "csp"), ("http://e.vil/a.png", "csp")]
+
+
+def test_a_file_to_download_is_taken_for_nothing_else(page: Page, address: str) -> None:
+    visit(page, address, "tokens", text=TEXT)
+    page.get_by_text("Export", exact=True).first.click()
+    button = page.get_by_test_id("stDownloadButton").get_by_role("button").first
+    with page.expect_download() as coming:
+        button.click()
+    headers = page.request.get(coming.value.url).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
