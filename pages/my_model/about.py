@@ -12,6 +12,7 @@ from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, strings, t
+from pages.ui.limits import limits
 from pages.ui.models import READERS, forget_models, opened_models
 from pages.ui.navigation import ICONS, page_path
 from pages.ui.number_format import markdown_table
@@ -181,6 +182,8 @@ def show_removal(name: str) -> None:
     st.caption(t(f"my_model.origin_{model.origin}", asked=plain(model.asked[:200])))
     if model.left_out:
         st.caption(t("my_model.left_out", names=plain(", ".join(model.left_out))))
+    if limits().read_only:
+        return
     sure = st.checkbox(t("my_model.sure"), key=f"sure {name}")
     st.button(
         t("my_model.remove", name=plain(name)),

@@ -11,6 +11,7 @@ from pages.ui.boxes import watch
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model
+from pages.ui.read_only import read_only_said
 from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import upload
 from pages.ui.url import choose, set_choice
@@ -173,9 +174,9 @@ def show_opening() -> None:
         st.error(error, icon=":material/error:")
     if name := st.session_state.pop("my_model_opened", None):
         st.success(t("my_model.opened", name=plain(name)), icon=":material/check_circle:")
-    ways = {way: t(f"my_model.from_{way}") for way in WAYS}
-    way = choose(t("my_model.from"), ways, name="my_model_from", default="hub")
-    WAYS[way]()
+    if not read_only_said():
+        ways = {way: t(f"my_model.from_{way}") for way in WAYS}
+        WAYS[choose(t("my_model.from"), ways, name="my_model_from", default="hub")]()
     with st.expander(t("my_model.supported"), icon=":material/rule:"):
         st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
         tell(section("my_model", "supported"), small=True)

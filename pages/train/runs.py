@@ -7,6 +7,8 @@ import streamlit as st
 from pages.train.exports import run_zip
 from pages.train.panel import attempt, state_words
 from pages.ui.language import plain, t
+from pages.ui.limits import limits
+from pages.ui.read_only import read_only_said
 from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
 from pages.ui.uploads import upload
 from transformer_core.archives import MB
@@ -35,12 +37,28 @@ def _delete(run: str, shown: str | None) -> None:
         follow(None)
 
 
+def _export(store: RunStore) -> None:
+    st.download_button(
+        t("runs.export"),
+        lambda: run_zip(store.id),
+        f"run_{store.id}.zip",
+        "application/zip",
+        icon=":material/folder_zip:",
+        key=f"zip {store.id}",
+        on_click="ignore",
+        width="stretch",
+    )
+
+
 def _actions(store: RunStore, state: str, shown: str | None) -> None:
     """Show what can be done with one run."""
     box = st.popover("", icon=":material/more_vert:", key=f"actions {store.id}", on_change="rerun", help=t("runs.more"))
     if not box.open:
         return
     with box:
+        if limits().read_only:
+            _export(store)
+            return
         key = f"name {store.id}"
         st.text_input(
             t("runs.name"), store.spec.name, max_chars=LONGEST_NAME, key=key, on_change=_rename, args=(store, key)
@@ -54,16 +72,7 @@ def _actions(store: RunStore, state: str, shown: str | None) -> None:
                 on_click=attempt,
                 args=(lambda: launcher().resume(store),),
             )
-        st.download_button(
-            t("runs.export"),
-            lambda: run_zip(store.id),
-            f"run_{store.id}.zip",
-            "application/zip",
-            icon=":material/folder_zip:",
-            key=f"zip {store.id}",
-            on_click="ignore",
-            width="stretch",
-        )
+        _export(store)
         sure = st.checkbox(t("runs.sure"), key=f"sure {store.id}")
         st.button(
             t("runs.delete"),
@@ -99,6 +108,8 @@ def _row(store: RunStore, shown: str | None) -> None:
 
 def _import() -> None:
     """Take in a run that was exported, here or elsewhere."""
+    if read_only_said():
+        return
     given = upload(t("runs.import"), "zip", most_mb=MOST_PACKED // MB, key="import_zip")
     if given is None or st.session_state.get("imported") == given.file_id:
         return
@@ -123,7 +134,8 @@ def show_runs(shown: str | None) -> None:
     for store in runs[:MOST_SHOWN]:
         _row(store, shown)
     _import()
-    for run, why in run_list().broken().items():
+    broken = {} if limits().read_only else run_list().broken()
+    for run, why in broken.items():
         st.button(
             t("runs.delete_broken", run=run, error=plain(why)), key=f"broken {run}", on_click=_delete, args=(run, shown)
         )

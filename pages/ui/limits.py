@@ -6,6 +6,7 @@
 | `VITRINE_UPLOAD_MB` | one uploaded file, in MB | 500, which is also the most |
 | `VITRINE_SESSION_UPLOADS_MB` | the files that one visitor holds at once, in MB | 600 |
 | `VITRINE_ALL_UPLOADS_MB` | the files that all visitors hold at once, in MB of memory | 2,000 |
+| `VITRINE_READ_ONLY` | with 1, visitors only look: no runs, no uploads, no models opened | 0 |
 """
 
 import os
@@ -31,6 +32,7 @@ class Limits:
     upload_mb: int
     session_uploads_mb: int
     all_uploads_mb: int
+    read_only: bool
 
 
 def limits() -> Limits:
@@ -44,15 +46,16 @@ def limits() -> Limits:
         upload_mb=_number("VITRINE_UPLOAD_MB", MOST_UPLOAD_MB, most=MOST_UPLOAD_MB),
         session_uploads_mb=_number("VITRINE_SESSION_UPLOADS_MB", 600),
         all_uploads_mb=_number("VITRINE_ALL_UPLOADS_MB", 2_000),
+        read_only=bool(_number("VITRINE_READ_ONLY", 0, least=0, most=1)),
     )
 
 
-def _number(name: str, default: int, *, most: int = 10**9) -> int:
+def _number(name: str, default: int, *, least: int = 1, most: int = 10**9) -> int:
     given = os.environ.get(name, "").strip()
     if not given:
         return default
-    if not re.fullmatch(r"0*[1-9][0-9]{0,9}", given) or int(given) > most:
-        raise ValueError(f"{name}={given!r} must be a whole number from 1 to {most:,}")
+    if not re.fullmatch(r"[0-9]{1,10}", given) or not least <= int(given) <= most:
+        raise ValueError(f"{name}={given!r} must be a whole number from {least} to {most:,}")
     return int(given)
 
 

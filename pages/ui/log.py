@@ -5,6 +5,7 @@ may quote a text. Here an error is its kind and the place in the code; `--logger
 """
 
 import logging
+import sys
 import threading
 import time
 import traceback
@@ -56,17 +57,15 @@ class OneLine(logging.Formatter):
 
 
 def _place(error: BaseException) -> str:
-    """Return an error's kind and the innermost line of the project that it passed through, else of any code."""
+    """Return an error's kind, the last line of the project that it passed through, and where it arose if elsewhere."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [
         frame for frame in frames if Path(frame.filename).is_relative_to(ROOT) and "site-packages" not in frame.filename
     ]
-    where = (ours or frames or [None])[-1]
-    if where is None:
-        return type(error).__name__
-    path = Path(where.filename)
-    shown = path.relative_to(ROOT) if ours else path.name
-    return f"{type(error).__name__} at {shown}:{where.lineno}"
+    places = [f"at {Path(ours[-1].filename).relative_to(ROOT)}:{ours[-1].lineno}"] if ours else []
+    if frames and (not ours or frames[-1] is not ours[-1]):
+        places.append(f"from {Path(frames[-1].filename).name}:{frames[-1].lineno}")
+    return " ".join([type(error).__name__, *places])
 
 
 def quiet_logs() -> None:
@@ -85,3 +84,5 @@ def quiet_logs() -> None:
     logging.root.setLevel(logging.WARNING)
     logging.getLogger("vitrine").setLevel(logging.INFO)
     logging.getLogger(TWICE).disabled = True
+    log = logging.getLogger("vitrine")
+    sys.unraisablehook = lambda left: log.error("something could not be cleared away:", exc_info=left.exc_value)

@@ -4,6 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pages.ui.language import t
+from pages.ui.limits import limits
 from pages.ui.url import current, forget, keep
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.launcher import Launcher
@@ -32,9 +33,24 @@ def run_list() -> RunList:
 
 
 @lru_cache(maxsize=1)
-def launcher() -> Launcher:
-    """Return what starts this server's runs."""
+def _launcher() -> Launcher:
     return Launcher()
+
+
+def launcher() -> Launcher:
+    """Return what starts this server's runs.
+
+    Raises:
+        RunError: visitors of this server only look.
+    """
+    if limits().read_only:
+        raise RunError("this server is read-only (VITRINE_READ_ONLY): it starts no runs")
+    return _launcher()
+
+
+def stop_launching() -> None:
+    """Let go of what starts runs, when the server ends."""
+    _launcher().close()
 
 
 def find_run(run: str) -> RunStore | None:

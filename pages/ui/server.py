@@ -27,7 +27,7 @@ from pages.ui.language import LANGUAGES, t, words
 from pages.ui.limits import limits, raise_open_files, visitors_for
 from pages.ui.log import quiet_logs
 from pages.ui.models import READERS, open_bundle, shipped_names
-from pages.ui.runs import launcher
+from pages.ui.runs import stop_launching
 from pages.ui.uploads import UploadBounds, end_gone_sessions
 from pages.ui.url import below_base
 from transformer_core.analysis.outcome import read
@@ -71,7 +71,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     tidying = asyncio.create_task(_tidy_now_and_then())
     yield
     tidying.cancel()
-    launcher().close()
+    stop_launching()
 
 
 def guard() -> list[Middleware]:

@@ -66,6 +66,8 @@ class UploadBounds:
         asked = re.search(r"/_stcore/upload_file/([^/]+)/([^/]+)$", scope.get("path", ""))
         if asked is None or scope["type"] != "http" or scope["method"] != "PUT":
             return await self._app(scope, receive, send)
+        if self._bounds.read_only:
+            return await Response(status_code=403)(scope, receive, send)
         session, file = asked.groups()
         length = Headers(scope=scope).get("content-length", "")
         if not re.fullmatch("[0-9]{1,15}", length):
