@@ -18,6 +18,7 @@ from pages.ui.limits import Limits, limits
 from transformer_core.archives import MB
 
 REFUSED = "application/x-refused"
+MOST_OF_HEAD = 4_096
 FRAMING = MB  # what a browser sends around a file
 MOST_FILES = 64  # of a visitor, however small
 
@@ -52,6 +53,17 @@ def _files() -> MemoryUploadedFileManager:
     return Runtime.instance().uploaded_file_mgr  # type: ignore[return-value]
 
 
+async def _name_alone(receive: Receive) -> str:
+    """Hear a browser to the end, as it shows no answer before, and return the name of the file that it sends."""
+    head, more = b"", True
+    while more:
+        message = await receive()
+        head = (head + message.get("body", b""))[:MOST_OF_HEAD]
+        more = message.get("more_body", False)
+    name = re.search(rb'filename="([^"\r\n]*)"', head)
+    return name[1].decode(errors="replace") if name else ""
+
+
 class UploadBounds:
     """Refuse a file for which a visitor, or the server, has no room; the page then says so (`upload`)."""
 
@@ -76,9 +88,8 @@ class UploadBounds:
         if size > self._bounds.upload_mb * MB + FRAMING or len(_files().file_storage.get(session, ())) >= MOST_FILES:
             return await Response(status_code=413)(scope, receive, send)
         if Runtime.instance().is_active_session(session) and not self._has_room(session, size):
-            while (await receive()).get("more_body"):  # a browser that is not heard to the end shows no answer
-                pass
-            _files().add_file(session, UploadedFileRec(file_id=file, name="", type=REFUSED, data=b""))
+            name = await _name_alone(receive)
+            _files().add_file(session, UploadedFileRec(file_id=file, name=name, type=REFUSED, data=b""))
             return await Response(status_code=204)(scope, receive, send)
         self._coming[file] = (session, size)
         try:

@@ -1,10 +1,14 @@
 """What a page of another site, and whatever a visitor brings in, can do to the app in a real browser: nothing."""
 
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import visit, wait_painted
 
-FOREIGN = "http://localhost:1"
 TEXT = "still alive"
 CLOSES = """(address) => new Promise((resolve) => {
   const socket = new WebSocket(address)
@@ -26,15 +30,37 @@ BRINGS = """() => new Promise((resolve) => {
 })"""
 
 
+@pytest.fixture
+def other_app(address: str) -> Iterator[str]:
+    """The address of another app on this machine, whose page shows ours in a frame."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(f"<iframe src={address}/attention></iframe>".encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://localhost:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
 def test_a_page_of_another_local_app_opens_no_socket_and_shows_the_app_in_no_frame(
-    own_page: Page, address: str
+    own_page: Page, address: str, other_app: str
 ) -> None:
-    own_page.route(f"{FOREIGN}/*", lambda route: route.fulfill(body=f"<iframe src={address}></iframe>"))
-    own_page.goto(f"{FOREIGN}/")
+    said: list[str] = []
+    own_page.on("console", lambda message: said.append(message.text))
+    own_page.goto(other_app)
     stream = address.replace("http", "ws") + "/_stcore/stream"
     assert own_page.evaluate(CLOSES, stream) == "refused"
-    frame = own_page.frame_locator("iframe")
-    expect(frame.get_by_test_id("stApp")).to_have_count(0)
+    expect(own_page.frame_locator("iframe").get_by_test_id("stApp")).to_have_count(0)
+    assert any("frame-ancestors 'none'" in line for line in said)
+    assert any("403" in line for line in said), "the socket was refused by the server, not by the browser"
     assert own_page.evaluate(ASKS, f"{address}/runs/underway").startswith("TypeError")
 
 

@@ -13,6 +13,7 @@ from tests.pages.running import run
 from transformer_core.archives import MB
 
 BOUNDS = Limits(connections=0, upload_mb=5, session_uploads_mb=8, all_uploads_mb=20, read_only=False)
+HEAD = b'--part\r\nContent-Disposition: form-data; name="file"; filename="\xe6\xa8\xa1.zip"\r\n\r\n'
 
 
 @pytest.mark.parametrize(("page", "query"), [("my_model", {"my_model_from": "zip"}), ("train", {"source": "table"})])
@@ -56,7 +57,7 @@ class Server:
         answers: list[Message] = []
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": HEAD, "more_body": False}
 
         async def send(message: Message) -> None:
             answers.append(message)
@@ -71,6 +72,7 @@ def test_three_files_beyond_a_visitors_room_are_not_kept(monkeypatch: pytest.Mon
     server = Server(monkeypatch, BOUNDS)
     assert [server.put("ann", f"{number}", 4) for number in range(5)] == [(204, True)] * 2 + [(204, False)] * 3
     assert server.put("bob", "0", 4) == (204, True)
+    assert server.files.get_files("ann", ["4"])[0].name == "模.zip", "Streamlit looks at the ending of its name"
 
 
 def test_all_visitors_together_have_no_more_than_the_server_gives(monkeypatch: pytest.MonkeyPatch) -> None:
