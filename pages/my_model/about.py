@@ -12,6 +12,7 @@ from pages.ui.boxes import ask_first
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, strings, t
+from pages.ui.limits import limits
 from pages.ui.models import READERS, forget_models, opened_models
 from pages.ui.navigation import ICONS, page_path
 from pages.ui.number_format import markdown_table
@@ -194,6 +195,8 @@ def show_removal(name: str) -> None:
         st.caption(t("my_model.left_out", names=plain(", ".join(model.left_out))))
     if not may_change(model.owner):
         st.caption(t("my_model.of_another"))
+        return
+    if limits().read_only:
         return
     if not is_home():
         key = f"share {name}"

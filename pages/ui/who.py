@@ -18,10 +18,10 @@ import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pages.ui.guard import AT_HOME, HOSTS
 from pages.ui.link import linked
 
-HOME = ("localhost", "127.0.0.1", "::1")
-HOSTS, ADMIN, ADMINS = "VITRINE_HOSTS", "VITRINE_ADMIN", "VITRINE_ADMINS"
+ADMIN, ADMINS = "VITRINE_ADMIN", "VITRINE_ADMINS"
 COOKIE, KEY = "vitrine", re.compile(r"[\w-]{32}")
 SECONDS_KEPT = 365 * 24 * 3_600
 MOST_WRONG, SECONDS_OF_WRONG = 5, 60.0
@@ -31,7 +31,7 @@ _lock = threading.Lock()
 
 def is_home() -> bool:
     """Tell whether the server listens to this machine alone, by no other name: its one person may do everything."""
-    return st.get_option("server.address") in HOME and not os.environ.get(HOSTS)
+    return st.get_option("server.address") in AT_HOME and not os.environ.get(HOSTS)
 
 
 def owner_of(key: str) -> str:
