@@ -14,7 +14,11 @@ from pathlib import Path
 import streamlit as st
 
 ROOT = Path(__file__).parents[2]
-TWICE = "streamlit.error_util"  # what it logs comes to show_error as well
+NEEDLESS = (
+    "streamlit.error_util",  # what it logs comes to show_error as well
+    "streamlit.runtime.scriptrunner_utils.script_run_context",  # at the start words are looked up outside any page
+)
+NO_HANDSHAKE = "ASGI callable returned without completing handshake."  # what uvicorn says of a socket that was refused
 SECONDS_APART = 60.0
 
 
@@ -28,6 +32,8 @@ class Seldom(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether a line is let through."""
+        if record.msg == NO_HANDSHAKE:
+            return False
         place = (record.pathname, record.lineno, record.args if record.name == "vitrine" else None)
         with self._lock:
             at, left_out = self._last.get(place, (-SECONDS_APART, 0))
@@ -69,7 +75,10 @@ def _place(error: BaseException) -> str:
 
 
 def quiet_logs() -> None:
-    """Let every logger write one line a thing, and none for a visitor's coming and going; once all are there."""
+    """Let every logger write one line a thing, and none for a visitor's coming and going.
+
+    Loggers that come later write as their package has them write: call it before the start and once all are there.
+    """
     if st.get_option("logger.level") == "debug":
         return
     handler = logging.StreamHandler()
@@ -83,6 +92,7 @@ def quiet_logs() -> None:
     logging.root.handlers = [handler]
     logging.root.setLevel(logging.WARNING)
     logging.getLogger("vitrine").setLevel(logging.INFO)
-    logging.getLogger(TWICE).disabled = True
+    for name in NEEDLESS:
+        logging.getLogger(name).disabled = True
     log = logging.getLogger("vitrine")
     sys.unraisablehook = lambda left: log.error("something could not be cleared away:", exc_info=left.exc_value)

@@ -67,6 +67,7 @@ def _warm_up() -> None:
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[None]:
     """Warm up, serve, and tidy now and then."""
+    quiet_logs()
     _warm_up()
     quiet_logs()
     log.info("Vitrine is at %s", get_url(get_display_address(st.get_option("server.address") or "localhost")))

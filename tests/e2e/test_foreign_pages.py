@@ -18,6 +18,7 @@ CLOSES = """(address) => new Promise((resolve) => {
 ASKS = "(address) => fetch(address, { mode: 'no-cors' }).then((one) => one.type, (error) => String(error))"
 BRINGS = """() => new Promise((resolve) => {
   const violations = []
+  setTimeout(() => resolve(violations.sort()), 5_000)
   addEventListener("securitypolicyviolation", (event) => {
     violations.push(event.effectiveDirective)
     if (violations.length === 4) resolve(violations.sort())
