@@ -3,10 +3,28 @@
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
+from pages.attention.arcs import live_arcs
+from pages.attention.heads import live_heads
 from pages.film.mount import film_routes
+from pages.masks.paint import live_paint
+from pages.ui.live import live_routes
 from pages.ui.server import lifespan, show_error
+from pages.ui.traffic import CountChanges
 from pages.ui.underway import underway_routes
+from pages.ui.who import GiveKey
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
-app = st.App(ENTRY, lifespan=lifespan, routes=[*film_routes(), *underway_routes()], on_script_error=show_error)
+LIVE = {
+    ("attention", "heads"): live_heads,
+    ("attention", "arcs"): live_arcs,
+    ("masks", "paint"): live_paint,
+}
+app = st.App(
+    ENTRY,
+    lifespan=lifespan,
+    routes=[*film_routes(), *underway_routes(), *live_routes(LIVE)],
+    middleware=[Middleware(CountChanges), Middleware(GiveKey)],
+    on_script_error=show_error,
+)

@@ -312,17 +312,18 @@ class ArcsFigure:
         if not 0 <= self.source < n:
             raise ValueError(f"source={self.source} must be from 0 to {n - 1}")
 
-    def to_bytes(self, *, caption: Sequence[str] = ()) -> bytes:
+    def to_bytes(self, *, caption: Sequence[str] = (), key: str = "") -> bytes:
         """Return the header (JSON after its length) and the weights as float32, row after row.
 
         Args:
             caption: lines above the picture in its files: model, text, layer and head.
+            key: of its place on the page, by which newer bytes find it.
         """
         buffers = Buffers()
         buffers.add(np.asarray(self.weights).astype("<f4"))
         names = ("labels", "glued", "source", "direction", "version", "filename")
         header = {name: getattr(self, name) for name in names}
-        return packed(header | {"caption": list(caption), "strings": dict(self.strings)}, buffers)
+        return packed(header | {"caption": list(caption), "key": key, "strings": dict(self.strings)}, buffers)
 
 
 def to_html(figure: ArcsFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:

@@ -2,18 +2,26 @@
 
 import streamlit as st
 
-from pages.attention.chosen_head import choose_layer_and_head, large_head, on_cell, on_panel, read_heads
+from pages.attention.chosen_head import (
+    choose_layer_and_head,
+    chosen_layer_and_head,
+    head_choices,
+    large_head,
+    on_cell,
+    on_panel,
+    read_heads,
+)
 from pages.attention.tendencies import short_names, threshold
 from pages.figures.heads import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
 from pages.ui.because import show_because
 from pages.ui.boxes import ask_first, lazy_box
-from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.url import choose, switch
-from pages.ui.verdict import concludes, outcome_word, show_outcome
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
+from pages.ui.url import choose, chosen_option, chosen_switch, switch
+from pages.ui.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
 from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
@@ -22,42 +30,58 @@ from transformer_core.analysis.outcome import is_causal
 MUCH = 0.05
 
 
+def live_heads(view: View) -> Live:
+    """Return the grid, the chosen head and the verdict, by what is chosen."""
+    layer, head = chosen_layer_and_head(view)
+    step = chosen_option("step", STEP_NAMES, default="weights")
+    answer = read_heads(view, layer, head)
+    named = chosen_switch("attention_names", default=True)
+    grid = heads_grid(
+        answer.value.weights,
+        view.encoding.labels,
+        strings("axis") | {"weight": t("quantity.weights")},
+        strings("matrix"),
+        layer=layer,
+        head=head,
+        same_scale=chosen_switch("same_scale", default=True),
+        version=f"{layer}.{head}|{view.encoding.text}",
+        note=section("attention", "grid"),
+        tendencies=names_of_heads(view, answer.value) if named else None,
+        chooses=("layer", "head"),
+    )
+    large = large_head(view, answer.value, layer, head, step)
+    return Live(
+        (Picture("heads", grid, answer), Picture("head_large", large, answer, pins=step == "mixture")),
+        {"heads": outcome_verdict(view, answer.value.probabilities)},
+    )
+
+
 def show_heads(view: View) -> None:
     """Show the grid, the chosen head and its steps."""
     grid_place, head_place = st.columns(2, gap="large")
     with head_place:
         layer, head = choose_layer_and_head(view)
-        step = choose(
-            t("attention.step"), {name: t(f"step.{name}") for name in STEP_NAMES}, name="step", default="weights"
-        )
-    answer = read_heads(view, layer, head)
+        steps = {name: t(f"step.{name}") for name in STEP_NAMES}
+        step = choose(t("attention.step"), steps, name="step", default="weights")
+    verdict_place = grid_place.container()
     with grid_place:
-        show_outcome(view, answer.value.probabilities)
         scale_place, names_place = st.columns(2)
         with scale_place:
-            same_scale = switch(t("attention.same_scale"), name="same_scale", default=True)
+            switch(t("attention.same_scale"), name="same_scale", default=True)
         with names_place:
-            named = switch(t("attention.name_heads"), name="attention_names", default=True)
-        grid = heads_grid(
-            answer.value.weights,
-            view.encoding.labels,
-            strings("axis") | {"weight": t("quantity.weights")},
-            strings("matrix"),
-            layer=layer,
-            head=head,
-            same_scale=same_scale,
-            version=f"{layer}.{head}|{view.encoding.text}",
-            note=section("attention", "grid"),
-            tendencies=names_of_heads(view, answer.value) if named else None,
-        )
-        show_matrix(grid, answer, key="heads", on_select=on_panel)
-        export_matrix(grid, answer, key="heads")
+            switch(t("attention.name_heads"), name="attention_names", default=True)
+        found = live_heads(view)
+        grid, large = (one for one in found.pictures if isinstance(one, Picture))
+        show_picture(grid, on_select=on_panel)
+        export_picture(grid)
         words_place = st.container()  # below the grid: it grows with the sentence
         head_off_experiment(view, layer, head)
+    with verdict_place:
+        show_verdict_of(view, found.verdicts["heads"], place="heads")
     with head_place:
-        figure = large_head(view, answer.value, layer, head, step)
-        show_matrix(figure, answer, key="head_large", on_cell=None if step == "mixture" else on_cell)
-        export_matrix(figure, answer, key="head_large")
+        show_picture(large, on_cell=None if large.pins else on_cell)
+        export_picture(large)
+    follow_finger("attention", "heads", view, choices=head_choices(view) | {"step": (STEP_NAMES, step)})
     with words_place:  # last, because it is slow: each word is hidden in turn
         show_because(view)
 

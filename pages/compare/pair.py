@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.train.settings import label_of, value_word
 from pages.ui.language import plain, t
-from pages.ui.runs import LIVE, learned_words, run_list
+from pages.ui.runs import LIVE, find_run, learned_words, listed_runs
 from pages.ui.url import current, forget, keep, widget_key
 from transformer_core.training.runs.settings import differences
 from transformer_core.training.runs.store.run_store import RunStore
@@ -51,7 +51,9 @@ def choose_two(first_place: DeltaGenerator, second_place: DeltaGenerator) -> tup
     Returns:
         None where there is no run; no second one where there is no other of its kind.
     """
-    runs = run_list().all()
+    linked = [find_run(str(current(name))) for name in ("run", "other") if current(name)]
+    runs = listed_runs()
+    runs += [run for run in linked if run is not None and run.id not in {own.id for own in runs}]
     if not runs:
         return None
     with first_place:

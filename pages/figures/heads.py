@@ -54,6 +54,7 @@ def heads_grid(
     tendencies: Sequence[Sequence[str]] | None = None,
     keys: tuple[str, ...] | None = None,
     filename: str = "attention_heads",
+    chooses: tuple[str, ...] = (),
 ) -> MatrixFigure:
     """Draw every head of every layer.
 
@@ -71,6 +72,7 @@ def heads_grid(
         tendencies: by layer and head, a short name of what the head tends to do, or "".
         keys: labels of the tokens that are looked at, where they are others: cross-attention.
         filename: of exports, without ending.
+        chooses: as of MatrixFigure.
     """
     panels = tuple(
         Panel(
@@ -95,6 +97,7 @@ def heads_grid(
         note=note,
         filename=filename,
         version=version,
+        chooses=chooses,
     )
 
 

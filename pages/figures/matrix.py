@@ -242,6 +242,7 @@ class MatrixFigure:
         version: Any text that names this state; `data-painted` carries it once it is on the screen.
         explain: The arithmetic of one head.
         paint: Id of the panel, a mask, whose cells a person may paint where the figure is mounted in a page.
+        chooses: Names in the URL of what a click on a panel chooses: the parts of its id, between points.
     """
 
     panels: tuple[Panel, ...]
@@ -263,6 +264,7 @@ class MatrixFigure:
     version: str = ""
     explain: Explain | None = None
     paint: str | None = None
+    chooses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.panels:
@@ -291,12 +293,13 @@ class MatrixFigure:
         own = [panel.id for panel in self.panels if panel.rows is None and panel.cols is None]
         return list(self.explain.panels) or own
 
-    def to_bytes(self, *, stamp: int = 0, caption: Sequence[str] = ()) -> bytes:
+    def to_bytes(self, *, stamp: int = 0, caption: Sequence[str] = (), key: str = "") -> bytes:
         """Return the header length (uint32, little-endian), the header (JSON), and the arrays, all padded to 8.
 
         Args:
             stamp: Of the last stroke on the painted panel that this figure knows of.
             caption: Lines above the picture in its files, which say what it is of.
+            key: Of its place on the page, by which newer bytes find it.
         """
         buffers = Buffers()
         axes: list[Axis] = []
@@ -312,6 +315,8 @@ class MatrixFigure:
             "axes": [{"name": axis.name, "labels": axis.labels, "key": axis.key or axis.name} for axis in axes],
             "panels": panels,
             "caption": list(caption),
+            "key": key,
+            "chooses": list(self.chooses),
             "paint": self.paint and {"panel": self.paint, "stamp": stamp},
         }
         if self.explain is not None:

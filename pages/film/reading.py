@@ -13,6 +13,7 @@ import numpy as np
 from pages.film.figures.film import Film, FollowedMoment, FollowedText, coded, film_bytes, followed_bytes
 from pages.ui.runs import run_list
 from transformer_core.analysis.followed_text import Moment, follow_text
+from transformer_core.training.runs.store.folder import follow
 from transformer_core.training.runs.store.records import Curves, Status
 from transformer_core.training.runs.store.run_store import RunStore
 
@@ -69,6 +70,7 @@ class Reading:
     def _read(self) -> None:
         """Read the status first: a run that says it is finished has published all its frames by then."""
         store = run_list().open(self.run)
+        follow(store.folder)
         status = store.status()
         if status.n_frames < len(self._film.frames):
             self._forget()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -14,11 +15,22 @@ from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import Painted, show_matrix
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Painted, Picture, show_picture
 from pages.ui.number_format import markdown_table
-from pages.ui.pickers import choose_head, choose_layer
-from pages.ui.url import choose, current, forget, keep, set_choice, slide
-from pages.ui.verdict import concludes, outcome_word, show_outcome
+from pages.ui.pickers import choose_head, choose_layer, chosen_number, numbers
+from pages.ui.url import (
+    choose,
+    chosen,
+    chosen_option,
+    current,
+    forget,
+    keep,
+    set_choice,
+    slide,
+    whole_number,
+)
+from pages.ui.verdict import Number, Verdict, chart_word, concludes, outcome_verdict, outcome_word, show_number
 from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
 from transformer_core.analysis.masks.masked_head import (
     MaskedHead,
@@ -33,6 +45,7 @@ from transformer_core.probe import Edit
 
 PRESETS = ("everything", "causal", "padding", "window", "prefix", "painted")
 DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # the mask that the model does not have by itself
+SLIDERS = {"window": 2, "prefix": 4}  # presets with a number, and where it begins
 MOST_PADS = 12
 A_LITTLE = 1.0  # percentage points
 MOST_NAMED = 6
@@ -78,8 +91,7 @@ def controls(view: View) -> Choices:
     presets_place, where_place, layer_place, head_place, pads_place = st.columns([4.4, 2.1, 0.9, 0.9, 1.6], gap="small")
     with presets_place:
         presets = {name: t(f"masks.preset_{name}") for name in PRESETS}
-        default = CAUSAL_DEFAULT if is_causal(view.bundle) else DEFAULT
-        preset = choose(t("masks.preset"), presets, name="masks_preset", default=default)
+        preset = choose(t("masks.preset"), presets, name="masks_preset", default=_default_preset(view))
     with where_place:
         options = {"all": t("masks.all_layers"), "one": t("masks.one_layer")}
         everywhere = choose(t("masks.where"), options, name="masks_where", default="all") == "all"
@@ -88,41 +100,88 @@ def controls(view: View) -> Choices:
     with head_place:
         head = choose_head(t("masks.head"), config.n_heads, in_list=True)
     with pads_place:
-        most = MOST_PADS if view.bundle.tokenizer.pad_id is not None else 0
+        most = _most_pads(view)
         pads = int(slide(t("masks.pads"), 0, most, name="masks_pads", default=0)) if most else 0
-    n_tokens = min(len(view.encoding), MOST_PAINTED - pads)
-    encoding = padded_encoding(view.bundle, view.encoding.text, n_tokens=n_tokens, pads=pads)
+    n_tokens = _n_tokens(view, pads)
     with presets_place:
-        mask = _code(preset, len(encoding))
+        _show_slider(preset)
+        _show_trouble(preset, n_tokens + pads)
     if n_tokens < len(view.encoding):
         st.caption(t("masks.cut", count=len(view.encoding), most=n_tokens))
-    return Choices(replace(view, encoding=encoding), n_tokens, pads, mask, layer, head, everywhere)
+    choices = chosen_choices(view)
+    lists = {
+        "layer": (numbers(config.n_layers), str(layer)),
+        "head": (numbers(config.n_heads), str(head)),
+        "masks_preset": (PRESETS, preset),
+        "masks_where": (tuple(options), "all" if everywhere else "one"),
+        "masks_pads": ((), str(pads)),
+        "masks_rows": ((), str(current("masks_rows") or "")),
+    }
+    follow_finger("masks", "paint", view, choices=lists)
+    return choices
 
 
-def _code(preset: str, size: int) -> str:
-    """Show the slider of the preset, if it has one, and return the mask's code."""
-    if preset == "window":
-        width = slide(t("masks.window"), 0, MOST_PAINTED, name="masks_window", default=2)
-        return f"window.{width}"
-    if preset == "prefix":
-        length = slide(t("masks.prefix"), 0, MOST_PAINTED, name="masks_prefix", default=4)
-        return f"prefix.{length}"
+def chosen_choices(view: View) -> Choices:
+    """Return what the painter's controls have chosen, without them."""
+    preset = chosen_option("masks_preset", PRESETS, default=_default_preset(view))
+    pads = chosen("masks_pads", 0, lambda asked: whole_number(asked, _most_pads(view)), f"0 … {_most_pads(view)}")
+    n_tokens = _n_tokens(view, pads)
+    encoding = padded_encoding(view.bundle, view.encoding.text, n_tokens=n_tokens, pads=pads)
+    return Choices(
+        replace(view, encoding=encoding),
+        n_tokens,
+        pads,
+        _code(preset, len(encoding))[0],
+        chosen_number("layer", view.bundle.config.n_layers),
+        chosen_number("head", view.bundle.config.n_heads),
+        chosen_option("masks_where", ("all", "one"), default="all") == "all",
+    )
+
+
+def _default_preset(view: View) -> str:
+    return CAUSAL_DEFAULT if is_causal(view.bundle) else DEFAULT
+
+
+def _most_pads(view: View) -> int:
+    return MOST_PADS if view.bundle.tokenizer.pad_id is not None else 0
+
+
+def _n_tokens(view: View, pads: int) -> int:
+    return min(len(view.encoding), MOST_PAINTED - pads)
+
+
+def _show_slider(preset: str) -> None:
+    """Show the slider of the preset, if it has one."""
+    if preset in SLIDERS:
+        slide(t(f"masks.{preset}"), 0, MOST_PAINTED, name=f"masks_{preset}", default=SLIDERS[preset])
+
+
+def _show_trouble(preset: str, size: int) -> None:
+    """Say why a painted mask is not shown, or keep it in the URL."""
+    _, trouble = _code(preset, size)
+    if trouble:
+        st.info(trouble, icon=":material/info:")
+    elif preset == "painted" and current("masks_rows") and "masks_rows" not in st.query_params:
+        keep("masks_rows", str(current("masks_rows")), "")
+
+
+def _code(preset: str, size: int) -> tuple[str, str]:
+    """Return the mask's code, and why it is not the painted one where that cannot be."""
+    if preset in SLIDERS:
+        read = partial(whole_number, most=MOST_PAINTED)
+        return f"{preset}.{chosen(f'masks_{preset}', SLIDERS[preset], read, f'0 … {MOST_PAINTED}')}", ""
     if preset != "painted":
-        return preset
-    rows = current("masks_rows")
+        return preset, ""
+    rows = str(current("masks_rows") or "")
     if not rows:
-        return "everything"
+        return "everything", ""
     try:
-        painted = painted_mask(str(rows))
+        painted = painted_mask(rows)
     except ValueError as error:
-        st.warning(t("masks.broken", error=plain(str(error))), icon=":material/link_off:")
-        return "everything"
+        return "everything", t("masks.broken", error=plain(str(error)))
     if len(painted) != size:
-        st.info(t("masks.other_size", painted=len(painted), size=size), icon=":material/info:")
-        return "everything"
-    if "masks_rows" not in st.query_params:
-        keep("masks_rows", str(rows), "")
-    return str(rows)
+        return "everything", t("masks.other_size", painted=len(painted), size=size)
+    return rows, ""
 
 
 def on_paint(painted: Painted) -> None:
@@ -161,24 +220,39 @@ def _winner(probabilities: tuple[float, ...]) -> int:
     return max(range(len(probabilities)), key=probabilities.__getitem__)
 
 
-def show_change(choices: Choices, found: MaskedHead) -> None:
+def _verdicts(choices: Choices, found: MaskedHead) -> dict[str, Verdict | None]:
+    """Return the verdicts without the mask and with it."""
+    pairs = {"masks_before": found.before, "masks_after": found.after}
+    return {name: outcome_verdict(choices.view, shares, beside=found.before) for name, shares in pairs.items()}
+
+
+def _numbers(choices: Choices, found: MaskedHead) -> dict[str, Number]:
+    """Return the change of the verdict, and how much of the text still reaches it."""
+    if not found.before:
+        return {}
+    first = _winner(found.before)
+    moved = t("masks.points", moved=f"{100 * (found.after[first] - found.before[first]):+.1f}")
+    reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
+    return {
+        "masks_change": Number(t("masks.change", label=chart_word(choices.view, first)), moved),
+        "masks_reach": Number(t("masks.reach"), reached, t("masks.reach_help")),
+    }
+
+
+def show_change(choices: Choices, found: Live) -> None:
     """Show the verdict before and after, the change, and how much of the text still reaches it."""
     if not concludes(choices.view):
         return
     before_place, after_place, change_place, reach_place = st.columns([2, 2, 1.1, 1.1], gap="medium")
-    with before_place:
-        st.caption(t("masks.before"))
-        show_outcome(choices.view, found.before, beside=found.before)
-    with after_place:
-        st.caption(t("masks.after"))
-        show_outcome(choices.view, found.after, beside=found.before)
-    first = _winner(found.before)
-    moved = 100 * (found.after[first] - found.before[first])
-    with change_place:
-        st.metric(t("masks.change", label=outcome_word(choices.view, first)), t("masks.points", moved=f"{moved:+.1f}"))
-    with reach_place:
-        reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
-        st.metric(t("masks.reach"), reached, help=t("masks.reach_help"))
+    for place, name in ((before_place, "before"), (after_place, "after")):
+        verdict = found.verdicts[f"masks_{name}"]
+        with place:
+            st.caption(t(f"masks.{name}"))
+            if verdict is not None:
+                st.html(verdict.html(f"masks_{name}"))
+    for place, name in ((change_place, "masks_change"), (reach_place, "masks_reach")):
+        with place:
+            show_number(name, found.numbers[name])
 
 
 def show_unreached(choices: Choices, found: MaskedHead) -> None:
@@ -250,27 +324,40 @@ def compare_layers(choices: Choices) -> None:
         cover.judge(outcome, measured)
 
 
-@st.fragment
-def paint_part(view: View) -> None:
-    """Show the painter with its verdict; a stroke reruns nothing else on the page."""
-    choices = controls(view)
+def live_paint(view: View) -> Live:
+    """Return the painter with its scores and weights, the verdicts, and what the mask changes, by what is chosen."""
+    return _painted(chosen_choices(view))
+
+
+def _painted(choices: Choices) -> Live:
     answer = ask(masked_head, **choices.arguments)
     found = answer.value
-    show_change(choices, found)
     figure = painter(
         found.mask,
         vars(found.steps),
-        found.steps.divisor if _explains(view.bundle.config) else None,
+        found.steps.divisor if _explains(choices.view.bundle.config) else None,
         found.labels,
         strings("axis") | strings("masks_figure"),
         strings("matrix"),
         version=choices.version,
         note=section("masks", "paint_note"),
     )
-    show_matrix(figure, answer, key="masks_painter", on_paint=on_paint)
+    return Live((Picture("masks_painter", figure, answer),), _verdicts(choices, found), _numbers(choices, found))
+
+
+@st.fragment
+def paint_part(view: View) -> None:
+    """Show the painter with its verdict; a stroke reruns nothing else on the page."""
+    choices = controls(view)
+    live = _painted(choices)
+    (picture,) = live.pictures
+    assert isinstance(picture, Picture)
+    found: MaskedHead = picture.answer.value
+    show_change(choices, live)
+    show_picture(picture, on_paint=on_paint)
     with st.container(horizontal=True, gap="small"):
         invert_and_reset(found.mask)
-        export_matrix(figure, answer, key="masks_paint")
+        export_matrix(picture.figure, picture.answer, key="masks_paint")
     show_unreached(choices, found)
     show_wholly_masked(choices, found)
     compare_layers(choices)

@@ -15,12 +15,14 @@ from pages.ui.navigation import ICONS, page_path
 from pages.ui.number_format import markdown_table
 from pages.ui.url import forget
 from pages.ui.verdict import class_word
+from pages.ui.who import is_home, may_change
 from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.user_models.hub import forget_fetched
+from transformer_core.user_models.store import Opened
 
 SIZES = (
     *("n_layers", "n_heads", "d_model", "d_hidden", "d_ff", "max_len", "n_classes"),
@@ -89,7 +91,7 @@ def show_pages(bundle: Bundle) -> None:
     """Show links that open the pages of this kind of model with it."""
     st.markdown(t("my_model.pages"))
     kept = {name: value for name, value in st.query_params.items() if name in ("lang", "text")}
-    pages = [name for name in ICONS if bundle.kind in KINDS_OF_PAGE.get(name, ()) and page_path(name).exists()]
+    pages = [name for name in ICONS if bundle.kind in KINDS_OF_PAGE.get(name, ())]
     with st.container(horizontal=True):
         for name in pages:
             st.page_link(
@@ -120,29 +122,44 @@ def show_parts(bundle: Bundle) -> None:
         show_chart(chart, answer, key="my_model_parts", stem="parameters", label=t("my_model.parts"))
 
 
-def _remove(name: str) -> None:
-    model = opened_models().all().get(name)
+def _remove(model: Opened) -> None:
+    if not may_change(model.owner):
+        return
     try:
-        opened_models().remove(name)
+        opened_models().remove(model.name)
     except BundleError as error:
         st.toast(plain(str(error)), icon=":material/error:")
         return
-    if model is not None:
-        forget_fetched(model)
+    forget_fetched(model)
     forget_models()
     forget_checks()
-    st.session_state.models = [other for other in st.session_state.get("models", []) if other != name]
+    st.session_state.models = [other for other in st.session_state.get("models", []) if other != model.name]
     forget("model")
 
 
+def _share(model: Opened, key: str) -> None:
+    if not may_change(model.owner):
+        return
+    try:
+        opened_models().share(model.name, shared=st.session_state[key])
+    except BundleError as error:
+        st.toast(plain(str(error)), icon=":material/error:")
+
+
 def show_removal(name: str) -> None:
-    """Show where an opened model comes from and what was left out, and offer to remove it."""
+    """Show where an opened model comes from and what was left out, and offer to share or to remove it."""
     model = opened_models().all().get(name)
     if model is None:
         return
     st.caption(t(f"my_model.origin_{model.origin}", asked=plain(model.asked[:200])))
     if model.left_out:
         st.caption(t("my_model.left_out", names=plain(", ".join(model.left_out))))
+    if not may_change(model.owner):
+        st.caption(t("my_model.of_another"))
+        return
+    if not is_home():
+        key = f"share {name}"
+        st.toggle(t("my_model.share"), model.shared, key=key, on_change=_share, args=(model, key))
     sure = st.checkbox(t("my_model.sure"), key=f"sure {name}")
     st.button(
         t("my_model.remove", name=plain(name)),
@@ -150,5 +167,5 @@ def show_removal(name: str) -> None:
         key="remove",
         disabled=not sure,
         on_click=_remove,
-        args=(name,),
+        args=(model,),
     )

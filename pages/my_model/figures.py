@@ -6,6 +6,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.forms import kept
 
 PART_HUES = {
     "embeddings": HUES["residual"],
@@ -18,6 +19,7 @@ PART_HUES = {
 HEIGHT_OF_BAR = 34
 
 
+@kept
 def parts_chart(parts: Sequence[str], counts: np.ndarray, words: Mapping[str, str]) -> Chart:
     """Draw how many parameters each part has, the largest on top.
 

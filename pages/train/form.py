@@ -15,7 +15,7 @@ from pages.train.data import Base, Learned, choose_base, choose_data, show_sampl
 from pages.train.settings import ALL, SECTIONS, label_of, read_settings, show_settings, value_word
 from pages.ui.boxes import lazy_box, watch
 from pages.ui.language import plain, t
-from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
+from pages.ui.runs import begin_run, follow, in_words, launcher, learned_words
 from pages.ui.url import current, forget
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, obstacles, settings
@@ -87,8 +87,7 @@ def _show_estimate(spec: RunSpec, learned: Learned) -> None:
 
 def _start(spec: RunSpec, learned: Learned) -> None:
     try:
-        store = run_list().create(replace(spec, name=run_list().free_name(spec.name)), data=learned.data)
-        launcher().start(store)
+        store = begin_run(spec, learned.data)
     except RunError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.ui.boxes import watch
 from pages.ui.language import plain, t
 from pages.ui.runs import LIVE, in_words, is_live, launcher
+from pages.ui.who import may_change
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import Status
 from transformer_core.training.runs.store.run_store import RunStore
@@ -43,8 +44,14 @@ def progress_words(status: Status) -> str:
     return " · ".join(parts)
 
 
-def attempt(act: Callable[[], object]) -> None:
-    """Do what a button asks for; what goes wrong is said on the page."""
+def attempt(act: Callable[[], object], owner: str | None = None) -> None:
+    """Do what a button asks for; what goes wrong is said on the page.
+
+    Args:
+        owner: of the run that it changes; nothing is done where that is somebody else's.
+    """
+    if owner is not None and not may_change(owner):
+        return
     try:
         act()
     except RunError as error:
@@ -53,7 +60,7 @@ def attempt(act: Callable[[], object]) -> None:
 
 def _button(store: RunStore, key: str, icon: str, act: Callable[[], object], *, first: bool = False) -> None:
     kind = "primary" if first else "secondary"
-    st.button(t(key), icon=icon, type=kind, key=f"{key} {store.id}", on_click=attempt, args=(act,))
+    st.button(t(key), icon=icon, type=kind, key=f"{key} {store.id}", on_click=attempt, args=(act, store.owner))
 
 
 def _buttons(store: RunStore, status: Status) -> None:
@@ -84,7 +91,10 @@ def show_panel(store: RunStore) -> None:
             share = status.step / status.total_steps if status.total_steps else 0.0
             st.progress(min(1.0, share), progress_words(status))
         with buttons_place:
-            _buttons(store, status)
+            if may_change(store.owner):
+                _buttons(store, status)
+            else:
+                st.caption(t("run.of_another"))
         if status.state == "interrupted":
             st.warning(t("run.interrupted", error=plain(status.message)), icon=ICONS[status.state])
         elif status.message:

@@ -7,8 +7,9 @@ import streamlit as st
 from pages.train.exports import run_zip
 from pages.train.panel import attempt, state_words
 from pages.ui.language import plain, t
-from pages.ui.runs import follow, in_words, launcher, learned_words, run_list
-from transformer_core.training.runs.run_list import MOST_BYTES, MOST_RUNS
+from pages.ui.runs import bounds, follow, in_words, launcher, learned_words, listed_runs, own_runs, run_list
+from pages.ui.who import may_change
+from transformer_core.training.runs.store.folder import owner_of
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import LONGEST_NAME
 
@@ -23,11 +24,11 @@ def best_held_out(store: RunStore) -> str:
 
 
 def _rename(store: RunStore, key: str) -> None:
-    attempt(lambda: run_list().rename(store.id, st.session_state[key]))
+    attempt(lambda: run_list().rename(store.id, st.session_state[key]), store.owner)
 
 
 def _delete(run: str, shown: str | None) -> None:
-    attempt(lambda: run_list().delete(run, stop=True))
+    attempt(lambda: run_list().delete(run, stop=True), owner_of(run_list().root / run))
     if shown == run:
         follow(None)
 
@@ -49,7 +50,7 @@ def _actions(store: RunStore, state: str, shown: str | None) -> None:
                 key=f"resume {store.id}",
                 width="stretch",
                 on_click=attempt,
-                args=(lambda: launcher().resume(store),),
+                args=(lambda: launcher().resume(store), store.owner),
             )
         st.download_button(
             t("runs.export"),
@@ -102,15 +103,15 @@ def _import() -> None:
     st.session_state.imported = given.file_id
 
     def take() -> None:
-        follow(run_list().import_zip(given).id)
+        follow(own_runs().import_zip(given).id)
 
     attempt(take)
     st.rerun()
 
 
 def show_runs(shown: str | None) -> None:
-    """Show the runs of this server, the newest first."""
-    runs = run_list().all()
+    """Show the runs that this visitor may change, the newest first."""
+    runs = listed_runs()
     if not runs:
         st.caption(t("runs.none"))
     else:
@@ -121,7 +122,9 @@ def show_runs(shown: str | None) -> None:
         _row(store, shown)
     _import()
     for run, why in run_list().broken().items():
+        if not may_change(owner_of(run_list().root / run)):
+            continue
         st.button(
             t("runs.delete_broken", run=run, error=plain(why)), key=f"broken {run}", on_click=_delete, args=(run, shown)
         )
-    st.caption(t("runs.rule", most=MOST_RUNS, size=MOST_BYTES >> 30))
+    st.caption(t("runs.rule", most=bounds().runs, size=bounds().size >> 30))

@@ -9,8 +9,9 @@ from pages.train.settings import label_of, value_word
 from pages.ui.boxes import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
-from pages.ui.runs import follow, is_live, launcher, run_list
+from pages.ui.runs import begin_run, follow, is_live
 from pages.ui.url import current, keep
+from pages.ui.who import may_change
 from transformer_core.config import Positions
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, settings
@@ -51,16 +52,17 @@ def same_but(store: RunStore, name: str, value: Any) -> RunStore:
     began = store.spec.origin
     origin = began if began is not None and began.frame is not None else Origin(run=store.id)
     file = spec.data.file
-    made = run_list().create(
-        replace(spec, name=run_list().free_name(called(store.spec, store.spec, spec)), origin=origin),
-        data=None if file is None else store.folder / file,
-    )
-    launcher().start(made)
-    return made
+    named = replace(spec, name=called(store.spec, store.spec, spec), origin=origin)
+    return begin_run(named, None if file is None else store.folder / file)
 
 
 def offer_same_but(store: RunStore, *, expanded: bool) -> None:
-    """Let a person change one thing of a run and predict what that does; then start it as the other run."""
+    """Let a person change one thing of a run and predict what that does; then start it as the other run.
+
+    A run that learned from somebody's own data is that person's to repeat.
+    """
+    if store.spec.data.file is not None and not may_change(store.owner):
+        return
     box = lazy_box(t("compare.same_but"), icon=":material/fork_right:", key="same_but_open", opened=expanded)
     if box is not None:
         with box:

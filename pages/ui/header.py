@@ -13,8 +13,9 @@ from pages.ui.asking import ask_once
 from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
-from pages.ui.models import choose_model, first_model, open_bundle, other_kind, take_model
-from pages.ui.url import choose, slide, suggested_text_input
+from pages.ui.link import LIVE
+from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
+from pages.ui.url import choose, chosen, current, slide, suggested_text_input, whole_number
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
@@ -28,6 +29,7 @@ EXAMPLES = {  # of the models that learned another language, or another kind of 
     "translation-zh-en": "如果明天下雨，我就待在家里。",
     **dict.fromkeys(("lm-gru", "lm-lstm", "lm-rnn"), VERSE),
 }
+PAUSE = "250ms"  # of a hand that types, until the page runs, where its pictures come the short way
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 128
 MOST_UNKNOWN = 0.3  # from this part of the tokens on, a verdict rests on too little to be left without a word
@@ -66,7 +68,9 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         model = choose_model(kinds)
     with text_place:
         example = EXAMPLES.get(model or "", example)
-        text = suggested_text_input(t("header.text"), example, name="text")
+        short_way = (st.session_state.page, st.session_state.get("part")) in LIVE
+        pause = PAUSE if short_way else "0ms"
+        text = suggested_text_input(t("header.text"), example, name="text", pause=pause)
     if model is None:
         _end(t("model.none", kinds=", ".join(t(f"kind.{kind}") for kind in kinds)))
     try:
@@ -141,12 +145,35 @@ def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
     most = min(MOST_TOKENS, bundle.config.max_len)
     if len(encoding) <= most:
         return encoding
-    starts = [start for start, end in encoding.offsets if end]  # of the text's own tokens, not the template's
-    last = len(encoding) - most
     with st.popover(t("text.part_read", count=len(encoding), most=most), type="tertiary"):
-        start = int(slide(t("text.window"), 0, last, name="start", default=0))
+        start = int(slide(t("text.window"), 0, len(encoding) - most, name="start", default=0))
+    return _part_from(bundle, encoding, start, most)
+
+
+def _part_from(bundle: Bundle, encoding: Encoding, start: int, most: int) -> Encoding:
+    """Return whole words of a text from one of its tokens on, at most so many tokens."""
+    starts = [start for start, end in encoding.offsets if end]  # of the text's own tokens, not the template's
     window = bundle.tokenizer.encode(encoding.text[word_start(encoding.text, starts[start]) :], max_len=most)
     return bundle.tokenizer.encode(whole_words(window), max_len=most)
+
+
+def linked_view() -> View:
+    """Return what the header of a page would choose by the link that is being read.
+
+    Raises:
+        ValueError: the text cannot be read.
+        BundleError: this visitor has no such model, or it cannot be opened.
+    """
+    name = current("model") or ""
+    if not is_there(name):
+        raise BundleError(t("model.gone", name=name))
+    bundle = open_bundle(name)
+    encoding = encoded(bundle, current("text") or "")
+    most = min(MOST_TOKENS, bundle.config.max_len)
+    if len(encoding) > most:
+        start = chosen("start", 0, lambda asked: whole_number(asked, len(encoding) - most), "")
+        encoding = _part_from(bundle, encoding, start, most)
+    return View(bundle, encoding)
 
 
 def whole_words(cut: Encoding) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 import polib
 import streamlit as st
 
+from pages.ui.link import linked
+
 ASSETS = Path(__file__).parents[2] / "assets"
 WORD_JOINER = "\u2060"
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -32,6 +34,10 @@ def prose(language: str, page: str) -> dict[str, str]:
 
 def language() -> str:
     """Return the language chosen: by the control, else before on another page, else in the URL, else the browser's."""
+    link = linked()
+    if link is not None:
+        asked = link.said.get("lang", "")
+        return asked if asked in LANGUAGES else "en"
     state = st.session_state
     chosen = state.get(f"lang@{state.get('page')}") or state.get("kept", {}).get("lang") or st.query_params.get("lang")
     if chosen in LANGUAGES:

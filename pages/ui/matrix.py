@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -13,8 +13,8 @@ import streamlit as st
 from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer
 from pages.ui.component import registered
-from pages.ui.exports import caption_of
-from pages.ui.url import remember
+from pages.ui.exports import caption_of, export_matrix
+from pages.ui.url import in_url, remember
 
 PIN = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
 
@@ -26,6 +26,34 @@ class Choice:
     selected: str | None = None
     cell: tuple[int, int] | None = None
     panel: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure as a page mounts it.
+
+    Args:
+        key: unique on the page and the same at every run, or the component is remounted.
+        figure: what is shown.
+        answer: what it was drawn from; its files say so.
+        of: what it shows of that, by name, such as a head; its files say that, too.
+        pins: the link keeps its pinned cell by its key.
+    """
+
+    key: str
+    figure: MatrixFigure
+    answer: Answer[Any]
+    of: Mapping[str, Any] = field(default_factory=dict)
+    pins: bool = True
+
+    def to_bytes(self, *, stamp: int = 0) -> bytes:
+        """Return what the component takes.
+
+        Args:
+            stamp: as of MatrixFigure.
+        """
+        figure = _pinned(self.figure, in_url(f"pin_{self.key}")) if self.pins else self.figure
+        return figure.to_bytes(stamp=stamp, caption=caption_of(self.answer.arguments, **self.of), key=self.key)
 
 
 @dataclass(frozen=True)
@@ -47,6 +75,21 @@ def show_matrix(
     *,
     key: str,
     of: Mapping[str, Any] = MappingProxyType({}),
+    on_cell: Callable[[tuple[int, int] | None], None] | None = None,
+    **options: Any,
+) -> Choice:
+    """Show a figure, as show_picture has it; where it is given no on_cell, the link keeps its pinned cell."""
+    return show_picture(Picture(key, figure, answer, of, pins=on_cell is None), on_cell=on_cell, **options)
+
+
+def export_picture(picture: Picture) -> None:
+    """Offer a picture's files."""
+    export_matrix(picture.figure, picture.answer, key=picture.key, of=picture.of)
+
+
+def show_picture(
+    picture: Picture,
+    *,
     on_select: Callable[[str], None] | None = None,
     on_cell: Callable[[tuple[int, int] | None], None] | None = None,
     on_paint: Callable[[Painted], None] | None = None,
@@ -58,10 +101,7 @@ def show_matrix(
     other controls move on, so a page that has other ways to choose takes its truth from the callbacks.
 
     Args:
-        figure: What to show.
-        answer: What it was drawn from; its files say so.
-        of: What it shows of that, by name, such as a head; its files say that, too.
-        key: Unique on the page and the same at every run, or the component is remounted.
+        picture: What to show.
         on_select: Called with the id of a newly chosen panel, before the page runs.
         on_cell: Called with the newly pinned cell, None when it was let go, before the page runs; by default the link
             keeps the cell, in whichever panel it is.
@@ -70,9 +110,7 @@ def show_matrix(
         height: As of any Streamlit component.
     """
 
-    pin = f"pin_{key}"
-    if on_cell is None:
-        figure = _pinned(figure, st.query_params.get(pin, ""))
+    key = picture.key
 
     def heard() -> None:
         raw = _raw(st.session_state.get(key))
@@ -83,7 +121,7 @@ def show_matrix(
         if "cell" in changed and on_cell:
             on_cell(choice.cell)
         elif "cell" in changed:
-            remember(pin, choice.cell and ".".join(map(str, (choice.panel, *choice.cell))))
+            remember(f"pin_{key}", choice.cell and ".".join(map(str, (choice.panel, *choice.cell))))
 
     def painted() -> None:
         raw = _raw(st.session_state.get(key), "painted")
@@ -92,7 +130,7 @@ def show_matrix(
 
     result = registered("matrix")(
         key=key,
-        data=figure.to_bytes(stamp=_stamp(key), caption=caption_of(answer.arguments, **of)),
+        data=picture.to_bytes(stamp=_stamp(key)),
         height=height,
         on_choice_change=heard,
         on_painted_change=painted,

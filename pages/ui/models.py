@@ -17,6 +17,7 @@ import streamlit as st
 from pages.ui.language import ASSETS, language, plain, t
 from pages.ui.runs import find_run, run_list
 from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
+from pages.ui.who import may_change, visitor
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
@@ -42,13 +43,23 @@ def name_of_moment(run: str, frame: int | None = None) -> str:
 
 
 def model_folders() -> dict[str, Path]:
-    """Return every folder that holds a model, by name: the shipped ones, those in VITRINE_MODELS, the opened ones."""
+    """Return every folder that holds a model, by name: the shipped ones, those in VITRINE_MODELS, the opened ones.
+
+    Of the opened ones there are those that this visitor opened, and those that are shared.
+    """
     own = _own_folders()
-    return own | {name: model.folder for name, model in opened_models().all().items() if name not in own}
+    opened = opened_models().all().items()
+    return own | {
+        name: model.folder for name, model in opened if name not in own and (model.shared or may_change(model.owner))
+    }
 
 
 def _own_folders() -> dict[str, Path]:
-    more = os.environ.get(MORE_MODELS)
+    return _folders_in(os.environ.get(MORE_MODELS), int(time.monotonic() // SECONDS_FRESH))
+
+
+@lru_cache(maxsize=4)
+def _folders_in(more: str | None, _: int) -> dict[str, Path]:
     places = [CHECKPOINTS, Path(more).resolve()] if more else [CHECKPOINTS]
     return {path.parent.name: path.parent for place in places for path in sorted(place.glob("*/config.json"))}
 
@@ -65,8 +76,8 @@ def comes_with_app(name: str) -> bool:
 
 
 def opened_models() -> OpenedModels:
-    """Return the store of the models that people opened on this server."""
-    return OpenedModels(default_root())
+    """Return the store of the models that people opened on this server; what is added belongs to this visitor."""
+    return OpenedModels(default_root(), visitor())
 
 
 @lru_cache(maxsize=64)
@@ -85,10 +96,9 @@ def kind_of(name: str) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
     stores = (store for store in run_list().all() if store.spec.data.kind in kinds)
-    done = ((store.id, store.spec.name) for store in stores if store.status().state == "finished")
-    return tuple(pair for _, pair in zip(range(MOST_RUNS), done, strict=False))
+    return tuple((store.id, store.spec.name, store.owner) for store in stores if store.status().state == "finished")
 
 
 def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> dict[str, str]:
@@ -103,7 +113,8 @@ def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> di
     there = [name for name, kind in kinds_there.items() if kind in order]
     names = {name: name for name in sorted(there, key=lambda name: order.index(kinds_there[name]))}
     finished = _finished(int(time.monotonic() // SECONDS_FRESH), tuple(kinds))
-    names |= {name_of_moment(run): t("model.run", name=run_name) for run, run_name in finished}
+    own = [(run, run_name) for run, run_name, owner in finished if may_change(owner)][:MOST_RUNS]
+    names |= {name_of_moment(run): t("model.run", name=run_name) for run, run_name in own}
     found = OF_RUN.fullmatch(asked or "")
     store = find_run(found[1]) if found and asked not in names else None
     if asked and found and store is not None and store.spec.data.kind in kinds:
@@ -177,6 +188,11 @@ def code_that_opens(name: str) -> tuple[str, str]:
     import_code = "from transformer_core.user_models import store"
     named = json.dumps(name, ensure_ascii=False)
     return f"{opening}\n{import_code}", f"load(store.OpenedModels(store.default_root()).all()[{named}].folder)"
+
+
+def is_there(name: str) -> bool:
+    """Tell whether this visitor may open a model of this name."""
+    return OF_RUN.fullmatch(name) is not None or name in model_folders()
 
 
 def forget_models() -> None:

@@ -31,6 +31,7 @@ SECTIONS = {
     "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
     "lab": {"my_model": ":material/upload_file:"},
 }
+HIDDEN = {"server": ":material/dns:"}  # reached by its address
 ICONS = {name: icon for pages in SECTIONS.values() for name, icon in pages.items()}
 
 
@@ -51,10 +52,12 @@ def register() -> st.Page:
         t(f"nav.{section}"): [
             st.Page(page_path(name), title=t(f"nav.{name}"), icon=icon, url_path=name, default=name == front)
             for name, icon in names.items()
-            if page_path(name).exists()
         ]
         for section, names in SECTIONS.items()
     }
+    for name, icon in HIDDEN.items():
+        path, title = page_path(name), t(f"{name}.heading")
+        pages[next(iter(pages))].append(st.Page(path, title=title, icon=icon, url_path=name, visibility="hidden"))
     return st.navigation(pages, position="top")
 
 
@@ -62,7 +65,7 @@ def show_next(name: str) -> None:
     """Show the way to the page that is best read after this one."""
     names = list(ICONS)
     place = names.index(name) + 1 if name in names else 0
-    if place < len(names) and page_path(names[place]).exists():
+    if place < len(names):
         following = names[place]
         if st.button(t("nav.next", page=t(f"nav.{following}")), icon=ICONS[following], type="tertiary", key="nav_next"):
             open_page(following)

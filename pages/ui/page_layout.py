@@ -10,7 +10,7 @@ from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View, language_and_share
 from pages.ui.language import language, prose, section, t
-from pages.ui.url import choose
+from pages.ui.url import choose, current
 
 EVERYTHING = ("*",)
 Part = Callable[[View], Any]
@@ -80,14 +80,19 @@ def parts_page(
         glass: shows the box under the part; called with a view and ``sites``.
     """
 
+    key, first = choice or f"{name}_part", next(iter(parts))
+
+    def look_at_part() -> View:
+        asked = current(key)
+        st.session_state.part = asked if asked in parts else first
+        return look()
+
     @st.fragment
     def explore(view: View) -> None:
         begin_page()
         names = {part: t(f"{name}.part_{part}") for part in parts}
         with title(name):
-            part = choose(
-                t(f"{name}.part"), names, name=choice or f"{name}_part", default=next(iter(parts)), collapsed=True
-            )
+            part = choose(t(f"{name}.part"), names, name=key, default=first, collapsed=True)
             offer_glossary(name)
         above, _, below = prose(language(), name).get(f"look_{part}", "").partition("\n\n")
         with st.container(key="picture"):
@@ -100,4 +105,4 @@ def parts_page(
             if seen is not None:
                 glass(found if isinstance(found, View) else view, sites=seen)
 
-    model_page(name, look, explore)
+    model_page(name, look_at_part, explore)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pages.ui.header import View
-from pages.ui.url import choose, choose_from_list, set_choice
+from pages.ui.url import choose, choose_from_list, chosen_option, set_choice
 
 MOST_BUTTONS = 16
 
@@ -27,8 +27,18 @@ def choose_head(label: str, n_heads: int, *, name: str = "head", in_list: bool =
     return _choose_number(label, n_heads, name=name, in_list=in_list or n_heads > MOST_BUTTONS)
 
 
+def chosen_number(name: str, count: int) -> int:
+    """Return the number of a layer or a head that is chosen, without a control."""
+    return int(chosen_option(name, numbers(count), default="0"))
+
+
+def numbers(count: int) -> list[str]:
+    """Return the options of a layer or a head, as the URL has them."""
+    return [str(number) for number in range(count)]
+
+
 def _choose_number(label: str, count: int, *, name: str, in_list: bool) -> int:
-    options = {str(number): str(number) for number in range(count)}
+    options = {number: number for number in numbers(count)}
     if in_list:
         return int(choose_from_list(label, options, name=name) or 0)
     return int(choose(label, options, name=name, default="0"))

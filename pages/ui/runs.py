@@ -1,18 +1,22 @@
 """The list of runs and what starts them, one for the whole server."""
 
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from pages.ui.language import t
 from pages.ui.url import current, forget, keep
+from pages.ui.who import is_home, may_change, visitor
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.launcher import Launcher
-from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.run_list import BOUNDS, Bounds, RunList
 from transformer_core.training.runs.store.folder import default_root
 from transformer_core.training.runs.store.records import Status
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.spec import DataSpec
+from transformer_core.training.spec import DataSpec, RunSpec
 
+ON_A_NETWORK = Bounds(runs=6, size=1 << 30, live=3)
 LIVE = ("queued", "starting", "running", "paused")
 
 
@@ -27,8 +31,40 @@ def is_live(status: Status) -> bool:
 
 
 def run_list() -> RunList:
-    """Return the list of this server's runs."""
+    """Return the list of this server's runs, to read."""
     return _run_list_at(default_root())
+
+
+def own_runs() -> RunList:
+    """Return the same list, in which this visitor makes runs, within the bounds of a person."""
+    return RunList(default_root(), owner=visitor(), bounds=bounds())
+
+
+def bounds() -> Bounds:
+    """Return how many runs are kept and wait: at home as many as there is room for, else so many a person."""
+    return BOUNDS if is_home() else ON_A_NETWORK
+
+
+def listed_runs() -> list[RunStore]:
+    """Return the runs that this visitor may change, newest first; others are watched by their links."""
+    return [store for store in run_list().all() if may_change(store.owner)]
+
+
+def begin_run(spec: RunSpec, data: bytes | Path | None = None) -> RunStore:
+    """Make a run and start it; where it cannot start, nothing of it stays.
+
+    Raises:
+        RunError: why not.
+    """
+    runs = own_runs()
+    store = runs.create(replace(spec, name=runs.free_name(spec.name)), data=data)
+    try:
+        launcher().start(store)
+    except RunError:
+        with suppress(RunError):
+            runs.delete(store.id)
+        raise
+    return store
 
 
 @lru_cache(maxsize=1)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import streamlit as st
 import torch
+from threadpoolctl import threadpool_limits
 
 from pages.ui.language import t
 from pages.ui.models import READERS, open_bundle, shipped_names
@@ -32,6 +33,7 @@ async def _collect_now_and_then() -> None:
 
 def _warm_up() -> None:
     torch.set_num_threads(1)
+    threadpool_limits(1)  # else threads of NumPy's products spin between them: 50 ms of each visit of Positions
     for name in shipped_names():
         with suppress(BundleError):  # the page says what is wrong with it
             bundle = open_bundle(name)

@@ -18,6 +18,7 @@ from pages.ui.component import registered
 from pages.ui.language import strings, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import find_run, follow, followed, is_live, run_list
+from pages.ui.who import is_home, owner_in
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID
 from transformer_core.training.runs.store.run_store import RunStore
@@ -35,6 +36,7 @@ def _told(store: RunStore) -> dict[str, Any]:
         "step": status.step,
         "total": status.total_steps,
         "seconds_left": status.seconds_left,
+        "owner": store.owner,
     }
 
 
@@ -77,6 +79,8 @@ def underway_routes() -> list[Route]:
         was = request.query_params.get("was", "")
         try:
             live = snapshot.known() if snapshot.is_fresh else await run_in_threadpool(snapshot.live)
+            asks = owner_in(request.headers.get("cookie", ""))
+            live = [{**run, "owner": ""} for run in live if is_home() or run["owner"] == asks or run["id"] == was]
             gone = ID.fullmatch(was) and was not in {run["id"] for run in live}
             ended = await run_in_threadpool(_ended, was) if gone else None
         except RunError:  # the Train page says what is wrong with the folder of runs

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from pages.ui.language import plain, t
+from pages.ui.link import linked
 
 MOST_IN_URL = 2_000
 MOST_SEED = 9_999
@@ -51,7 +52,7 @@ def chosen(
     value = default if asked is None else read(asked)
     if value is not None:
         return value
-    if widget_key(name) not in st.session_state and name not in _kept():
+    if linked() is None and widget_key(name) not in st.session_state and name not in _kept():
         refuse(name, str(asked), options)
         remember(name, None)
         return default
@@ -105,7 +106,16 @@ def set_choice(name: str, value: str) -> None:
 
 def current(name: str) -> Any:
     """Return a choice without showing its widget: what that holds, else the one kept, else the URL's, else None."""
+    link = linked()
+    if link is not None:
+        return link.said.get(name)
     return st.session_state.get(widget_key(name), _kept().get(name, st.query_params.get(name)))
+
+
+def in_url(name: str) -> str:
+    """Return what the URL says by a name that no widget has, "" where it says nothing."""
+    link = linked()
+    return (st.query_params if link is None else link.said).get(name, "")
 
 
 def forget(*names: str) -> None:
@@ -131,6 +141,16 @@ def listed(options: Sequence[str]) -> str:
 
 def _one_of(name: str, options: Sequence[str], default: str) -> tuple[str, str]:
     return held(name, default, lambda asked: asked if asked in options else None, listed(options))
+
+
+def chosen_option(name: str, options: Sequence[str], *, default: str) -> str:
+    """Return which of the options is chosen, without a widget."""
+    return chosen(name, default, lambda asked: asked if asked in options else None, listed(options))
+
+
+def chosen_switch(name: str, *, default: bool) -> bool:
+    """Return whether a switch is on, without a widget."""
+    return chosen(name, default, read_switch, "on, off")
 
 
 def choose(
@@ -180,21 +200,29 @@ def step_through(label: str, values: Sequence[int], *, name: str, default: int) 
     return int(chosen)
 
 
-def text_input(label: str, *, name: str, default: str) -> str:
-    """Show a line of text that is read at every key."""
+def text_input(label: str, *, name: str, default: str, pause: str = "0ms") -> str:
+    """Show a line of text that is read while a person types.
+
+    Args:
+        pause: of the hand, until it is read.
+    """
     key, value = held(name, default, str, "")
-    text = st.text_input(label, value, key=key, live="0ms")
+    text = st.text_input(label, value, key=key, live=pause)
     keep(name, text, default)
     return text
 
 
-def suggested_text_input(label: str, suggested: str, *, name: str) -> str:
-    """Show a line of text that holds what is suggested, and follows that until a person writes something else."""
+def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms") -> str:
+    """Show a line of text that holds what is suggested, and follows that until a person writes something else.
+
+    Args:
+        pause: as of text_input.
+    """
     key = f"suggested {name}"
     if current(name) in (None, st.session_state.get(key)):
         set_choice(name, suggested)
     st.session_state[key] = suggested
-    return text_input(label, name=name, default=suggested)
+    return text_input(label, name=name, default=suggested, pause=pause)
 
 
 def text_area(
@@ -286,7 +314,7 @@ def next_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> None:
 
 def cell_from_url(size: int) -> tuple[int, int] | None:
     """Return the pinned cell (row, col) that the URL names, where both lie within `size`."""
-    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", st.query_params.get("cell", ""))
+    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", in_url("cell"))
     if found is None:
         return None
     row, col = map(int, found.groups())

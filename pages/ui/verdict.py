@@ -1,6 +1,7 @@
 """What the model concludes, in words and as one bar: the classes, or the likeliest tokens next or behind [MASK]."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import nlargest
 from html import escape
 
@@ -38,30 +39,123 @@ def chart_word(view: View, index: int) -> str:
     return outcome_word(view, index).replace("\\", "")
 
 
-def show_outcome(view: View, probabilities: Sequence[float], *, beside: Sequence[float] | None = None) -> None:
-    """Show what the model concludes: every class, or the likeliest tokens and all others as one part.
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict as a bar with its names.
 
     Args:
-        probabilities: one an outcome; nothing is shown where there is none.
+        names: of the parts, each with its number.
+        shares: of the parts; together 1.
+        winner: which stands out.
+        note: a line under the bar.
+    """
+
+    names: tuple[str, ...]
+    shares: tuple[float, ...]
+    winner: int
+    note: str = ""
+
+    def html(self, place: str) -> str:
+        """Return the bar.
+
+        Args:
+            place: its name, by which assets/components/live/live.js finds it.
+        """
+        names, parts = [], []
+        for index, (name, share) in enumerate(zip(self.names, self.shares, strict=True)):
+            hue = HUES[index % len(HUES)]
+            weight = 650 if index == self.winner else 400
+            mark = f'<span aria-hidden="true" style="color:{hue}">■</span>'
+            names.append(f'<span style="font-weight:{weight}">{mark} <span data-name="">{escape(name)}</span></span>')
+            parts.append(f'<div data-part="" style="width:{100 * share:.3f}%;background:{hue}"></div>')
+        note = f'<div data-note="" style="font-size:0.875rem;opacity:0.75">{escape(self.note)}</div>'
+        return (
+            f'<div data-verdict="{escape(place)}">'
+            f'<div style="display:flex;flex-wrap:wrap;gap:0 1em;font-size:0.95rem">{"".join(names)}</div>'
+            '<div aria-hidden="true" style="display:flex;height:10px;border-radius:5px;overflow:hidden;'
+            f'margin:6px 0 4px">{"".join(parts)}</div>{note if self.note else ""}</div>'
+        )
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that stands large beside a verdict.
+
+    Args:
+        label: what it is.
+        value: as it is written.
+        help: what it means, for who points at it.
+    """
+
+    label: str
+    value: str
+    help: str = ""
+
+
+def show_number(place: str, number: Number) -> None:
+    """Show a number that follows a finger.
+
+    Args:
+        place: its name, by which assets/components/live/live.js finds it.
+    """
+    st.html(
+        f'<div data-number="{escape(place)}" title="{escape(number.help)}">'
+        f'<div data-label="" style="font-size:0.875rem">{escape(hidden(number.label))}</div>'
+        f'<div data-value="" style="font-size:1.75rem;line-height:1.25">{escape(hidden(number.value))}</div></div>'
+    )
+
+
+def outcome_verdict(
+    view: View, probabilities: Sequence[float], *, beside: Sequence[float] | None = None
+) -> Verdict | None:
+    """Return what the model concludes: every class, or the likeliest tokens and all others as one part.
+
+    Args:
+        probabilities: one an outcome; there is no verdict where there is none.
         beside: those that these are compared with: the same tokens are shown, each in the same hue.
     """
     outcome = outcome_of(view.bundle, view.encoding)
     if outcome is None or not len(probabilities):
-        return
+        return None
     if outcome.asks == "class":
-        show_verdict(
-            view.bundle.labels, probabilities, note="" if beside is not None else sureness(view, probabilities)
-        )
-        return
+        note = "" if beside is not None else sureness(view, probabilities)
+        return verdict_of(view.bundle.labels, probabilities, note=note)
     first = probabilities if beside is None else beside
     likeliest = nlargest(MOST_SHOWN, range(len(first)), key=first.__getitem__)
     winner = max(range(len(probabilities)), key=probabilities.__getitem__)
     shown = likeliest if winner in likeliest else [*likeliest[:-1], winner]
     parts = [float(probabilities[index]) for index in shown]
     labels = [outcome_label(view.bundle, outcome, index) for index in shown]
-    if beside is None:
+    return verdict_of([*labels, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=shown.index(winner))
+
+
+def show_outcome(
+    view: View, probabilities: Sequence[float], *, beside: Sequence[float] | None = None, place: str = ""
+) -> None:
+    """Show what the model concludes, as outcome_verdict has it; nothing where it concludes nothing.
+
+    Args:
+        place: name of a verdict that follows a finger.
+    """
+    verdict = outcome_verdict(view, probabilities, beside=beside)
+    if verdict is not None and beside is None:
+        show_verdict_of(view, verdict)
+    elif verdict is not None:
+        st.html(verdict.html(place))
+
+
+def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> None:
+    """Show a verdict under the question that the model answers, which goes without saying for a classifier.
+
+    Args:
+        place: its name, where it follows a finger.
+    """
+    outcome = outcome_of(view.bundle, view.encoding)
+    if verdict is None or outcome is None:
+        return
+    if outcome.asks != "class":
         st.caption(t(f"outcome.asks_{outcome.asks}"))
-    show_verdict([*labels, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=shown.index(winner))
+    st.html(verdict.html(place))
 
 
 def sureness(view: View, probabilities: Sequence[float]) -> str:
@@ -75,10 +169,10 @@ def sureness(view: View, probabilities: Sequence[float]) -> str:
     return t(key, share=f"{found.right / found.texts:.0%}", count=f"{found.texts:,}", **bounds)
 
 
-def show_verdict(
+def verdict_of(
     labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None, note: str = ""
-) -> None:
-    """Show every class with its probability, and as a part of one bar; a class keeps its side and hue.
+) -> Verdict:
+    """Return every class with its probability; a class keeps its side and hue.
 
     Under a cover all parts are alike, without numbers.
 
@@ -89,21 +183,16 @@ def show_verdict(
     said = words(language())
     if covered():
         probabilities, winner = [1 / len(labels)] * len(labels), 0
-    greatest = max(probabilities) if winner is None else probabilities[winner]
-    names, parts = [], []
-    for index, (label, probability) in enumerate(zip(labels, probabilities, strict=True)):
-        name = escape(hidden(f"{said.get(f'class.{label}', label)} {probability:.1%}"))
-        hue = HUES[index % len(HUES)]
-        weight = 650 if probability == greatest else 400
-        mark = f'<span aria-hidden="true" style="color:{hue}">■</span>'
-        names.append(f'<span style="font-weight:{weight}">{mark} {name}</span>')
-        parts.append(f'<div style="width:{100 * probability:.3f}%;background:{hue}"></div>')
-    st.html(
-        f'<div style="display:flex;flex-wrap:wrap;gap:0 1em;font-size:0.95rem">{"".join(names)}</div>'
-        '<div aria-hidden="true" style="display:flex;height:10px;border-radius:5px;overflow:hidden;margin:6px 0 4px">'
-        f"{''.join(parts)}</div>"
-        + (f'<div style="font-size:0.875rem;opacity:0.75">{escape(hidden(note))}</div>' if note else "")
-    )
+    if winner is None:
+        winner = max(range(len(probabilities)), key=probabilities.__getitem__)
+    pairs = zip(labels, probabilities, strict=True)
+    names = (hidden(f"{said.get(f'class.{label}', label)} {probability:.1%}") for label, probability in pairs)
+    return Verdict(tuple(names), tuple(map(float, probabilities)), winner, hidden(note))
+
+
+def show_verdict(labels: Sequence[str], probabilities: Sequence[float]) -> None:
+    """Show every class with its probability, and as a part of one bar."""
+    st.html(verdict_of(labels, probabilities).html(""))
 
 
 def concludes(view: View, *, key: str = "concludes") -> bool:

@@ -1,6 +1,7 @@
-"""Fifty people on the attention page, without and with a run that trains: how long each waits for a change.
+"""Many people at once: what an arrival costs, how long 200 wait who arrive together, how long 50 wait for a change.
 
-Each of them is a session of its own over the socket that the browser uses; nobody draws what comes back.
+Each of them is a session of its own over the socket that the browser uses; nobody draws what comes back. The changes
+are made on the attention page, without and with a run that trains.
 Run: python -m tests.benchmarks.visitors [--people N] [--seconds N]
 """
 
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -20,7 +22,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
-from tests.e2e.serving import serving
+from pages.ui.navigation import ICONS
+from tests.e2e.serving import started
 from transformer_core.training.runs.presets import QUICK
 from transformer_core.training.runs.queue.launcher import Launcher
 from transformer_core.training.runs.run_list import RunList
@@ -29,6 +32,9 @@ from transformer_core.training.runs.settings import change
 THINK_SECONDS = 10.0
 ARRIVAL_SECONDS = 20.0
 MOST_GROWTH = 2.0
+FIRST_VISITS, PAGE, MOST_CPU_MS = 20, "attention", 40.0
+CROWD, CROWD_SECONDS, MOST_WAIT_SECONDS = 200, 10.0, 3.0
+IDLE, MOST_IDLE_MB = 500, 250.0
 WORDS = ("slow", "dull", "funny", "boring", "brilliant", "never", "always", "hardly", "plot", "film", "actor", "scene")
 
 
@@ -46,15 +52,100 @@ async def _ask(socket: ClientConnection, page: str, text: str) -> float:
             return time.perf_counter() - started
 
 
+def _connected(address: str) -> connect:
+    url = address.replace("http", "ws") + "/_stcore/stream"
+    return connect(url, origin=address, subprotocols=["streamlit"], max_size=1 << 26, open_timeout=60)  # type: ignore
+
+
+def _processor_seconds(process: int) -> float:
+    """Return the processor time that a process has used, all its threads together."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory_mb(process: int) -> float:
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+async def _first_visit(address: str, page: str) -> float:
+    """Arrive on a page, and return the seconds until it has run."""
+    started = time.perf_counter()
+    async with _connected(address) as socket:
+        await _ask(socket, page, "a first visit")
+    return time.perf_counter() - started
+
+
+async def _costs(address: str, process: int) -> dict[str, float]:
+    """Return the milliseconds of the server's processor that a first visit of each page takes."""
+    found = {}
+    for page in ICONS:
+        for _ in range(3):  # what all visitors share is there
+            await _first_visit(address, page)
+        before = _processor_seconds(process)
+        for _ in range(FIRST_VISITS):
+            await _first_visit(address, page)
+        found[page] = 1e3 * (_processor_seconds(process) - before) / FIRST_VISITS
+    return found
+
+
+async def _crowd(address: str) -> tuple[list[float], int]:
+    """Let a crowd arrive; return how long each waited, and how many lost their connection."""
+
+    everybody = asyncio.Event()
+
+    async def arrive(number: int) -> float:
+        await asyncio.sleep(random.Random(number).random() * CROWD_SECONDS)
+        started = time.perf_counter()
+        async with _connected(address) as socket:
+            await _ask(socket, PAGE, "a first visit")
+            waited = time.perf_counter() - started
+            await everybody.wait()
+        return waited
+
+    asyncio.get_running_loop().call_later(2 * CROWD_SECONDS, everybody.set)
+
+    found = await asyncio.gather(*(arrive(number) for number in range(CROWD)), return_exceptions=True)
+    waits = [wait for wait in found if isinstance(wait, float)]
+    return waits, len(found) - len(waits)
+
+
+async def _idle(address: str, process: int) -> float:
+    """Return the megabytes that the server grows by with many people who have arrived and do nothing."""
+    await _first_visit(address, PAGE)
+    before = _memory_mb(process)
+    async with AsyncExitStack() as there:
+        for _ in range(IDLE):
+            await _ask(await there.enter_async_context(_connected(address)), PAGE, "idle")
+        return _memory_mb(process) - before
+
+
+def _ok(what: str, value: float, bound: float, unit: str) -> bool:
+    print(f"{what:44} {value:8.1f} <= {bound:g} {unit} {'ok' if value <= bound else 'MISSED'}")
+    return value <= bound
+
+
+def arrivals(address: str, process: int) -> bool:
+    """Print what arrivals cost; return whether every bound holds."""
+    costs = asyncio.run(_costs(address, process))
+    for page, milliseconds in costs.items():
+        print(f"a first visit of {page:27} {milliseconds:8.1f} ms of the server's processor, its analysis included")
+    waits, lost = asyncio.run(_crowd(address))
+    good = _ok(f"a first visit of {PAGE}", costs[PAGE], MOST_CPU_MS, "ms of the processor")
+    who = f"{CROWD} arrive within {CROWD_SECONDS:g} s"
+    print(f"{who}: median {statistics.median(waits):.2f} s")
+    good &= _ok(f"{who}: slowest", max(waits), MOST_WAIT_SECONDS, "s")
+    good &= _ok(f"{who}: connections lost", lost, 0, "")
+    return good & _ok(f"{IDLE} idle connections", asyncio.run(_idle(address, process)), MOST_IDLE_MB, "MB")
+
+
 async def _person(address: str, number: int, begin: float, end: float, waits: list[float]) -> None:
     random_of = random.Random(number)
     await asyncio.sleep(random_of.random() * THINK_SECONDS)
-    url = address.replace("http", "ws") + "/_stcore/stream"
-    async with connect(url, origin=address, subprotocols=["streamlit"], max_size=1 << 26, open_timeout=60) as socket:  # type: ignore
-        await _ask(socket, "attention", "a first visit")
+    async with _connected(address) as socket:
+        await _ask(socket, PAGE, "a first visit")
         while time.perf_counter() < end:
             await asyncio.sleep(random_of.expovariate(1 / THINK_SECONDS))
-            wait = await _ask(socket, "attention", " ".join(random_of.choices(WORDS, k=12)))
+            wait = await _ask(socket, PAGE, " ".join(random_of.choices(WORDS, k=12)))
             if time.perf_counter() - wait > begin:
                 waits.append(wait)
 
@@ -90,14 +181,15 @@ def while_training(folder: Path, visit: Callable[[], list[float]]) -> list[float
 
 
 def main() -> int:
-    """Print both waits; exit status 1 where the 95th percentile more than doubles."""
+    """Print arrivals and waits; exit status 1 where a bound is missed or the 95th percentile more than doubles."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["VITRINE_RUNS"] = folder
-        with serving(Path(folder) / "log") as address:
+        with started(Path(folder) / "log") as (address, process):
+            good = arrivals(address, process)
 
             def visit() -> list[float]:
                 return asyncio.run(_visit(address, options.people, options.seconds))
@@ -105,7 +197,7 @@ def main() -> int:
             quiet = _report("nobody trains", visit())
             busy = _report("a run trains", while_training(Path(folder), visit))
     print(f"95th percentile: {busy / quiet:.2f} <= {MOST_GROWTH} {'ok' if busy <= MOST_GROWTH * quiet else 'MISSED'}")
-    return 0 if busy <= MOST_GROWTH * quiet else 1
+    return 0 if good and busy <= MOST_GROWTH * quiet else 1
 
 
 if __name__ == "__main__":

@@ -30,8 +30,7 @@ def test_a_click_on_the_grid_opens_that_head(page: Page, address: str) -> None:
         page.keyboard.press("PageDown")
     page.keyboard.press("Enter")
     wait_painted(page, f"1.1|{TEXT}")
-    assert "layer=1" in page.url
-    assert "head=1" in page.url
+    page.wait_for_url("**layer=1&head=1**")
 
 
 @pytest.mark.parametrize(("row", "col"), [(0, 3), (5, 0)])

@@ -132,7 +132,7 @@ def test_a_drag_paints_while_it_goes_and_the_verdict_follows(page: Page, address
     found = computed(mask)
     first_class = found.before.index(max(found.before))
     moved = f"{100 * (found.after[first_class] - found.before[first_class]):+.1f}"
-    expect(page.get_by_test_id("stMetricValue").first).to_contain_text(moved.replace("-", ""))
+    expect(page.locator("[data-number=masks_change]")).to_contain_text(moved.replace("-", ""))
 
 
 def test_the_keyboard_paints_and_the_change_is_heard(page: Page, address: str) -> None:

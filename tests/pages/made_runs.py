@@ -45,9 +45,10 @@ def made_run(
     train: float = 0.99,
     held_out: float = 0.97,
     data: bytes | None = None,
+    owner: str = "",
 ) -> RunStore:
     """Make a run of four frames that reached these accuracies."""
-    store = RunList(root).create(spec, data=data)
+    store = RunList(root, owner=owner).create(spec, data=data)
     kind = spec.data.kind
     template = {"classifier": "cls", "bert": "cls", "translation": "bos_eos", "gpt": "none"}[kind]
     tokenizer = Tokenizer.train(

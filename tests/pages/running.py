@@ -9,6 +9,7 @@ from streamlit.util import calc_hash
 from pages.ui.language import words
 from tests.paths import ROOT
 
+NUMBER = re.compile('data-label="".*?>(.*?)</div><div data-value="".*?>(.*?)</div>')
 ENTRY = ROOT / "pages" / "ui" / "entry.py"
 
 
@@ -50,8 +51,10 @@ def note(app: AppTest) -> str:
 
 
 def metrics(app: AppTest) -> dict[str, str]:
-    """Return the page's large numbers by their labels."""
-    return {metric.label: metric.value for metric in app.metric}
+    """Return the page's large numbers by their labels, those that follow a finger among them."""
+    bodies = "".join(element.proto.body for element in app.get("html"))
+    live = {unescape(label): unescape(value) for label, value in NUMBER.findall(bodies)}
+    return {metric.label: metric.value for metric in app.metric} | live
 
 
 def asks(app: AppTest) -> list:

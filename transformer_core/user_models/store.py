@@ -14,14 +14,14 @@ import unicodedata
 import zipfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from transformer_core.archives import MB, ArchiveError, entries, extract, open_zip
 from transformer_core.bundle_files import LARGEST_TEXT_FILE, BundleError
 from transformer_core.checkpoints import load
-from transformer_core.training.runs.store.folder import LEAVING, MAKING, new_id, sweep
+from transformer_core.training.runs.store.folder import LEAVING, MAKING, new_id, sweep, write_whole
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100
 CONFIG, README = "config.json", "README.md"
@@ -115,6 +115,7 @@ class Opened:
         asked: the zip's name, the folder's path, or the name on the hub.
         folder: where its files lie.
         left_out: names of the zip's files that were left out, the first of them.
+        owner: who opened it, "" where nobody is told apart; shared: the owner lets everybody use it.
         fetched: its files were downloaded from the hub for this entry, and are deleted with it.
     """
 
@@ -124,6 +125,8 @@ class Opened:
     folder: Path
     left_out: tuple[str, ...] = ()
     fetched: bool = False
+    owner: str = ""
+    shared: bool = False
 
     @property
     def size(self) -> int:
@@ -136,10 +139,15 @@ class Opened:
 
 
 class OpenedModels:
-    """All opened models in a folder."""
+    """All opened models in a folder.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    Args:
+        root: the folder.
+        owner: of the models that are added.
+    """
+
+    def __init__(self, root: Path, owner: str = "") -> None:
+        self.root, self._owner = root, owner
 
     def all(self) -> dict[str, Opened]:
         """Return the models by name, without those whose note cannot be read."""
@@ -173,14 +181,23 @@ class OpenedModels:
             self._place(model, draft)
         return self.all()[model.name]
 
+    def share(self, name: str, *, shared: bool) -> None:
+        """Let everybody use a model, or its owner alone.
+
+        Raises:
+            BundleError: there is no such model, or its note cannot be written.
+        """
+        model = self._named(name)
+        with _in_words(f"{name} cannot be shared"):
+            write_whole(self.root / name / NOTE, _note(replace(model, shared=shared), self.root / name))
+
     def remove(self, name: str) -> None:
         """Remove a model; a folder elsewhere stays as it is.
 
         Raises:
             BundleError: there is no such model, or it cannot be deleted.
         """
-        if name not in self.all():
-            raise BundleError(f"there is no opened model named {name!r:.100}")
+        self._named(name)
         with _in_words(f"{name} cannot be deleted"):
             shutil.rmtree((self.root / name).rename(self.root / f"{LEAVING}{new_id()}"))
 
@@ -196,6 +213,12 @@ class OpenedModels:
         if len(there) >= MOST_MODELS:
             raise BundleError(f"there are {len(there)} opened models, and at most {MOST_MODELS} are kept; remove one")
 
+    def _named(self, name: str) -> Opened:
+        found = self.all().get(name)
+        if found is None:
+            raise BundleError(f"there is no opened model named {name!r:.100}")
+        return found
+
     def _read(self, path: Path) -> Opened | None:
         try:
             if path.stat().st_size > LARGEST_NOTE or path.parent.name.startswith("."):
@@ -203,7 +226,16 @@ class OpenedModels:
             values = json.loads(path.read_text(encoding="utf-8"))
             folder = Path(values["folder"]) if values["folder"] else path.parent
             origin, asked, left = values["origin"], values["asked"], tuple(values["left_out"])
-            return Opened(path.parent.name, origin, asked, folder, left, values["fetched"] is True)
+            return Opened(
+                path.parent.name,
+                origin,
+                asked,
+                folder,
+                left,
+                fetched=values["fetched"] is True,
+                owner=str(values.get("owner", "")),
+                shared=values.get("shared") is True,
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -227,11 +259,22 @@ class OpenedModels:
             raise BundleError(
                 f"the opened models would have {total:,} bytes; at most {MOST_BYTES:,} are kept: remove one"
             )
-        elsewhere = "" if model.folder == draft else str(model.folder)
-        note = {"origin": model.origin, "asked": model.asked, "folder": elsewhere, "fetched": model.fetched}
-        note |= {"left_out": [name[:LONGEST_NAME] for name in model.left_out[:MOST_NAMED]]}
-        (draft / NOTE).write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+        write_whole(draft / NOTE, _note(replace(model, owner=self._owner), draft))
         draft.rename(self.root / model.name)
+
+
+def _note(model: Opened, place: Path) -> str:
+    """Return what is written down of a model whose own folder is `place`."""
+    note = {
+        "origin": model.origin,
+        "asked": model.asked,
+        "folder": "" if model.folder == place else str(model.folder),
+        "fetched": model.fetched,
+        "left_out": [name[:LONGEST_NAME] for name in model.left_out[:MOST_NAMED]],
+        "owner": model.owner,
+        "shared": model.shared,
+    }
+    return json.dumps(note, indent=2) + "\n"
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import { el, fill, lasting, release, visible } from "../kit.js";
 import { contents } from "../matrix/unpack.js";
 import { accent, readTheme } from "../matrix/colour.js";
 import { Ruler, clamp } from "../matrix/geometry.js";
+import { Newest } from "../newest.js";
 import { download, headSvg, pngOfSvg, svgNode } from "../picture.js";
 
 const SIZE = 17;
@@ -101,24 +102,27 @@ class Arcs {
     this.said.setAttribute("aria-live", "polite");
     this.root = el("div", "arcs", el("div", "arcs-tools", ...Object.values(this.tools)), this.drawing, this.said);
     parent.append(this.root);
+    this.newest = new Newest(unpackArcs, (figure) => this.adopt(figure));
     this.observer = new ResizeObserver(() => this.figure && this.root.clientWidth !== this.width && this.draw());
     this.observer.observe(this.root);
   }
 
   remove() {
     this.observer.disconnect();
+    this.newest.end();
     this.root.remove();
   }
 
   receive(data, send) {
     this.send = send;
-    if (data !== this.data) {
-      const before = this.figure;
-      this.data = data;
-      this.figure = unpackArcs(data);
-      const late = this.sent && performance.now() - this.sent.at < 2000 && this.sent.source < this.figure.labels.length;
-      if (!late || String(before?.labels) !== String(this.figure.labels)) this.source = this.figure.source;
-    }
+    if (!this.newest.take(data)) this.draw();
+  }
+
+  adopt(figure) {
+    const before = this.figure;
+    this.figure = figure;
+    const late = this.sent && performance.now() - this.sent.at < 2000 && this.sent.source < figure.labels.length;
+    if (!late || String(before?.labels) !== String(figure.labels)) this.source = figure.source;
     this.draw();
   }
 

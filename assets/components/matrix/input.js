@@ -4,7 +4,15 @@ import { cellUnder, clamp } from "./geometry.js";
 import { announcement, tipLines } from "./readout.js";
 import { zoomed } from "./surface.js";
 
+// What a click on a panel chooses: the parts of its id, by their names in the link.
+const chosenBy = (names, id) => Object.fromEntries(id.split(".").map((part, i) => [names[i], part]));
+
 export const pointing = {
+  // Asks for the pictures of what a person has just chosen or painted, where they come the short way (../live/live.js).
+  ask(choices) {
+    window.dispatchEvent(new CustomEvent("vitrine:ask", { detail: choices }));
+  },
+
   at(event) {
     const frame = this.canvas.getBoundingClientRect();
     return [event.clientX - frame.left, event.clientY - frame.top];
@@ -119,6 +127,7 @@ export const pointing = {
     this.refreshTable();
     this.choices = (this.choices ?? 0) + 1; // Streamlit passes on only a state that differs from the last
     const cell = pinned && [pinned.row, pinned.col];
+    if (changed.includes("selected") && this.figure.chooses.length) this.ask(chosenBy(this.figure.chooses, selected));
     this.send?.("choice", { selected, cell, panel: pinned?.panel ?? 0, changed, count: this.choices });
   },
 

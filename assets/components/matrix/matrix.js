@@ -2,6 +2,7 @@
 // It runs as a Streamlit component (the default export) and in a stand-alone page (standalone).
 
 import { el, fill, lasting, release } from "../kit.js";
+import { Newest } from "../newest.js";
 import { download } from "../picture.js";
 import { accent, readTheme } from "./colour.js";
 import { Ruler, clamp, layoutGrid, layoutSingle } from "./geometry.js";
@@ -20,6 +21,10 @@ class Matrix {
     this.name = `matrix${(made += 1)}`;
     this.calls = 0;
     this.views = new Map();
+    this.newest = new Newest(unpack, (figure) => {
+      this.adopt(figure);
+      this.refresh();
+    });
     this.build();
     parent.append(this.root);
     this.listen();
@@ -86,6 +91,7 @@ class Matrix {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.later);
     clearTimeout(this.patience);
+    this.newest.end();
     this.root.remove();
   }
 
@@ -93,11 +99,7 @@ class Matrix {
     const begun = performance.now();
     this.calls += 1;
     this.send = send;
-    if (data !== this.data) {
-      this.data = data;
-      this.adopt(unpack(data));
-    }
-    this.refresh();
+    if (!this.newest.take(data)) this.refresh();
     performance.clearMarks("vitrine-matrix-received");
     performance.mark("vitrine-matrix-received", { detail: { version: this.figure.version, ms: performance.now() - begun } });
   }

@@ -6,6 +6,7 @@ import { cellUnder } from "./geometry.js";
 import { announcement } from "./readout.js";
 
 const PATIENCE = 900; // ms until an unanswered message counts as lost
+const REST = 250; // ms without a stroke until the page hears of the last one, where pictures come the short way
 
 // A mask as text: "COLUMNS.BITS", row after row, the first cell in the highest bit, base64url without padding.
 // transformer_core/analysis/masks/codes.py reads and writes the same form.
@@ -100,6 +101,7 @@ export const painting = {
   toggle(cell) {
     const { data, width } = this.canvasPanel();
     this.put(cell.row, cell.col, data[cell.row * width + cell.col] > 0 ? 0 : 1);
+    this.rested = true;
     this.live.textContent = announcement(this.figure, cell);
     this.changed();
   },
@@ -131,8 +133,18 @@ export const painting = {
     this.sendStrokes();
   },
 
-  // Sends the newest mask, unless a message is pending; its answer triggers the next.
+  // Sends the newest mask, unless a message is pending; its answer triggers the next. Where pictures come the short way,
+  // the mask goes that way, and the page hears of it once the hand rests.
   sendStrokes() {
+    if (window.vitrineLive && this.draft) {
+      this.ask({ masks_preset: "painted", masks_rows: codeOf(this.canvasPanel()), stamp: this.stamp });
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => this.tellPage(), REST);
+    } else this.tellPage();
+  },
+
+  tellPage() {
+    if (this.stroke && window.vitrineLive) return; // its end tells the page
     if (this.pending || !(this.draft || this.rested)) return;
     const { stamp } = this;
     const done = !this.stroke;

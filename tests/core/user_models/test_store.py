@@ -1,5 +1,6 @@
 """The shelf of opened models: names, room, notes of what lies elsewhere, and what is removed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,23 @@ def test_a_disk_that_may_not_be_written_to_is_told(folder, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BundleError, match="'x' cannot be opened: "):
         OpenedModels(tmp_path / "file" / "shelf").take_note(Opened("x", "folder", "", folder))
+
+
+def test_a_model_belongs_to_who_opened_it_until_it_is_removed_and_is_shared_where_that_was_said(
+    folder: Path, tmp_path: Path
+) -> None:
+    one, other = OpenedModels(tmp_path / "shelf", "ann"), OpenedModels(tmp_path / "shelf", "bob")
+    one.take_zip(packed(folder), "hers", asked="tiny.zip")
+    other.take_note(Opened("his", "folder", str(folder), folder))
+    assert {name: (model.owner, model.shared) for name, model in one.all().items()} == {
+        "hers": ("ann", False),
+        "his": ("bob", False),
+    }
+    for name in ("hers", "his"):
+        before = one.all()[name]
+        one.share(name, shared=True)
+        assert other.all()[name] == replace(before, shared=True)
+    one.share("hers", shared=False)
+    assert not one.all()["hers"].shared
+    with pytest.raises(BundleError, match="there is no opened model named 'no'"):
+        one.share("no", shared=True)

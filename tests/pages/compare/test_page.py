@@ -28,7 +28,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             ids.append(store.id)
 
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr("pages.train.same_but.launcher", Launcher)
+    monkeypatch.setattr("pages.ui.runs.launcher", Launcher)
     return ids
 
 

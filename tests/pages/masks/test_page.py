@@ -10,6 +10,7 @@ import torch
 from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from tests.e2e.acting import BUNDLE
+from tests.pages import running
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.masks.batch_masks import batch_masks
@@ -28,7 +29,7 @@ def masked(mask: str, **changes):
 
 
 def metrics(app) -> list[str]:
-    return [metric.value for metric in app.metric]
+    return list(running.metrics(app).values())
 
 
 def press(app, label: str) -> None:
@@ -88,8 +89,8 @@ def test_a_painted_mask_in_the_link_is_read_and_a_wholly_masked_row_says_why(lan
 def test_a_broken_mask_in_the_link_is_refused_in_words(rows: str) -> None:
     app = run("masks", text=TEXT, masks_preset="painted", masks_rows=rows)
     assert not app.exception
-    assert "cannot be read" in app.warning[0].value
-    assert "](" not in app.warning[0].value
+    assert "cannot be read" in app.info[0].value
+    assert "](" not in app.info[0].value
     assert metrics(app)[0].startswith("+0.0")
 
 

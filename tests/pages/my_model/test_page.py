@@ -234,3 +234,22 @@ def test_the_card_is_in_the_language_of_the_interface(language: str, said: str) 
     app = run("my_model", lang=language, model="sentiment-zh")
     assert not app.exception
     assert f"## {said}" in told(app)
+
+
+@pytest.mark.usefixtures("on_a_network")
+def test_an_opened_model_is_its_openers_alone_until_it_is_shared_and_nobody_else_removes_it(checkpoint, opened) -> None:
+    owner = uploaded(packed(checkpoint).getvalue())
+    assert "tiny" in owner.selectbox[0].options
+    assert "tiny" not in run("my_model").selectbox[0].options
+    by_link = run("attention", model="tiny")
+    assert by_link.selectbox[0].value == "sentiment"
+    assert not by_link.exception
+    owner.toggle(key="share tiny").set_value(True).run()
+    other = run("my_model", model="tiny")
+    assert other.selectbox[0].value == "tiny"
+    assert EN["my_model.of_another"] in told(other)
+    assert "sure tiny" not in {box.key for box in other.checkbox}
+    owner.toggle(key="share tiny").set_value(False).run()
+    assert other.run().selectbox[0].value != "tiny"
+    remove(owner, "tiny")
+    assert opened.all() == {}

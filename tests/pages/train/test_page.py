@@ -12,11 +12,12 @@ from streamlit.testing.v1 import AppTest
 
 from pages.train import form as train_form
 from pages.train.exports import bundle_zip, files_of, run_zip
+from pages.train.panel import attempt
 from pages.ui import runs
 from pages.ui.language import words
 from tests.pages.made_runs import SPECS, STEPS, held, made_run
 from tests.pages.running import asks, run, told
-from transformer_core.training.runs.run_list import MOST_RUNS, RunList
+from transformer_core.training.runs.run_list import BOUNDS, RunList
 from transformer_core.training.runs.store.folder import REQUEST
 from transformer_core.training.spec import Origin
 
@@ -57,11 +58,14 @@ def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Launcher:
     """Keep the runs of a test in a folder of its own, and start nothing."""
     made = _Launcher()
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    for module in ("train.form", "train.panel", "train.runs", "train.same_but"):
+    for module in ("train.form", "train.panel", "train.runs", "ui.runs"):
         monkeypatch.setattr(f"pages.{module}.launcher", lambda: made)
     monkeypatch.setattr(train_form, "_measuring", _AtOnce())
     train_form._known.clear()
     return made
+
+
+EN = words("en")
 
 
 def button(app: AppTest, key: str, language: str = "en"):
@@ -207,7 +211,7 @@ def test_the_list_names_every_run_and_the_rule(language: str, tmp_path: Path) ->
     assert {f"open {store.id}" for store in stores} <= {one.key for one in app.button}
     assert all(words(language)[f"state.{state}"] in told(app) for state in RESTING)
     assert "97.0%" in told(app)
-    assert str(MOST_RUNS) in told(app)
+    assert str(BOUNDS.runs) in told(app)
     app.button(key=f"open {stores[0].id}").click().run()
     assert app.query_params["run"] == stores[0].id
 
@@ -240,3 +244,30 @@ def test_every_file_can_be_made(kind: str, tmp_path: Path) -> None:
     assert len(made["csv"].decode("utf-8-sig").splitlines()) == 1 + 1 + STEPS
     compile(made["py"], "repeat.py", "exec")
     assert store.spec.name in made["html"]
+
+
+@pytest.mark.usefixtures("on_a_network")
+def test_on_a_network_a_run_is_watched_by_link_and_changed_by_its_maker_alone(tmp_path: Path) -> None:
+    maker = run("train", d_model="32", n_heads="2")
+    button(maker, "train.start").click().run()
+    own = maker.query_params["run"]
+    other = made_run(tmp_path, state="paused", owner="somebody else")
+    lock = held(other)
+    try:
+        app = run("train", run=other.id, runs_open="on")
+        assert not app.exception
+        assert EN["run.of_another"] in told(app)
+        assert not {EN["run.stop"], EN["run.resume"], EN["run.pause"]} & {one.label for one in app.button}
+        assert EN["runs.none"] in told(app)
+        compared = run("compare", run=own, other=other.id)
+        assert not compared.exception
+        assert EN["run.of_another"] in told(compared)
+        before = (other.folder / REQUEST).exists()
+        attempt(lambda: other.ask("stop"), other.owner)  # as a page that is not ours would
+        assert (other.folder / REQUEST).exists() == before
+    finally:
+        lock.release()
+    watcher = run("train", run=own)
+    assert EN["run.of_another"] in told(watcher)
+    maker.run()
+    assert EN["run.of_another"] not in told(maker)

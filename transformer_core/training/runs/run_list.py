@@ -7,8 +7,9 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -26,10 +27,13 @@ from transformer_core.training.runs.store.folder import (
     RESERVED_NAMES,
     SPEC,
     Data,
+    about,
     default_root,
     has_worker,
+    is_followed,
     is_held,
     new_id,
+    owner_of,
     put_data,
     remove,
     sweep,
@@ -40,25 +44,49 @@ from transformer_core.training.spec import RunSpec
 
 FORMAT = 1
 MOST_LISTED = 200
-MOST_RUNS, MOST_BYTES = 20, 4 << 30
+SECONDS_YOUNG, SECONDS_FOLLOWED = 24 * 3_600.0, 600.0
 PATIENCE = 3.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How many runs are kept and wait.
+
+    Args:
+        runs, size: of one owner; the size in bytes.
+        live: of one owner, that compute, wait or pause.
+        all_runs, all_size: of all owners together.
+    """
+
+    runs: int = 20
+    size: int = 4 << 30
+    live: int = 16
+    all_runs: int = 200
+    all_size: int = 40 << 30
+
+
+BOUNDS = Bounds()
 
 
 class RunList:
     """The runs in one folder.
 
-    Before each new run old ones are pruned: the oldest are deleted until at most 20 are left that take at most 4 GB in
-    all. A run with a worker is never deleted, nor one that was renamed by hand, which means that it is wanted.
+    Before each new run old ones of the same owner are pruned: the oldest are deleted until that owner has less than 20,
+    which take at most 4 GB. A run with a worker is never deleted, nor one that was renamed by hand, which means that it
+    is wanted; where those alone are too many, no new run is made.
 
     Args:
         root: by default VITRINE_RUNS, else .runs/live under the project's root.
+        owner: of the runs that are made; "" where nobody is told apart.
+        bounds: of each owner, and of all together.
 
     Raises:
         RunError: all methods raise it where the folder cannot be read or written.
     """
 
-    def __init__(self, root: Path | None = None) -> None:
+    def __init__(self, root: Path | None = None, *, owner: str = "", bounds: Bounds = BOUNDS) -> None:
         self.root = (default_root() if root is None else Path(root)).absolute()
+        self._owner, self._bounds = owner, bounds
 
     def create(self, spec: RunSpec, *, data: Data | None = None) -> RunStore:
         """Create the folder of a new run; a Launcher starts it.
@@ -71,6 +99,9 @@ class RunList:
             RunError: spec and data do not fit, or the frame that the run branches off from is gone.
         """
         _require_fitting(spec, data)
+        live = sum(has_worker(folder) for folder in self._folders(most=None) if owner_of(folder) == self._owner)
+        if live >= self._bounds.live:
+            raise RunError(f"{live} of your runs compute or wait, and no more may; stop one, or come back later")
         self.prune()
         with self._making() as draft:
             write_whole(draft / SPEC, spec.to_json())
@@ -143,9 +174,27 @@ class RunList:
         remove(folder)
 
     def prune(self) -> list[str]:
-        """Delete old runs by the rule of the class, and return their ids."""
+        """Make room for one more run by the rule of the class; delete old runs, and return their ids.
+
+        Other owners' runs go only where all together are too many, and none that is younger than a day or followed.
+
+        Raises:
+            RunError: there is no room, and nothing that may go.
+        """
+        bounds, folders = self._bounds, self._folders(most=None)
+        sizes = {folder: _size_of(folder) for folder in folders}
+        own = [folder for folder in folders if owner_of(folder) == self._owner]
+        loose = [folder for folder in own if not _is_kept(folder)]
+        gone, left = _oldest(own, loose, sizes, bounds.runs, bounds.size)
+        if left:
+            raise RunError(f"you keep {len(own) - len(gone)} runs, and at most {bounds.runs} are kept; delete one")
+        rest = [folder for folder in folders if folder not in gone]
+        old = [folder for folder in rest if not _is_kept(folder) and (folder in loose or _is_left_alone(folder))]
+        more, left = _oldest(rest, old, sizes, bounds.all_runs, bounds.all_size)
+        if left:
+            raise RunError(f"the server keeps {len(rest)} runs and has no room for another; come back tomorrow")
         pruned = []
-        for folder in _too_old(self._folders(most=None), most=MOST_RUNS, most_bytes=MOST_BYTES):
+        for folder in (*gone, *more):
             with suppress(RunError):  # a run that cannot be deleted is no reason not to make another
                 remove(folder)
                 pruned.append(folder.name)
@@ -193,7 +242,8 @@ class RunList:
             shutil.rmtree(draft, ignore_errors=True)
 
     def _place(self, draft: Path, run: str) -> RunStore:
-        write_whole(draft / ABOUT, json.dumps({"format": FORMAT, "id": run, "created": time.time()}) + "\n")
+        noted = {"format": FORMAT, "id": run, "created": time.time(), "owner": self._owner}
+        write_whole(draft / ABOUT, json.dumps(noted) + "\n")
         draft.chmod(0o755)
         draft.rename(self.root / run)
         return RunStore(self.root / run)
@@ -221,28 +271,40 @@ def _read(folder: Path) -> RunStore | str:
 
 
 def _created(folder: Path) -> float:
-    try:
-        return float(json.loads((folder / ABOUT).read_text(encoding="utf-8"))["created"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0.0
+    created = about(folder).get("created")
+    return float(created) if isinstance(created, int | float) else 0.0
 
 
-def _too_old(folders: Sequence[Path], *, most: int, most_bytes: int) -> list[Path]:
-    """Return the runs to delete, oldest first, so that at most `most` of at most `most_bytes` in all are left.
+def _is_kept(folder: Path) -> bool:
+    """Tell whether a run is never deleted to make room."""
+    return has_worker(folder) or (folder / KEPT).exists()
+
+
+def _is_left_alone(folder: Path) -> bool:
+    """Tell whether a run is a day old, and nobody follows it."""
+    return time.time() - _created(folder) > SECONDS_YOUNG and not is_followed(folder, SECONDS_FOLLOWED)
+
+
+def _oldest(
+    folders: Sequence[Path], may_go: Sequence[Path], sizes: Mapping[Path, int], most: int, most_bytes: int
+) -> tuple[list[Path], bool]:
+    """Return the runs to delete, oldest first, so that less than `most` of at most `most_bytes` in all are left.
 
     Args:
-        folders: of all runs, newest first.
-        most, most_bytes: to keep; runs that are never deleted may exceed them.
+        folders: of the runs that count, newest first.
+        may_go: those of them that may be deleted.
+        sizes: in bytes.
+
+    Returns:
+        The runs, and whether too many are left all the same.
     """
-    sizes = {folder: _size_of(folder) for folder in folders}
-    n_runs, n_bytes, old = len(sizes), sum(sizes.values()), []
-    for folder in reversed(sizes):
-        if n_runs <= most and n_bytes <= most_bytes:
+    n_runs, n_bytes, gone = len(folders), sum(sizes[folder] for folder in folders), []
+    for folder in reversed([folder for folder in folders if folder in may_go]):
+        if n_runs < most and n_bytes <= most_bytes:
             break
-        if not (has_worker(folder) or (folder / KEPT).exists()):
-            old.append(folder)
-            n_runs, n_bytes = n_runs - 1, n_bytes - sizes[folder]
-    return old
+        gone.append(folder)
+        n_runs, n_bytes = n_runs - 1, n_bytes - sizes[folder]
+    return gone, n_runs >= most or n_bytes > most_bytes
 
 
 def _end_worker(store: RunStore) -> None:

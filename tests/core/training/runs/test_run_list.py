@@ -12,8 +12,8 @@ import torch
 from tests.core.training.runs.tiny_runs import SPEC, called, first_two, tiny_task, wait_for
 from transformer_core.training.runs import run_list as run_list_module
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.run_list import RunList
-from transformer_core.training.runs.store.folder import KEPT, LAUNCHED, is_held
+from transformer_core.training.runs.run_list import Bounds, RunList
+from transformer_core.training.runs.store.folder import KEPT, LAUNCHED, follow, is_held
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, Origin
 
@@ -113,8 +113,8 @@ def test_a_worker_that_does_not_listen_is_killed_before_its_run_is_deleted(runs,
     assert not store.folder.exists()
 
 
-def test_pruning_takes_the_oldest_that_have_ended_and_spares_named_and_live_ones(runs, monkeypatch):
-    monkeypatch.setattr(run_list_module, "MOST_RUNS", 3)
+def test_pruning_takes_the_oldest_that_have_ended_and_spares_named_and_live_ones(tmp_path):
+    runs = RunList(tmp_path, bounds=Bounds(runs=4))
     stores = [runs.create(SPEC) for _ in range(3)]
     for place, store in enumerate(stores):
         age(store, 100 - place)
@@ -125,10 +125,47 @@ def test_pruning_takes_the_oldest_that_have_ended_and_spares_named_and_live_ones
     assert set(ids(runs.all())) == {stores[0].id, stores[1].id, fourth.id}
     (stores[1].folder / LAUNCHED).unlink()
     assert runs.prune() == []
-    monkeypatch.setattr(run_list_module, "MOST_BYTES", 1)
-    assert runs.prune() == [stores[1].id, fourth.id]
+    small = RunList(tmp_path, bounds=Bounds(size=sum(file.stat().st_size for file in stores[0].folder.rglob("*"))))
+    assert small.prune() == [stores[1].id, fourth.id]
     assert ids(runs.all()) == [stores[0].id]
     assert (stores[0].folder / KEPT).exists()
+
+
+def test_where_only_wanted_runs_are_left_a_new_one_is_refused_and_none_goes(tmp_path):
+    runs = RunList(tmp_path, bounds=Bounds(runs=3))
+    for _ in range(3):
+        runs.rename(runs.create(SPEC).id, "wanted")
+    with pytest.raises(RunError, match="you keep 3 runs, and at most 3 are kept; delete one"):
+        runs.create(SPEC)
+    assert len(runs.all()) == 3
+
+
+def test_many_starts_of_one_person_take_nothing_from_another(tmp_path):
+    bounds = Bounds(runs=3, live=2)
+    ann, bob = (RunList(tmp_path, owner=name, bounds=bounds) for name in ("ann", "bob"))
+    hers = ann.create(SPEC)
+    age(hers, 10 * 24 * 3_600)
+    his = [bob.create(SPEC) for _ in range(40)]
+    assert {store.owner for store in ann.all()} == {"ann", "bob"}
+    assert set(ids(ann.all())) == {hers.id, *ids(his[-3:])}
+    for store in his[-2:]:
+        (store.folder / LAUNCHED).touch()
+    with pytest.raises(RunError, match="2 of your runs compute or wait"):
+        bob.create(SPEC)
+    assert ann.create(SPEC).owner == "ann"
+
+
+def test_a_full_server_takes_old_runs_that_nobody_follows_and_else_refuses(tmp_path):
+    bounds = Bounds(all_runs=2)
+    ann, bob = (RunList(tmp_path, owner=name, bounds=bounds) for name in ("ann", "bob"))
+    first, second = ann.create(SPEC), ann.create(SPEC)
+    with pytest.raises(RunError, match="the server keeps 2 runs and has no room"):
+        bob.create(SPEC)
+    for store in (first, second):
+        age(store, 2 * 24 * 3_600)
+    follow(first.folder)
+    his = bob.create(SPEC)
+    assert set(ids(bob.all())) == {first.id, his.id}
 
 
 def test_a_run_branches_off_from_a_frame_and_no_longer_needs_it(runs):

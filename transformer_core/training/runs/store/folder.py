@@ -3,6 +3,7 @@
 The operating system releases a lock when the process that holds it ends, even if it is killed.
 """
 
+import json
 import os
 import re
 import secrets
@@ -12,7 +13,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
@@ -27,10 +28,10 @@ ABOUT, SPEC, DATABASE, TOKENIZER = "run.json", "spec.json", "run.sqlite", "token
 ORIGIN, SCRIPT, LOG, LOCK = "origin.safetensors", "repeat.py", "worker.log", "worker.lock"
 STATE, FRAMES, BUNDLE = "state", "frames", "bundle"
 RECORDS, ARRAYS = "records.jsonl", "arrays.npz"  # in a zip, in place of the database
-REQUEST, LAUNCHED, KEPT, RESERVE = "request", "launched", "kept", "reserve"
+REQUEST, LAUNCHED, KEPT, FOLLOWED, RESERVE = "request", "launched", "kept", "followed", "reserve"
 RESERVED_NAMES = {
     *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE),
-    *(REQUEST, LAUNCHED, KEPT, RESERVE, RECORDS, ARRAYS),
+    *(REQUEST, LAUNCHED, KEPT, FOLLOWED, RESERVE, RECORDS, ARRAYS),
 }
 MAKING, LEAVING = ".new-", ".old-"
 ID = re.compile(r"[a-z0-9]{8,12}")
@@ -38,6 +39,7 @@ LENGTH_OF_ID = 10
 ALPHABET = string.ascii_lowercase + string.digits
 SECONDS_TO_START = 30.0
 SECONDS_OF_SCRATCH = 3_600.0
+SECONDS_BETWEEN_MARKS = 60.0
 PATIENCE = 10.0
 MOST_BYTES_OF_DATA = 200 << 20
 Data = bytes | Path
@@ -53,6 +55,35 @@ def default_root() -> Path:
 def new_id() -> str:
     """Return a random id."""
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH_OF_ID))
+
+
+def about(folder: Path) -> dict[str, Any]:
+    """Return what is noted of a run's making; nothing where that cannot be read."""
+    try:
+        noted = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return noted if isinstance(noted, dict) else {}
+
+
+def owner_of(folder: Path) -> str:
+    """Return who made a run, "" where nobody is told apart."""
+    return str(about(folder).get("owner", ""))
+
+
+def follow(folder: Path) -> None:
+    """Note that somebody looks at a run now."""
+    with suppress(OSError):
+        if not is_followed(folder, SECONDS_BETWEEN_MARKS):
+            (folder / FOLLOWED).touch()
+
+
+def is_followed(folder: Path, seconds: float) -> bool:
+    """Tell whether somebody looked at a run within the last seconds."""
+    try:
+        return time.time() - (folder / FOLLOWED).stat().st_mtime < seconds
+    except OSError:
+        return False
 
 
 def weights_file(folder: Path, frame: int) -> Path:

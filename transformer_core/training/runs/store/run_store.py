@@ -28,6 +28,7 @@ from transformer_core.training.runs.store.folder import (
     has_worker,
     is_held,
     leave_request,
+    owner_of,
     was_just_launched,
     weights_file,
 )
@@ -59,6 +60,11 @@ class RunStore:
             raise
         except ValueError as error:
             raise RunError(f"run {self.id} cannot be read: {SPEC}: {error!s:.300}") from None
+
+    @cached_property
+    def owner(self) -> str:
+        """Who made the run, "" where nobody is told apart."""
+        return owner_of(self.folder)
 
     def status(self) -> Status:
         """Return the state of the run."""

@@ -1,0 +1,37 @@
+"""Reading a link instead of a session: so a page's functions can be asked for a picture alone, where no page runs.
+
+What a person chose is in the link, and a page's functions ask for it by name (url.current). While a link is read, they
+get what that link says.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a link says, by name, and who asks for it: an owner as in pages/ui/who.py."""
+
+    said: Mapping[str, str]
+    owner: str = ""
+
+
+LIVE: set[tuple[str, str]] = set()  # pages and their parts whose pictures come the short way, see pages/ui/live.py
+_link: ContextVar[Link | None] = ContextVar("link", default=None)
+
+
+def linked() -> Link | None:
+    """Return the link that is being read, None where a page runs for a session."""
+    return _link.get()
+
+
+@contextmanager
+def reading(link: Link) -> Iterator[None]:
+    """Let all choices be those of a link."""
+    token = _link.set(link)
+    try:
+        yield
+    finally:
+        _link.reset(token)

@@ -1,0 +1,142 @@
+"""Live figures: what follows a finger goes the short way, past the run of a page, which follows once the hand rests.
+
+A part of a page that has pictures of this kind makes them in a function of its own, which the page asks and the route
+"live/PAGE/PART" asks, too: one builder, two deliveries. The browser's part is assets/components/live/live.js.
+"""
+
+import asyncio
+import json
+import logging
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Protocol
+
+import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pages.figures.matrix import padded
+from pages.ui.component import registered
+from pages.ui.header import View, linked_view
+from pages.ui.language import language
+from pages.ui.link import LIVE, Link, reading
+from pages.ui.url import whole_number
+from pages.ui.verdict import Number, Verdict
+from pages.ui.who import owner_in
+from transformer_core.bundle_files import BundleError
+
+LONG_TEXT, MOST_AT_ONCE = 400, 2  # characters; requests of short texts, and of long ones, that are answered at once
+MOST_STAMP = 10**9
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+Choices = dict[str, tuple[Sequence[str], str]]  # by their names in the URL: the options as shown, and the one chosen
+
+
+class AnyPicture(Protocol):
+    """A figure as a page mounts it: a Picture, or one of another component."""
+
+    @property
+    def key(self) -> str:
+        """Return its place on the page."""
+        ...
+
+    def to_bytes(self, *, stamp: int = 0) -> bytes:
+        """Return what its component takes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Live:
+    """What follows a finger on one part of a page.
+
+    Args:
+        pictures: as the page mounts them.
+        verdicts, numbers: by the names of their places on the page.
+    """
+
+    pictures: tuple[AnyPicture, ...]
+    verdicts: Mapping[str, Verdict | None] = field(default_factory=dict)
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+
+    def to_bytes(self, *, stamp: int = 0) -> bytes:
+        """Return the length of a header (uint32, little-endian), the header in JSON, and the pictures' bytes.
+
+        Everything is padded to 8 bytes; the header has verdicts and numbers, and for each picture its key and length.
+
+        Args:
+            stamp: of the last stroke, as of MatrixFigure.
+        """
+        parts = [padded(picture.to_bytes(stamp=stamp)) for picture in self.pictures]
+        keys = [picture.key for picture in self.pictures]
+        verdicts = {name: asdict(verdict) for name, verdict in self.verdicts.items() if verdict is not None}
+        numbers = {name: asdict(number) for name, number in self.numbers.items()}
+        pictures = list(zip(keys, map(len, parts), strict=True))
+        header = {"verdicts": verdicts, "numbers": numbers, "pictures": pictures}
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        return padded(struct.pack("<I", len(text)) + text) + b"".join(parts)
+
+
+Build = Callable[[View], Live]
+
+
+def live_routes(parts: Mapping[tuple[str, str], Build]) -> list[Route]:
+    """Return the route "live/PAGE/PART" for st.App, below server.baseUrlPath; from now on pages use it.
+
+    Args:
+        parts: what makes the pictures of a part, by page and part.
+    """
+    LIVE.update(parts)
+    lanes = {heavy: asyncio.Semaphore(MOST_AT_ONCE) for heavy in (False, True)}
+
+    async def live(request: Request) -> Response:
+        build = parts.get((request.path_params["page"], request.path_params["part"]))
+        if build is None:
+            return Response(status_code=404, headers=HEADERS)
+        link = Link(dict(request.query_params), owner_in(request.headers.get("cookie", "")))
+        async with lanes[len(link.said.get("text", "")) > LONG_TEXT]:
+            if await request.is_disconnected():
+                return Response(status_code=204, headers=HEADERS)
+            return await run_in_threadpool(_answer, build, link)
+
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return [Route(f"{'/' + base if base else ''}/live/{{page}}/{{part}}", live)]
+
+
+def _answer(build: Build, link: Link) -> Response:
+    """Return the pictures of a link; 204 where they cannot be made, since the page's run says why."""
+    try:
+        with reading(link):
+            stamp = whole_number(link.said.get("stamp", "0"), MOST_STAMP)
+            body = build(linked_view()).to_bytes(stamp=stamp or 0)
+    except (ValueError, BundleError):
+        return Response(status_code=204, headers=HEADERS)
+    except Exception:
+        logging.getLogger("vitrine").exception("a live picture failed")
+        return Response(status_code=204, headers=HEADERS)
+    return Response(body, media_type="application/octet-stream", headers=HEADERS)
+
+
+def follow_finger(
+    page: str,
+    part: str,
+    view: View,
+    *,
+    choices: Choices,
+    boxes: Sequence[str] = ("text",),
+) -> None:
+    """Let the pictures of a part follow what is typed and chosen; only where the route is there.
+
+    Args:
+        choices: of controls that the pictures depend on.
+        boxes: names of the lines of text that they depend on.
+    """
+    if (page, part) not in LIVE:
+        return
+    said = {"lang": language(), "model": view.bundle.name, **{name: chosen for name, (_, chosen) in choices.items()}}
+    options = {name: list(options) for name, (options, _) in choices.items()}
+    data = {"route": f"./live/{page}/{part}", "page": page, "said": said, "boxes": list(boxes), "choices": options}
+    registered("live")(key="live", data=data)

@@ -1,0 +1,104 @@
+"""Live figures in a browser: they follow the hand before the page runs, never go back, and come without the route."""
+
+from playwright.sync_api import Page, Route
+
+from tests.e2e.acting import visit, wait_painted
+from tests.e2e.serving import rest, settle
+from transformer_core.analysis.masks.codes import painted_mask
+
+TEXT = "The film was not good"
+MORE = " at all, I fear"
+LISTEN = """
+() => {
+  window.painted = [];
+  new PerformanceObserver((list) => {
+    for (const { name, detail } of list.getEntries()) {
+      if (name === "vitrine-matrix-painted") window.painted.push(detail.version);
+    }
+  }).observe({ type: "mark" });
+  window.ran = 0;
+  const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (data) { window.ran += 1; return send.call(this, data); };
+}
+"""
+VERDICT = "() => document.querySelector('[data-verdict=heads]').textContent"
+
+
+def opened(page: Page, address: str, path: str = "attention", **query: str) -> None:
+    """Open a page and listen to what is painted and to what the browser tells the page."""
+    visit(page, address, path, **({"text": TEXT, "lang": "en"} | query))
+    rest(page)
+    page.evaluate(LISTEN)
+
+
+def typed(page: Page, text: str, delay: float) -> None:
+    """Type at the end of the text."""
+    page.get_by_role("textbox").first.press("End")
+    page.keyboard.type(text, delay=delay)
+
+
+def test_each_letter_is_painted_before_the_page_runs_and_no_older_text_comes_back(page: Page, address: str) -> None:
+    opened(page, address)
+    typed(page, MORE, delay=100)
+    assert page.evaluate("() => window.ran") == 0  # the hand has not rested
+    assert len(page.evaluate("() => window.painted")) > len(MORE)
+    wait_painted(page, f"0.0|{TEXT}{MORE}")
+    live = page.evaluate(VERDICT)
+    page.wait_for_function("() => window.ran > 0")
+    settle(page)
+    page.wait_for_timeout(300)
+    assert page.evaluate(VERDICT) == live
+    texts = [version.partition("|")[2].rpartition("|")[2] for version in page.evaluate("() => window.painted")]
+    assert texts == sorted(texts, key=len)
+    assert texts[-1] == TEXT + MORE
+
+
+def test_without_the_route_the_page_works_as_it_does_with_it(page: Page, address: str) -> None:
+    def refuse(route: Route) -> None:
+        route.abort()
+
+    page.route("**/live/**", refuse)
+    opened(page, address)
+    typed(page, MORE, delay=30)
+    wait_painted(page, f"0.0|{TEXT}{MORE}")
+    page.get_by_role("radiogroup", name="Layer").get_by_role("radio", name="2", exact=True).click()
+    wait_painted(page, f"2.0|{TEXT}{MORE}")
+
+
+def test_a_layer_a_head_and_a_click_in_the_grid_take_the_short_way(page: Page, address: str) -> None:
+    opened(page, address)
+    with page.expect_response("**/live/attention/heads?*layer=3*"):
+        page.get_by_role("radiogroup", name="Layer").get_by_role("radio", name="3", exact=True).click()
+    wait_painted(page, f"3.0|{TEXT}")
+    canvas = page.locator(".vm-canvas").first
+    frame = canvas.bounding_box()
+    assert frame is not None
+    with page.expect_response(lambda answer: "/live/" in answer.url and "head=0" not in answer.url):
+        page.mouse.click(frame["x"] + frame["width"] * 0.6, frame["y"] + frame["height"] * 0.3)
+    page.wait_for_function("() => Number(new URLSearchParams(location.search).get('head')) > 0")
+
+
+def test_a_stroke_shows_its_weights_and_verdict_while_the_finger_is_down_and_stays(page: Page, address: str) -> None:
+    opened(page, address, "masks", masks_preset="everything")
+    canvas = page.locator(".vm-canvas").first
+    canvas.scroll_into_view_if_needed()
+    frame = canvas.bounding_box()
+    assert frame is not None
+    before = page.evaluate("() => document.querySelector('[data-verdict=masks_after]').textContent")
+    page.mouse.move(frame["x"] + 120, frame["y"] + 120)
+    page.mouse.down()
+    for step in range(1, 12):
+        page.mouse.move(frame["x"] + 120, frame["y"] + 120 + 8 * step)
+        page.wait_for_timeout(30)
+    assert page.evaluate("() => window.ran") == 0
+    changed = "(before) => document.querySelector('[data-verdict=masks_after]').textContent !== before"
+    page.wait_for_function(changed, arg=before)
+    page.mouse.up()
+    page.wait_for_function("() => new URLSearchParams(location.search).has('masks_rows')")
+    settle(page)
+    rows = page.evaluate("() => new URLSearchParams(location.search).get('masks_rows')")
+    assert not painted_mask(rows).all()
+    after = page.evaluate("() => document.querySelector('[data-verdict=masks_after]').textContent")
+    visit(page, address, page.url.removeprefix(f"{address}/"))
+    rest(page)
+    assert page.evaluate("() => document.querySelector('[data-verdict=masks_after]').textContent") == after

@@ -1,0 +1,99 @@
+"""This server: only an administrator sees who uses what, and may change what others made."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from pages.ui import traffic, who
+from pages.ui.language import words
+from tests.pages.made_runs import made_run
+from tests.pages.running import metrics, run, told
+
+EN = words("en")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of runs, empty."""
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
+    who._wrong.clear()
+    return tmp_path
+
+
+@pytest.mark.usefixtures("on_a_network")
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_others_see_nothing_and_learn_how_there_can_be_an_administrator(language: str) -> None:
+    app = run("server", lang=language)
+    assert not app.exception
+    assert "VITRINE_ADMIN" in told(app)
+    assert not app.metric
+    assert not app.text_input
+
+
+@pytest.mark.usefixtures("on_a_network")
+def test_the_secret_opens_the_page_and_a_wrong_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITRINE_ADMIN", "a long secret")
+    app = run("server")
+    app.text_input[0].set_value("a guess")
+    app.button[0].click().run()
+    assert EN["server.wrong"] in told(app)
+    assert not app.metric
+    app.text_input[0].set_value("a long secret")
+    app.button[0].click().run()
+    assert not app.text_input
+    assert metrics(app)[EN["server.running"]] == "0"
+
+
+def test_at_home_the_page_shows_what_there_is(folder: Path) -> None:
+    store = made_run(folder)
+    app = run("server")
+    assert not app.exception
+    assert f"(./train?run={store.id})" in told(app)
+    assert EN["server.nobody"] in told(app)
+
+
+def pass_on(messages: list[dict], answers: list[dict]) -> None:
+    """Let messages of a browser and the server's answers pass through the counter."""
+
+    async def app(_scope, receive, send) -> None:
+        for answer in answers:
+            await receive()
+            await send(answer)
+
+    async def receive() -> dict:
+        return messages.pop(0)
+
+    async def send(message) -> None: ...
+
+    asyncio.run(traffic.CountChanges(app)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
+
+
+def change() -> dict:
+    """Return a visitor's change."""
+    message = BackMsg()
+    message.rerun_script.query_string = "text=x"
+    return {"type": "websocket.receive", "bytes": message.SerializeToString()}
+
+
+def ended(status: int) -> dict:
+    """Return the server's word that a run of a page has ended."""
+    return {"type": "websocket.send", "bytes": ForwardMsg(script_finished=status).SerializeToString()}  # type: ignore
+
+
+def test_a_change_counts_once_when_the_page_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = traffic.Counter()
+    monkeypatch.setattr(traffic, "COUNTER", counter)
+    again, done = ForwardMsg.FINISHED_EARLY_FOR_RERUN, ForwardMsg.FINISHED_SUCCESSFULLY
+    large = {"type": "websocket.send", "bytes": b"x" * 10_000}
+    pass_on([change(), change(), change()], [ended(again), large, ended(done)])
+    pass_on(
+        [{"type": "websocket.receive", "bytes": b"\xff\xff"}], [ended(done)]
+    )  # what is no message, nobody waits for
+    found = counter.look()
+    assert found.people == 0
+    assert found.changes == pytest.approx(1 / traffic.SECONDS_LOOKED_BACK)
+    assert found.median is not None
+    assert found.median < 1.0

@@ -1,0 +1,147 @@
+"""Live figures: the route brings the very bytes of the page's run, and nothing where the page would say why."""
+
+import json
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from app import LIVE
+from pages.attention import arcs
+from pages.figures.matrix import unpack
+from pages.ui import component, live, matrix
+from pages.ui.link import LIVE as ROUTED
+from tests.pages.running import run
+from transformer_core.analysis.masks.codes import painted_code
+
+TEXT = "The film was not good, but I loved the ending."
+CHINESE = "虽然房间有点小，但是很干净。"
+CASES: list[tuple[str, str, dict[str, str]]] = [
+    ("attention", "heads", {}),
+    (
+        "attention",
+        "heads",
+        {"layer": "2", "head": "3", "step": "mixture", "same_scale": "off", "attention_names": "off"},
+    ),
+    ("attention", "heads", {"step": "scores", "cell": "2.1", "pin_heads": "1.1.1"}),
+    ("attention", "heads", {"model": "gpt"}),
+    ("attention", "heads", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("attention", "heads", {"text": "good film " * 200, "start": "40"}),
+    ("attention", "arcs", {}),
+    ("attention", "arcs", {"attention_direction": "to", "attention_over": "max", "attention_token": "3"}),
+    ("masks", "paint", {}),
+    ("masks", "paint", {"masks_preset": "window", "masks_window": "3", "masks_pads": "2", "masks_where": "one"}),
+    ("masks", "paint", {"masks_preset": "painted", "masks_rows": "broken"}),
+    ("masks", "paint", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh", "layer": "1"}),
+]
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    """Return a client of the route alone."""
+    return TestClient(Starlette(routes=live.live_routes(LIVE)))
+
+
+def asked(page: str, part: str, query: dict[str, str]) -> dict[str, str]:
+    """Return a link to a part of a page that names everything."""
+    return {"lang": "en", "model": "sentiment", "text": TEXT, f"{page}_part": part, **query}
+
+
+def pictures_in(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the header of an answer, and the bytes of each picture by its key."""
+    (length,) = struct.unpack_from("<I", body)
+    header = json.loads(body[4 : 4 + length])
+    at, found = -(-(4 + length) // 8) * 8, {}
+    for key, size in header["pictures"]:
+        found[key] = body[at : at + size]
+        at += size
+    assert at == len(body)
+    return header, found
+
+
+@pytest.fixture
+def mounted(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Return what pages mount as matrices from now on, by key."""
+    found: dict[str, bytes] = {}
+    mount: Callable[[str], Any] = component.registered
+
+    def noted(name: str) -> Any:
+        def mounting(**options: Any) -> Any:
+            found[options["key"]] = options["data"]
+            return mount(name)(**options)
+
+        return mounting
+
+    for module in (matrix, arcs):
+        monkeypatch.setattr(module, "registered", noted)
+    return found
+
+
+@pytest.mark.parametrize(("page", "part", "query"), CASES)
+def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
+    client: TestClient, mounted: dict[str, bytes], page: str, part: str, query: dict[str, str]
+) -> None:
+    link = asked(page, part, query)
+    app = run(page, **link)
+    assert not app.exception
+    answer = client.get(f"/live/{page}/{part}", params=link)
+    assert answer.status_code == 200
+    header, found = pictures_in(answer.content)
+    assert found
+    for key, data in found.items():
+        assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
+    shown = "".join(element.proto.body for element in app.get("html"))
+    for name, verdict in header["verdicts"].items():
+        assert live.Verdict(**verdict).html(name) in shown
+    assert set(header["numbers"]) <= {"masks_change", "masks_reach"}
+    for number in header["numbers"].values():
+        assert f">{number['value']}</div>" in shown
+
+
+def test_a_stroke_comes_back_with_its_stamp(client: TestClient) -> None:
+    bundle_size = int(
+        unpack(pictures_in(painted(client, {}))[1]["masks_painter"])[0]["panels"][0]["values"]["shape"][0]
+    )
+    mask = np.ones((bundle_size, bundle_size), bool)
+    mask[2, 1] = False
+    body = painted(client, {"masks_preset": "painted", "masks_rows": painted_code(mask), "stamp": "7"})
+    header, arrays = unpack(pictures_in(body)[1]["masks_painter"])
+    assert header["paint"]["stamp"] == 7
+    np.testing.assert_array_equal(arrays[header["paint"]["panel"]] > 0, mask)
+
+
+def painted(client: TestClient, query: dict[str, str]) -> bytes:
+    """Return the answer to a link to the painter."""
+    return client.get("/live/masks/paint", params=asked("masks", "paint", query)).content
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"text": ""},
+        {"text": "x" * 3_000},
+        {"model": "nobody's"},
+        {"model": "../../etc"},
+        {"model": "run:abcdefghij"},
+    ],
+)
+def test_what_cannot_be_read_is_left_to_the_page(client: TestClient, query: dict[str, str]) -> None:
+    answer = client.get("/live/attention/heads", params=asked("attention", "heads", query))
+    assert answer.status_code == 204
+    assert not answer.content
+
+
+def test_odd_links_get_the_defaults_and_unknown_parts_nothing(client: TestClient) -> None:
+    usual = client.get("/live/attention/heads", params=asked("attention", "heads", {})).content
+    odd = {"layer": "99", "head": "-1", "step": "🙂", "lang": "xx", "stamp": "9" * 40, "cell": "9999.9999"}
+    assert client.get("/live/attention/heads", params=asked("attention", "heads", odd)).content == usual
+    for path in ("/live/attention/nothing", "/live/nothing/heads"):
+        assert client.get(path).status_code == 404
+
+
+def test_every_live_part_has_a_case_here() -> None:
+    assert {(page, part) for page, part, _ in CASES} == set(LIVE) == ROUTED
