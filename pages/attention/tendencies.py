@@ -11,7 +11,7 @@ from pages.ui.header import View, language_of
 from pages.ui.language import strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.pickers import on_head
-from pages.ui.url import choose, current, slide
+from pages.ui.url import choose, current, read_number, slide
 from transformer_core.analysis.attention.tendencies import (
     BROAD_FROM,
     NONE,
@@ -37,11 +37,8 @@ def short_names() -> dict[int, str]:
 
 def threshold() -> float:
     """Return the least score of a tendency: the URL's, or the default if that is missing or out of range."""
-    try:
-        value = float(current("attention_threshold"))
-    except (TypeError, ValueError):
-        return THRESHOLD
-    return value if LOWEST <= value <= HIGHEST else THRESHOLD
+    value = read_number(current("attention_threshold"), LOWEST, HIGHEST)
+    return THRESHOLD if value is None else value
 
 
 def show_tendencies(view: View) -> None:

@@ -6,7 +6,15 @@ from typing import Any
 import streamlit as st
 
 from pages.bert.figures.guesses import each_chart, guesses_chart
-from pages.bert.hidden_words import asked_of, called, choose_hidden, chosen_places, masked_view, show_sentence
+from pages.bert.hidden_words import (
+    asked_of,
+    called,
+    choose_hidden,
+    chosen_places,
+    has_words,
+    masked_view,
+    show_sentence,
+)
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
 from pages.ui.charts import show_chart
@@ -118,6 +126,8 @@ def _hardest(view: View, read: Hidden) -> None:
     if box is None:
         return
     with box:
+        if not has_words(read):
+            return
         with st.spinner(t("bert.hiding_each")):
             answer = ask_once(each_hidden, **asked_of(view))
         found = answer.value

@@ -85,6 +85,14 @@ def choose_hidden(view: View) -> Hidden | None:
     return read
 
 
+def has_words(read: Hidden) -> bool:
+    """Tell whether the text has a token that can be hidden by itself; where not, say so."""
+    if own_places(read.original):
+        return True
+    st.info(t("bert.no_word"), icon=":material/info:")
+    return False
+
+
 def hide_only(place: int) -> None:
     """Hide this token alone; only in a callback."""
     put(HIDDEN, [place])

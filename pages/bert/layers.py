@@ -9,6 +9,7 @@ from pages.bert.hidden_words import (
     choose_hidden,
     choose_mask,
     chosen_places,
+    has_words,
     hide_only,
     masked_view,
     show_sentence,
@@ -51,7 +52,7 @@ def layers_part(view: View) -> View:
         with table:
             say(_table(found, stages))
             say(section("bert", f"lens_{view.bundle.config.norm_order}"), small=True)
-    _each(view)
+    _each(view, read)
     return masked_view(view, read)
 
 
@@ -76,11 +77,13 @@ def _table(found: ByLayer, stages: list[str]) -> str:
     return markdown_table(head, rows)
 
 
-def _each(view: View) -> None:
+def _each(view: View, read: Hidden) -> None:
     box = lazy_box(t("bert.try_each_layer"), icon=":material/science:", key="bert_each_layer_open")
     if box is None:
         return
     with box:
+        if not has_words(read):
+            return
         options = {name: t(f"bert.settled_{name}") for name in ("few", "some", "most")}
         question = section("bert", "try_settled").format(layer=view.bundle.config.n_layers - 1)
         cover = ask_first(question, options, name="bert_settled", about=f"{view.bundle.name} {view.encoding.text}")

@@ -33,13 +33,16 @@ def _paired(view: View, second: str) -> Encoding:
     """Return both sentences encoded as one pair.
 
     Raises:
-        ValueError: if the second one is empty, too long or cannot be read; its message is for the page.
+        ValueError: if the second one is empty, too long, has no word or cannot be read; its message is for the page.
     """
     if not second.strip():
         raise ValueError(t("bert.second_empty"))
     require_length(second, MOST_CHARACTERS)
     with in_words():
-        return encode_pair(view.bundle, view.encoding.text, second, most_tokens(view))
+        pair = encode_pair(view.bundle, view.encoding.text, second, most_tokens(view))
+    if not any(pair.segment_ids[place] for place in own_places(pair)):
+        raise ValueError(t("bert.second_no_word"))
+    return pair
 
 
 def choose_second(view: View) -> Encoding | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,13 +23,14 @@ from pages.film.reading import listening, reading
 from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, strings, words
 from pages.ui.runs import find_run
-from pages.ui.url import below_base
+from pages.ui.url import below_base, whole_number
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID
 
 Method = Literal["tsne", "pca"]
 Action = Literal["open", "branch"]
 LONGEST_FOLLOWED_TEXT = 4_000
+MOST_STEP = 10**9 - 1  # of frames and steps that a link names
 FRESH = {"Cache-Control": "no-store"}
 
 
@@ -124,8 +124,8 @@ def film_routes() -> list[Route]:
 
 
 def _number(request: Request, name: str, default: int) -> int:
-    value = request.query_params.get(name, "")
-    return int(value) if re.fullmatch(r"-?[0-9]{1,9}", value) else default
+    value = whole_number(request.query_params.get(name), MOST_STEP, least=-1)
+    return default if value is None else value
 
 
 async def _answer(request: Request, read: Callable[[str], bytes]) -> Response:

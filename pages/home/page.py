@@ -6,9 +6,10 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.glass.box import under_the_glass
 from pages.home.diagram import show_diagram
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
+from pages.ui.card import show_card_text
 from pages.ui.glossary import offer_glossary, tell
 from pages.ui.header import View, header
-from pages.ui.language import language, section, t
+from pages.ui.language import section, t
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
 from pages.ui.page_layout import model_page, title
@@ -30,7 +31,7 @@ def explore(view: View) -> None:
         if view.bundle.kind in READERS:
             under_the_glass(view)
         with st.expander(t("home.card"), icon=":material/description:"):
-            st.markdown(view.bundle.card_in(language()))
+            show_card_text(view.bundle)
         if turning_place is not None:
             with turning_place:  # computed last, because it takes longest and nothing else waits for it
                 show_counter_examples(view)

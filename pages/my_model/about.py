@@ -1,17 +1,15 @@
 """What a model is: sizes, kind and family, the pages that show it, its card, its parameters by part; its removal."""
 
-import re
-from itertools import groupby
-
 import streamlit as st
 
 from pages.my_model.figures import parts_chart
 from pages.my_model.trust import forget_checks
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first
+from pages.ui.card import LONGEST_CARD, show_card_text
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
-from pages.ui.language import language, plain, section, strings, t
+from pages.ui.language import plain, section, strings, t
 from pages.ui.limits import limits
 from pages.ui.models import READERS, forget_models, opened_models
 from pages.ui.navigation import ICONS, page_path
@@ -44,9 +42,6 @@ KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "gpt": ("gpt",),
     "before": ("seq2seq", "lm"),
 }
-LONGEST_CARD = 20_000
-MARKED = re.compile(r"(\*\*[^*\n]+\*\*|`[^`\n]+`)")
-RULE = re.compile(r"\s*:?-+:?\s*")
 MOST_CLASSES, LONGEST_CLASS = 24, 80
 
 
@@ -105,43 +100,10 @@ def show_pages(bundle: Bundle) -> None:
             )
 
 
-def _marked(part: str) -> str:
-    return part if part.startswith("`") else f"**{plain(part[2:-2].strip())}**"
-
-
-def _inline(text: str) -> str:
-    parts = MARKED.split(text)  # every second part is bold or code
-    return "".join(_marked(part) if odd % 2 else plain(part) for odd, part in enumerate(parts))
-
-
-def _cell(cell: str) -> str:
-    return cell.strip() if RULE.fullmatch(cell) else _inline(cell.strip())
-
-
-def safe_line(line: str) -> str:
-    """Return one line of Markdown that keeps headings, lists, tables, bold and code; all else is plain text."""
-    line = line.strip()
-    if line.startswith("|"):
-        return f"| {' | '.join(_cell(cell) for cell in line.strip('|').split('|'))} |"
-    if heading := re.fullmatch(r"#{1,6}\s+(.+)", line):
-        return f"\n**{plain(heading[1])}**\n"
-    return f"- {_inline(line[2:])}" if line.startswith(("- ", "* ")) else _inline(line)
-
-
-def _show_card_text(card: str) -> None:
-    """Show headings, tables, lists, bold words and code of a card that may come from anyone."""
-    for is_code, lines in groupby(card.splitlines(), key=lambda line: line.startswith(("    ", "\t"))):
-        text = "\n".join(line.strip() if is_code else safe_line(line) for line in lines)
-        if is_code:
-            st.code(text, language=None, wrap_lines=True)
-        elif text.strip():
-            st.markdown(text)
-
-
 def show_card(bundle: Bundle) -> None:
     """Show the card, and the checkpoint's own README as plain text."""
     with st.expander(t("my_model.card"), icon=":material/description:"):
-        _show_card_text(bundle.card_in(language())[:LONGEST_CARD] or t("my_model.no_card"))
+        show_card_text(bundle)
         readme = None if bundle.source is None else bundle.source / "README.md"
         if readme is not None and readme.is_file() and not readme.is_symlink():
             with readme.open(encoding="utf-8", errors="replace") as file:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.film.mount import FilmAsk, Method, show_film
+from pages.film.mount import MOST_STEP, FilmAsk, Method, show_film
 from pages.train.data import begin_with
 from pages.ui.glossary import tell
 from pages.ui.header import DEFAULT_TEXT
@@ -34,7 +34,6 @@ def followed_text(store: RunStore) -> str:
     return text_input(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))
 
 
-MOST_STEP = 10**9 - 1
 METHODS: Sequence[Method] = ("tsne", "pca")
 
 

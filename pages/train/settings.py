@@ -3,7 +3,6 @@
 The bounds are the server's own: whatever a browser sends is read against them again.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -11,7 +10,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from pages.ui.language import language, t, words
-from pages.ui.url import chosen, held, keep, read_switch, written_switch
+from pages.ui.url import chosen, held, keep, read_number, read_switch, whole_number, written_switch
 from transformer_core.config import Activation, NormOrder, Pooling, Positions
 from transformer_core.text import KINDS as TOKENIZERS
 from transformer_core.training.config import Optimizer, Precision, Schedule
@@ -46,11 +45,9 @@ class Number:
 
     def read(self, text: str) -> float | None:
         """Return the number that a text writes, None where it is none or lies outside the bounds."""
-        try:
-            value = int(text) if isinstance(self.step, int) else float(text)
-        except ValueError:
-            return None
-        return value if math.isfinite(value) and self.least <= value <= self.most else None
+        if isinstance(self.step, int):
+            return whole_number(text, int(self.most), least=int(self.least))
+        return read_number(text, self.least, self.most)
 
     def write(self, value: Any) -> str:
         """Return a value as text that read understands."""

@@ -124,7 +124,7 @@ def encoded(bundle: Bundle, text: str, *, max_len: int | None = None) -> Encodin
     require_length(text, MOST_CHARACTERS)
     with in_words():
         encoding = bundle.tokenizer.encode(text, max_len=max_len)
-    if not len(encoding):
+    if not any(end for _, end in encoding.offsets):  # nothing but special tokens, which the template adds
         raise ValueError(t("text.nothing_known"))
     return encoding
 

@@ -69,6 +69,12 @@ def shipped_names() -> list[str]:
     return list(_own_folders())
 
 
+def comes_with_app(name: str) -> bool:
+    """Tell whether a model is one of the project's own, whose words nobody else wrote."""
+    folder = _own_folders().get(name)
+    return folder is not None and folder.is_relative_to(ASSETS)
+
+
 def opened_models() -> OpenedModels:
     """Return the store of the models that people opened on this server; what is added belongs to this visitor."""
     return OpenedModels(default_root(), visitor())
@@ -173,7 +179,7 @@ def code_that_opens(name: str) -> tuple[str, str]:
         return imports, f'RunStore(default_root() / "{found[1]}").model({found[2] or ""})'
     opening = "from transformer_core import load"
     if name in _own_folders():
-        if _own_folders()[name].is_relative_to(ASSETS):
+        if comes_with_app(name):
             return opening, f'load(vitrine / "assets/checkpoints/{name}")'
         return opening, f'load(Path(os.environ["{MORE_MODELS}"]) / {json.dumps(name, ensure_ascii=False)})'
     opened = opened_models().all().get(name)

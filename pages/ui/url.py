@@ -4,6 +4,7 @@ Streamlit drops a widget's value when the page changes, and its own binding writ
 length) to the URL; so the session keeps each choice by name, and a page's widget starts from it.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -250,20 +251,14 @@ def slide(
         name: the choice's name in the URL.
         format: of the number shown, as of any slider.
     """
-    kind = int if all(float(value).is_integer() for value in (low, high, default, step)) else float
-
-    def number(asked: Any) -> float | None:
-        try:
-            return kind(float(asked))
-        except (TypeError, ValueError, OverflowError):
-            return None
+    whole = all(float(value).is_integer() for value in (low, high, default, step))
+    kind = int if whole else float
 
     def read(asked: Any) -> float | None:
-        value = number(asked)
-        return value if value is not None and low <= value <= high else None
+        return whole_number(asked, int(high), least=int(low)) if whole else read_number(asked, low, high)
 
     def nearest(asked: Any) -> float:
-        value = number(asked)
+        value = read_number(asked, -math.inf, math.inf)
         return kind(default if value is None else min(max(value, low), high))
 
     key, value = held(name, kind(default), read, f"{kind(low)} … {kind(high)}", instead=nearest)
@@ -290,10 +285,19 @@ def switch(label: str, *, name: str, default: bool) -> bool:
     return value
 
 
-def whole_number(asked: Any, most: int) -> int | None:
-    """Return the whole number from 0 to `most` that a value or its text in the URL means, None where it is none."""
-    found = re.fullmatch("[0-9]{1,9}", str(asked))
-    return int(found[0]) if found and int(found[0]) <= most else None
+def read_number(asked: Any, least: float, most: float) -> float | None:
+    """Return the number from `least` to `most` that a value or its text in a link means, None where it is none."""
+    try:
+        value = float(asked)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return value if least <= value <= most else None
+
+
+def whole_number(asked: Any, most: int, *, least: int = 0) -> int | None:
+    """Return the whole number that read_number would, None where that has a fraction."""
+    value = read_number(asked, least, most)
+    return int(value) if value is not None and value.is_integer() else None
 
 
 def chosen_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> int:

@@ -1,37 +1,16 @@
 """No part of any page opens on an empty screen, and no covered picture tells its answer."""
 
-import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import words
 from tests.pages.running import asks, run, show_all
-from tests.paths import ROOT
+from tests.pages.screens import SCREENS, named
 
 PICTURES = ("vega_lite_chart", "bidi_component", "plotly_chart", "metric", "html")
-CHOSEN_BY = {"why": "why"}
-
-
-def parts_of(script: Path) -> list[str]:
-    """Return the names of a page's parts as its script has them; one without a name where it has none."""
-    for node in ast.parse(script.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("PARTS", "QUESTIONS"):
-            assert isinstance(node.value, ast.Dict | ast.Tuple)
-            names = node.value.keys if isinstance(node.value, ast.Dict) else node.value.elts
-            return [ast.unparse(name).strip("'\"").lower() for name in names if name is not None]
-    return [""]
-
-
-SCREENS = [
-    (script.parent.name, part)
-    for script in sorted((ROOT / "pages").glob("*/page.py"))
-    if script.parent.name not in ("train", "compare", "my_model")
-    for part in parts_of(script)
-]
 
 
 def under_covers(app: AppTest) -> Iterator[object]:
@@ -49,7 +28,7 @@ def under_covers(app: AppTest) -> Iterator[object]:
 
 @pytest.mark.parametrize(("page", "part"), SCREENS)
 def test_a_part_opens_on_a_picture_and_tells_nothing_before_it_is_asked_for(page: str, part: str) -> None:
-    app = run(page, **({CHOSEN_BY.get(page, f"{page}_part"): part} if part else {}))
+    app = run(page, **named(page, part))
     assert not app.exception
     assert not app.toast
     assert any(app.get(kind) for kind in PICTURES)
