@@ -94,9 +94,11 @@ def stop_launching() -> None:
 def find_run(run: str) -> RunStore | None:
     """Return a run, None where there is none that can be read."""
     try:
-        return run_list().open(run)
+        store = run_list().open(run)
+        store.require_readable()
     except RunError:
         return None
+    return store
 
 
 def follow(run: str | None, *, name: str = "run") -> None:
