@@ -10,7 +10,7 @@ from pages.attention.heads import live_heads
 from pages.film.mount import film_routes
 from pages.masks.paint import live_paint
 from pages.ui.live import live_routes
-from pages.ui.server import lifespan, show_error
+from pages.ui.server import guard, health_routes, lifespan, show_error
 from pages.ui.traffic import CountChanges
 from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
@@ -24,7 +24,7 @@ LIVE = {
 app = st.App(
     ENTRY,
     lifespan=lifespan,
-    routes=[*film_routes(), *underway_routes(), *live_routes(LIVE)],
-    middleware=[Middleware(CountChanges), Middleware(GiveKey)],
+    routes=[*film_routes(), *underway_routes(), *live_routes(LIVE), *health_routes()],
+    middleware=[*guard(), Middleware(CountChanges), Middleware(GiveKey)],
     on_script_error=show_error,
 )

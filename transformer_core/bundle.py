@@ -6,6 +6,7 @@ Read next: transformer_core/checkpoints.py
 
 import dataclasses
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -26,6 +27,7 @@ from transformer_core.bundle_files import (
     WEIGHTS,
     BundleError,
     check_file,
+    check_headers,
     fingerprint,
     read_card,
     read_config,
@@ -49,6 +51,9 @@ MODELS: dict[str, type[nn.Module]] = {
 CONFIGS: dict[str, type] = {"seq2seq": RecurrentConfig, "lm": RecurrentLmConfig}  # of all other kinds, ModelConfig
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 DEFAULT_MAX_BYTES = 1 << 30
+MOST_PARAMETERS = 400_000_000  # 1.6 GB in float32, whatever the file has; BERT large has 335 million
+MOST_HEADS = 2_048  # of all layers; their weights for 128 tokens take 134 MB; GPT-2's largest model has 1,200
+MOST_ENTRIES = 262_144  # scores of as many words for 128 tokens take 134 MB
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,6 +190,27 @@ def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:
     return config
 
 
+def needed_shapes(where: str, kind: type[nn.Module], config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each parameter of a model, of which nothing is allocated.
+
+    Args:
+        where: folder and file, for messages.
+
+    Raises:
+        BundleError: the model is larger than any that is opened, or a pass over a text would be.
+    """
+    heads = getattr(config, "n_layers", 1) * getattr(config, "n_heads", 1)
+    entries = max(config.vocab_size, getattr(config, "target_vocab_size", 0))
+    for named, count, most in (("n_layers x n_heads", heads, MOST_HEADS), ("vocab_size", entries, MOST_ENTRIES)):
+        if count > most:
+            raise BundleError(f"{where}: the model has {named}={count:,}; at most {most:,} are opened")
+    with torch.device("meta"):
+        needed = {name: tuple(parameter.shape) for name, parameter in kind(config).named_parameters()}
+    if (parameters := sum(map(math.prod, needed.values()))) > MOST_PARAMETERS:
+        raise BundleError(f"{where}: the model has {parameters:,} parameters; at most {MOST_PARAMETERS:,} are opened")
+    return needed
+
+
 def load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.Module:
     """Return a model of this kind and config with the weights of a safetensors file, after checking that they fit.
 
@@ -192,6 +218,7 @@ def load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.M
         BundleError: a tensor is missing, too much, of another shape, or not finite.
     """
     where = f"{path.parent.name}/{path.name}"
+    check_headers(path)
     try:
         with safe_open(path, framework="pt") as file:
             found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
@@ -209,8 +236,7 @@ def load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.M
 
 
 def _compare_shapes(where: str, found: dict[str, tuple], kind: type[nn.Module], config: ModelConfig) -> None:
-    with torch.device("meta"):
-        needed = {name: tuple(parameter.shape) for name, parameter in kind(config).named_parameters()}
+    needed = needed_shapes(where, kind, config)
     if missing := needed.keys() - found.keys():
         raise BundleError(f"{where} lacks {', '.join(sorted(missing)[:3])} ({len(missing)} tensors in all)")
     if extra := found.keys() - needed.keys():

@@ -13,6 +13,7 @@ FORMAT = 1
 WEIGHTS, TOKENIZER, CONFIG, CARD = "model.safetensors", "tokenizer.json", "config.json", "card.md"
 CARD_ZH = "card.zh.md"
 LARGEST_TEXT_FILE = 32 << 20
+LARGEST_HEADER = 2 << 20  # about 20,000 tensors; BERT has 200
 LANGUAGES = ("en", "zh")
 
 
@@ -29,6 +30,24 @@ def check_size(path: Path, limit: int) -> None:
         raise BundleError(f"{where} is missing")
     if (size := path.stat().st_size) > limit:
         raise BundleError(f"{where} has {size} bytes; at most {limit} are read")
+
+
+def check_headers(*paths: Path) -> None:
+    """Check how long the lists of tensors are with which safetensors files begin; all of a list is read at once.
+
+    Raises:
+        BundleError: the lists of these files have more than LARGEST_HEADER bytes in all.
+    """
+    left = LARGEST_HEADER
+    for path in paths:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+        if left < size < path.stat().st_size:  # a longer one is no list, which its reader says
+            raise BundleError(
+                f"{path.parent.name}/{path.name} begins with a list of tensors of {size:,} bytes; "
+                f"at most {left:,} are read"
+            )
+        left -= size
 
 
 def fingerprint(path: Path) -> dict[str, Any]:

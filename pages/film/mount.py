@@ -23,7 +23,7 @@ from pages.film.reading import listening, reading
 from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, strings, words
 from pages.ui.runs import find_run
-from pages.ui.url import whole_number
+from pages.ui.url import below_base, whole_number
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID
 
@@ -31,7 +31,7 @@ Method = Literal["tsne", "pca"]
 Action = Literal["open", "branch"]
 LONGEST_FOLLOWED_TEXT = 4_000
 MOST_STEP = 10**9 - 1  # of frames and steps that a link names
-FRESH = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+FRESH = {"Cache-Control": "no-store"}
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,10 @@ def film_routes() -> list[Route]:
                 return Response(status_code=204, headers=FRESH)
             return await _answer(request, lambda run: listening(run, text).answer(after))
 
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    root = f"/{base}/film" if base else "/film"
-    return [Route(f"{root}/{{run}}", film), Route(f"{root}/{{run}}/followed_text", followed_text)]
+    return [
+        Route(below_base("film/{run}"), film),
+        Route(below_base("film/{run}/followed_text"), followed_text),
+    ]
 
 
 def _number(request: Request, name: str, default: int) -> int:

@@ -10,6 +10,7 @@ from pages.ui.card import LONGEST_CARD, show_card_text
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, strings, t
+from pages.ui.limits import limits
 from pages.ui.models import READERS, forget_models, opened_models
 from pages.ui.navigation import ICONS, page_path
 from pages.ui.number_format import markdown_table
@@ -156,6 +157,8 @@ def show_removal(name: str) -> None:
         st.caption(t("my_model.left_out", names=plain(", ".join(model.left_out))))
     if not may_change(model.owner):
         st.caption(t("my_model.of_another"))
+        return
+    if limits().read_only:
         return
     if not is_home():
         key = f"share {name}"

@@ -11,7 +11,9 @@ from pages.ui.boxes import watch
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model
-from pages.ui.server import may_read
+from pages.ui.read_only import read_only_said
+from pages.ui.server import may_read, readable_folder
+from pages.ui.uploads import upload
 from pages.ui.url import choose, set_choice
 from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError
@@ -19,7 +21,15 @@ from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import SUPPORTED
 from transformer_core.user_models.hub import MOST_BYTES as MOST_FETCHED
 from transformer_core.user_models.hub import MOST_SECONDS, Fetching, NoHubError
-from transformer_core.user_models.store import LONGEST_NAME, MOST_BYTES, MOST_MODELS, MOST_PACKED, Opened, name_from
+from transformer_core.user_models.store import (
+    LONGEST_NAME,
+    MOST_BYTES,
+    MOST_MODELS,
+    MOST_PACKED,
+    Opened,
+    name_from,
+    try_tokenizer,
+)
 
 LONGEST_ASKED = 200
 
@@ -98,8 +108,8 @@ def _from_hub() -> None:
 
 
 def _from_zip() -> None:
-    given = st.file_uploader(
-        t("my_model.zip"), "zip", max_upload_size=MOST_PACKED // MB, key=_key("zip"), help=section("my_model", "zip")
+    given = upload(
+        t("my_model.zip"), "zip", most_mb=MOST_PACKED // MB, key=_key("zip"), help=section("my_model", "zip")
     )
     if given is None:
         return
@@ -109,6 +119,9 @@ def _from_zip() -> None:
 
 
 def _from_folder() -> None:
+    if not readable_folder():
+        st.info(t("my_model.no_folder"), icon=":material/folder_off:")
+        return
     path = st.text_input(t("my_model.path"), key=_key("path"), max_chars=4_096, help=section("my_model", "folder"))
     path = (path or "").strip()
     if not path:
@@ -124,7 +137,7 @@ def _from_folder() -> None:
     name = _choose_name(name_from(path), path)
 
     def take() -> Opened:
-        load(place, device="cpu")
+        try_tokenizer(load(place, device="cpu"))
         return opened_models().take_note(Opened(name, "folder", path, place), taken=model_folders())
 
     if st.button(t("my_model.open"), type="primary", icon=":material/folder_open:"):
@@ -169,9 +182,9 @@ def show_opening() -> None:
         st.error(error, icon=":material/error:")
     if name := st.session_state.pop("my_model_opened", None):
         st.success(t("my_model.opened", name=plain(name)), icon=":material/check_circle:")
-    ways = {way: t(f"my_model.from_{way}") for way in WAYS}
-    way = choose(t("my_model.from"), ways, name="my_model_from", default="hub")
-    WAYS[way]()
+    if not read_only_said():
+        ways = {way: t(f"my_model.from_{way}") for way in WAYS}
+        WAYS[choose(t("my_model.from"), ways, name="my_model_from", default="hub")]()
     with st.expander(t("my_model.supported"), icon=":material/rule:"):
         st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
         tell(section("my_model", "supported"), small=True)

@@ -14,6 +14,7 @@ from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import find_run, learned_words
 from pages.ui.server import may_read
+from pages.ui.uploads import upload
 from pages.ui.url import choose, current, forget, held, keep, text_area
 from pages.ui.verdict import class_word
 from transformer_core.training.corpora.reviews import passage, written_reviews
@@ -241,9 +242,7 @@ def _choose_columns(seen: Preview, detected: str, key: str) -> tuple[str, str]:
 def _table(source: Source, _: Base) -> Learned:
     """Let a person bring a file and choose its columns."""
     tell(section("train", "data_table"), small=True)
-    given = st.file_uploader(
-        t("data.file"), ["csv", "tsv", "txt", "jsonl", "json", "gz"], max_upload_size=MOST_BYTES >> 20, key="table"
-    )
+    given = upload(t("data.file"), ["csv", "tsv", "txt", "jsonl", "json", "gz"], most_mb=MOST_BYTES >> 20, key="table")
     if given is None:
         return Learned(source, problem=t("data.missing_file"))
     key = given.file_id

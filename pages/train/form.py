@@ -15,6 +15,7 @@ from pages.train.data import Base, Learned, choose_base, choose_data, show_sampl
 from pages.train.settings import ALL, SECTIONS, label_of, read_settings, show_settings, value_word
 from pages.ui.boxes import lazy_box, watch
 from pages.ui.language import plain, t
+from pages.ui.read_only import read_only_said
 from pages.ui.runs import begin_run, follow, in_words, launcher, learned_words
 from pages.ui.url import current, forget
 from transformer_core.training.runs.errors import RunError
@@ -103,6 +104,9 @@ def show_start(spec: RunSpec | None, problem: str, learned: Learned) -> None:
             st.warning(t("train.impossible", error=plain(problem)), icon=":material/block:")
         else:
             st.markdown(t("train.learns_from", learned=f"**{plain(learned_words(spec.data))}**"))
+        if read_only_said():
+            return
+        if spec is not None:
             watch(
                 lambda: estimate(spec, learned.data, learned.name).done(),
                 lambda: _show_estimate(spec, learned),

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.ui.boxes import watch
 from pages.ui.language import plain, t
+from pages.ui.limits import limits
 from pages.ui.runs import LIVE, in_words, is_live, launcher
 from pages.ui.who import may_change
 from transformer_core.training.runs.errors import RunError
@@ -65,6 +66,8 @@ def _button(store: RunStore, key: str, icon: str, act: Callable[[], object], *, 
 
 def _buttons(store: RunStore, status: Status) -> None:
     """Show the buttons that make sense in this state."""
+    if limits().read_only:
+        return
     with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if status.state == "paused":
             _button(store, "run.resume", ":material/play_arrow:", lambda: launcher().resume(store), first=True)

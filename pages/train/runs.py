@@ -7,8 +7,13 @@ import streamlit as st
 from pages.train.exports import run_zip
 from pages.train.panel import attempt, state_words
 from pages.ui.language import plain, t
+from pages.ui.limits import limits
+from pages.ui.read_only import read_only_said
 from pages.ui.runs import bounds, follow, in_words, launcher, learned_words, listed_runs, own_runs, run_list
+from pages.ui.uploads import upload
 from pages.ui.who import may_change
+from transformer_core.archives import MB
+from transformer_core.training.runs.exchange.import_run import MOST_PACKED
 from transformer_core.training.runs.store.folder import owner_of
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import LONGEST_NAME
@@ -33,12 +38,28 @@ def _delete(run: str, shown: str | None) -> None:
         follow(None)
 
 
+def _export(store: RunStore) -> None:
+    st.download_button(
+        t("runs.export"),
+        lambda: run_zip(store.id),
+        f"run_{store.id}.zip",
+        "application/zip",
+        icon=":material/folder_zip:",
+        key=f"zip {store.id}",
+        on_click="ignore",
+        width="stretch",
+    )
+
+
 def _actions(store: RunStore, state: str, shown: str | None) -> None:
     """Show what can be done with one run."""
     box = st.popover("", icon=":material/more_vert:", key=f"actions {store.id}", on_change="rerun", help=t("runs.more"))
     if not box.open:
         return
     with box:
+        if limits().read_only:
+            _export(store)
+            return
         key = f"name {store.id}"
         st.text_input(
             t("runs.name"), store.spec.name, max_chars=LONGEST_NAME, key=key, on_change=_rename, args=(store, key)
@@ -52,16 +73,7 @@ def _actions(store: RunStore, state: str, shown: str | None) -> None:
                 on_click=attempt,
                 args=(lambda: launcher().resume(store), store.owner),
             )
-        st.download_button(
-            t("runs.export"),
-            lambda: run_zip(store.id),
-            f"run_{store.id}.zip",
-            "application/zip",
-            icon=":material/folder_zip:",
-            key=f"zip {store.id}",
-            on_click="ignore",
-            width="stretch",
-        )
+        _export(store)
         sure = st.checkbox(t("runs.sure"), key=f"sure {store.id}")
         st.button(
             t("runs.delete"),
@@ -97,7 +109,9 @@ def _row(store: RunStore, shown: str | None) -> None:
 
 def _import() -> None:
     """Take in a run that was exported, here or elsewhere."""
-    given = st.file_uploader(t("runs.import"), "zip", key="import_zip")
+    if read_only_said():
+        return
+    given = upload(t("runs.import"), "zip", most_mb=MOST_PACKED // MB, key="import_zip")
     if given is None or st.session_state.get("imported") == given.file_id:
         return
     st.session_state.imported = given.file_id
@@ -121,7 +135,8 @@ def show_runs(shown: str | None) -> None:
     for store in runs[:MOST_SHOWN]:
         _row(store, shown)
     _import()
-    for run, why in run_list().broken().items():
+    broken = {} if limits().read_only else run_list().broken()
+    for run, why in broken.items():
         if not may_change(owner_of(run_list().root / run)):
             continue
         st.button(

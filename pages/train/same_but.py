@@ -9,6 +9,7 @@ from pages.train.settings import label_of, value_word
 from pages.ui.boxes import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
+from pages.ui.read_only import read_only_said
 from pages.ui.runs import begin_run, follow, is_live
 from pages.ui.url import current, keep
 from pages.ui.who import may_change
@@ -66,7 +67,8 @@ def offer_same_but(store: RunStore, *, expanded: bool) -> None:
     box = lazy_box(t("compare.same_but"), icon=":material/fork_right:", key="same_but_open", opened=expanded)
     if box is not None:
         with box:
-            _show_changes(store)
+            if not read_only_said():
+                _show_changes(store)
 
 
 def _show_changes(store: RunStore) -> None:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.ui.boxes import COVERED
 from pages.ui.glossary import STYLE, begin_page
+from pages.ui.headers import NAME_LANGUAGE
 from pages.ui.language import ASSETS, language
 from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.underway import show_underway
@@ -49,10 +50,7 @@ start_in(language())
 st.session_state.framed = language()
 page = register()
 st.set_page_config(page_title=f"{page.title} · Vitrine")
-st.html(
-    f"<style>{style}</style><script>document.documentElement.lang = '{language()}'</script>",
-    unsafe_allow_javascript=True,
-)
+st.html(f"<style>{style}</style><script>{NAME_LANGUAGE[language()]}</script>", unsafe_allow_javascript=True)
 st.session_state.page = page.url_path
 begin_page()
 show_underway(page.url_path)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
-import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,14 +22,14 @@ from pages.ui.component import registered
 from pages.ui.header import View, linked_view
 from pages.ui.language import language
 from pages.ui.link import LIVE, Link, reading
-from pages.ui.url import whole_number
+from pages.ui.url import below_base, whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import owner_in
 from transformer_core.bundle_files import BundleError
 
 LONG_TEXT, MOST_AT_ONCE = 400, 2  # characters; requests of short texts, and of long ones, that are answered at once
 MOST_STAMP = 10**9
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+HEADERS = {"Cache-Control": "no-store"}
 
 
 Choices = dict[str, tuple[Sequence[str], str]]  # by their names in the URL: the options as shown, and the one chosen
@@ -102,8 +101,7 @@ def live_routes(parts: Mapping[tuple[str, str], Build]) -> list[Route]:
                 return Response(status_code=204, headers=HEADERS)
             return await run_in_threadpool(_answer, build, link)
 
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    return [Route(f"{'/' + base if base else ''}/live/{{page}}/{{part}}", live)]
+    return [Route(below_base("live/{page}/{part}"), live)]
 
 
 def _answer(build: Build, link: Link) -> Response:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pages.ui.language import t
+from pages.ui.limits import limits
 from pages.ui.url import current, forget, keep
 from pages.ui.who import is_home, may_change, visitor
 from transformer_core.training.runs.errors import RunError
@@ -16,7 +17,6 @@ from transformer_core.training.runs.store.records import Status
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import DataSpec, RunSpec
 
-ON_A_NETWORK = Bounds(runs=6, size=1 << 30, live=3)
 LIVE = ("queued", "starting", "running", "paused")
 
 
@@ -42,7 +42,10 @@ def own_runs() -> RunList:
 
 def bounds() -> Bounds:
     """Return how many runs are kept and wait: at home as many as there is room for, else so many a person."""
-    return BOUNDS if is_home() else ON_A_NETWORK
+    if is_home():
+        return BOUNDS
+    given = limits()
+    return Bounds(given.person_runs, given.person_runs_mb << 20, given.person_live_runs)
 
 
 def listed_runs() -> list[RunStore]:
@@ -68,17 +71,34 @@ def begin_run(spec: RunSpec, data: bytes | Path | None = None) -> RunStore:
 
 
 @lru_cache(maxsize=1)
-def launcher() -> Launcher:
-    """Return what starts this server's runs."""
+def _launcher() -> Launcher:
     return Launcher()
+
+
+def launcher() -> Launcher:
+    """Return what starts this server's runs.
+
+    Raises:
+        RunError: visitors of this server only look.
+    """
+    if limits().read_only:
+        raise RunError("this server is read-only (VITRINE_READ_ONLY): it starts no runs")
+    return _launcher()
+
+
+def stop_launching() -> None:
+    """Let go of what starts runs, when the server ends."""
+    _launcher().close()
 
 
 def find_run(run: str) -> RunStore | None:
     """Return a run, None where there is none that can be read."""
     try:
-        return run_list().open(run)
+        store = run_list().open(run)
+        store.require_readable()
     except RunError:
         return None
+    return store
 
 
 def follow(run: str | None, *, name: str = "run") -> None:

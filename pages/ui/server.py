@@ -6,34 +6,55 @@ Heavy things are loaded before the first visitor. Streamlit's own garbage collec
 
 import asyncio
 import gc
+import itertools
 import logging
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
 import torch
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from streamlit.web.server.server_util import get_display_address, get_url
 from threadpoolctl import threadpool_limits
 
-from pages.ui.language import t
+from pages.ui.guard import Guard, allowed_hosts
+from pages.ui.headers import embedding_sites
+from pages.ui.language import LANGUAGES, t, words
+from pages.ui.limits import limits, raise_open_files, visitors_for
+from pages.ui.log import quiet_logs
 from pages.ui.models import READERS, open_bundle, shipped_names
-from pages.ui.runs import launcher
+from pages.ui.runs import stop_launching
+from pages.ui.uploads import UploadBounds, end_gone_sessions
+from pages.ui.url import below_base
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle_files import BundleError
 
-SECONDS_BETWEEN_COLLECTIONS = 60.0
+SECONDS_BETWEEN_LOOKS = 5.0
+LOOKS_BETWEEN_COLLECTIONS = 12
+log = logging.getLogger("vitrine")
 
 
-async def _collect_now_and_then() -> None:
-    while True:
-        await asyncio.sleep(SECONDS_BETWEEN_COLLECTIONS)
-        gc.collect()
+async def _tidy_now_and_then() -> None:
+    for look in itertools.count(1):
+        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        try:
+            end_gone_sessions()
+        except Exception:  # the next look tries again
+            log.exception("sessions of visitors who have gone could not be ended:")
+        if look % LOOKS_BETWEEN_COLLECTIONS == 0:
+            gc.collect()
 
 
 def _warm_up() -> None:
     torch.set_num_threads(1)
     threadpool_limits(1)  # else threads of NumPy's products spin between them: 50 ms of each visit of Positions
+    for tongue in LANGUAGES:
+        words(tongue)  # an error can be said even where no file can be opened any more
     for name in shipped_names():
         with suppress(BundleError):  # the page says what is wrong with it
             bundle = open_bundle(name)
@@ -46,27 +67,53 @@ def _warm_up() -> None:
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[None]:
     """Warm up, serve, and tidy now and then."""
+    quiet_logs()
     _warm_up()
-    tidying = asyncio.create_task(_collect_now_and_then())
+    quiet_logs()
+    log.info("Vitrine is at %s", get_url(get_display_address(st.get_option("server.address") or "localhost")))
+    tidying = asyncio.create_task(_tidy_now_and_then())
     yield
     tidying.cancel()
-    launcher().close()
+    stop_launching()
+
+
+def guard() -> list[Middleware]:
+    """Return what stands before the app; ends the process with words where a setting is not what it must be."""
+    try:
+        embedding_sites()
+        bounds, hosts = limits(), allowed_hosts()
+    except ValueError as error:
+        sys.exit(f"Vitrine does not start: {error}")
+    room = visitors_for(raise_open_files())
+    return [
+        Middleware(Guard, hosts=hosts, most=bounds.connections or room),
+        Middleware(UploadBounds, bounds=bounds),
+    ]
+
+
+def health_routes() -> list[Route]:
+    """Return the route "_health" for st.App, for machines that ask whether the server answers."""
+
+    async def health(_: object) -> JSONResponse:
+        return JSONResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
+
+    return [Route(below_base("_health"), health)]
 
 
 def show_error(error: Exception) -> bool:
     """Log the error for those who run the server, and say on the page that it still works."""
-    logging.getLogger("vitrine").error("a page failed", exc_info=error)
+    log.error("a page failed:", exc_info=error)
     st.error(t("error.unforeseen", kind=type(error).__name__), icon=":material/error:")
     return True
 
 
-def may_read(path: Path) -> bool:
-    """Tell whether a visitor may name this path.
+def readable_folder() -> Path | None:
+    """Return the only folder of this machine of which visitors may name something: VITRINE_DATA; None where unset."""
+    given = os.environ.get("VITRINE_DATA")
+    return Path(given).resolve() if given else None
 
-    Where VITRINE_DATA names a folder, whatever lies in it; else anything for a visitor at this very machine, and
-    nothing for others. Behind a proxy on the same machine every visitor looks local: a public server sets VITRINE_DATA.
-    """
-    allowed = os.environ.get("VITRINE_DATA")
-    if allowed:
-        return path.resolve().is_relative_to(Path(allowed).resolve())
-    return st.context.ip_address is None
+
+def may_read(path: Path) -> bool:
+    """Tell whether a visitor may name this path, wherever the visitor sits."""
+    folder = readable_folder()
+    return folder is not None and path.resolve().is_relative_to(folder)

@@ -18,13 +18,14 @@ from pages.ui.component import registered
 from pages.ui.language import strings, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import find_run, follow, followed, is_live, run_list
+from pages.ui.url import below_base
 from pages.ui.who import is_home, owner_in
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID
 from transformer_core.training.runs.store.run_store import RunStore
 
 SECONDS_FRESH = 1.0
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+HEADERS = {"Cache-Control": "no-store"}
 
 
 def _told(store: RunStore) -> dict[str, Any]:
@@ -88,8 +89,7 @@ def underway_routes() -> list[Route]:
         body = json.dumps({"live": live, "ended": ended})
         return Response(body, media_type="application/json", headers=HEADERS)
 
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    return [Route(f"/{base}/runs/underway" if base else "/runs/underway", underway)]
+    return [Route(below_base("runs/underway"), underway)]
 
 
 def show_underway(page: str) -> None:

@@ -319,3 +319,9 @@ def cell_from_url(size: int) -> tuple[int, int] | None:
         return None
     row, col = map(int, found.groups())
     return (row, col) if row < size and col < size else None
+
+
+def below_base(path: str) -> str:
+    """Return the path at which the server answers a route of ours, below server.baseUrlPath."""
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}/{path}" if base else f"/{path}"

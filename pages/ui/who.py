@@ -18,20 +18,22 @@ import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pages.ui.guard import AT_HOME, HOSTS
 from pages.ui.link import linked
 
-HOME = ("localhost", "127.0.0.1", "::1")
-HOSTS, ADMIN, ADMINS = "VITRINE_HOSTS", "VITRINE_ADMIN", "VITRINE_ADMINS"
+ADMIN, ADMINS = "VITRINE_ADMIN", "VITRINE_ADMINS"
 COOKIE, KEY = "vitrine", re.compile(r"[\w-]{32}")
 SECONDS_KEPT = 365 * 24 * 3_600
 MOST_WRONG, SECONDS_OF_WRONG = 5, 60.0
+SECONDS_ADMITTED = 24 * 3_600.0
+_admitted: dict[str, float] = {}  # administrators' browsers, and since when
 _wrong: deque[float] = deque(maxlen=MOST_WRONG)
 _lock = threading.Lock()
 
 
 def is_home() -> bool:
     """Tell whether the server listens to this machine alone, by no other name: its one person may do everything."""
-    return st.get_option("server.address") in HOME and not os.environ.get(HOSTS)
+    return st.get_option("server.address") in AT_HOME and not os.environ.get(HOSTS)
 
 
 def owner_of(key: str) -> str:
@@ -64,7 +66,12 @@ def visitor() -> str:
 
 def is_admin() -> bool:
     """Tell whether this visitor may do all: at home, with the secret, or signed in under a name of VITRINE_ADMINS."""
-    return is_home() or (linked() is None and (st.session_state.get("admin") is True or _is_named()))
+    if is_home():
+        return True
+    admitted = _admitted.get(visitor())
+    return (admitted is not None and time.monotonic() - admitted < SECONDS_ADMITTED) or (
+        linked() is None and _is_named()
+    )
 
 
 def may_change(owner: str) -> bool:
@@ -80,15 +87,19 @@ def _is_named() -> bool:
 
 
 def admit(secret: str) -> bool:
-    """Let this session do all if the secret is VITRINE_ADMIN; after five wrong ones within a minute, none is right."""
+    """Let this browser do all for a day if the secret is VITRINE_ADMIN.
+
+    After five wrong ones within a minute, none is right.
+    """
     wanted, now = os.environ.get(ADMIN, ""), time.monotonic()
     with _lock:
         if len(_wrong) == MOST_WRONG and now - _wrong[0] < SECONDS_OF_WRONG:
             return False
         right = bool(wanted) and hmac.compare_digest(secret.encode(), wanted.encode())
-        if not right:
+        if right:
+            _admitted[visitor()] = now
+        else:
             _wrong.append(now)
-    st.session_state.admin = right
     return right
 
 

@@ -97,10 +97,19 @@ def test_sizes_that_no_machine_holds_cost_nothing(folder):
     huge = {"vocab_size": 1_000_000, "d_model": 65_536, "n_heads": 1_024, "d_head": 8_192, "d_ff": 262_144}
     change_model(folder, **huge, max_len=131_072, positions="learned")
     start = time.process_time()
+    refused(folder, "glass/model.safetensors: the model has vocab_size=1,000,000; at most 262,144 are opened")
+    change_model(folder, vocab_size=262_144)
+    refused(
+        folder, "glass/model.safetensors: the model has 4,492,587,565,056 parameters; at most 400,000,000 are opened"
+    )
+    change_model(folder, vocab_size=13, d_model=64, d_head=64, d_ff=64, n_heads=4)
     refused(folder, "glass/model.safetensors lacks decoder.embedding.position.weight")
-    change_model(folder, positions="sinusoidal")
-    refused(folder, "decoder.embedding.token.weight has shape (13, 16); config.json calls for (1000000, 65536)")
     assert time.process_time() - start < 5
+
+
+def test_heads_that_cost_nothing_on_disk_and_much_in_a_pass_are_bounded(folder):
+    change_model(folder, n_layers=256, n_heads=1_024, d_head=1)
+    refused(folder, "the model has n_layers x n_heads=262,144; at most 2,048 are opened")
 
 
 def test_another_kind_does_not_fit_the_weights(folder):

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import time
 
 import pytest
 import torch
@@ -21,6 +22,28 @@ def test_a_missing_file_is_named(folder, name):
 def test_a_missing_folder_is_named(tmp_path):
     refused(tmp_path / "glass", "glass: there is no such folder; a bundle is a folder with config.json in it")
     refused(tmp_path / ("x" * 5000), "cannot be read")
+
+
+def test_a_million_tensors_are_refused_before_their_list_is_read(folder):
+    entry = '"%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+    header = ("{" + ",".join(entry % number for number in range(1_200_000)) + "}").encode()
+    (folder / WEIGHTS).write_bytes(len(header).to_bytes(8, "little") + header)
+    seal(folder)
+    start = time.process_time()
+    refused(
+        folder, f"glass/{WEIGHTS} begins with a list of tensors of {len(header):,} bytes; at most 2,097,152 are read"
+    )
+    assert time.process_time() - start < 2
+
+
+def test_as_many_tensors_as_are_read_take_no_time_either(folder):
+    entry = '"%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+    header = ("{" + ",".join(entry % number for number in range(36_000)) + "}").encode()
+    (folder / WEIGHTS).write_bytes(len(header).to_bytes(8, "little") + header)
+    seal(folder)
+    start = time.process_time()
+    refused(folder, f"glass/{WEIGHTS} lacks")
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, TOKENIZER])

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, Request, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, sync_playwright
 
 from tests.e2e.serving import browser_path, launch, serving
 from tests.paths import ROOT
@@ -50,7 +50,7 @@ def tabs() -> list[Page]:
 
 @pytest.fixture
 def page(browser: Browser, tabs: list[Page]) -> Iterator[Page]:
-    """A blank tab, which fails its test where the page threw an error or reached for the network."""
+    """A blank tab, which fails its test where the page threw an error, broke its policy or reached for the network."""
     page = tabs.pop() if tabs else _new_tab(browser)
     errors: list[str] = []
 
@@ -61,11 +61,17 @@ def page(browser: Browser, tabs: list[Page]) -> Iterator[Page]:
         if _is_elsewhere(request.url):
             errors.append(request.url)
 
+    def note_message(message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text:
+            errors.append(message.text)
+
     page.on("pageerror", note_error)
     page.on("request", note_request)
+    page.on("console", note_message)
     yield page
     page.remove_listener("pageerror", note_error)
     page.remove_listener("request", note_request)
+    page.remove_listener("console", note_message)
     try:
         _clear(page)
         tabs.append(page)

@@ -44,12 +44,19 @@ def serving(log: Path) -> Iterator[str]:
 
 
 @contextmanager
-def started(log: Path) -> Iterator[tuple[str, int]]:
-    """Start a fresh server on a free port; yield its address and the number of its process."""
+def started(log: Path, *options: str, first: str = "") -> Iterator[tuple[str, int]]:
+    """Start a fresh server on a free port; yield its address and the number of its process.
+
+    Args:
+        log: file to which it writes.
+        options: of `streamlit run`.
+        first: Python code that its process runs before anything else.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    runner = ["-c", f"{first}\nfrom streamlit.web.cli import main\nmain()"] if first else ["-m", "streamlit"]
+    command = [sys.executable, *runner, "run", "app.py", "--server.port", str(port), *options]
     with log.open("wb") as output:
         server = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
     address = f"http://localhost:{port}"

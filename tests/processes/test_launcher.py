@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.core.training.runs.tiny_runs import BAD_SEED, COMMAND, SPEC, WORKERS, own_curve, stored_curve, wait_for
-from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.errors import FULL, RunError
 from transformer_core.training.runs.queue import slots
 from transformer_core.training.runs.queue.launcher import Launcher, Standby
 from transformer_core.training.runs.run_list import RunList
@@ -121,6 +121,22 @@ def test_a_worker_that_cannot_take_a_run_says_why_and_leaves_no_mark(tmp_path):
         launcher.start(store)
     assert not was_just_launched(store.folder)
     assert not list((tmp_path / slots.TICKETS).glob("*-*"))
+    launcher.close()
+
+
+LIMITED = (
+    "import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000));"
+    "runpy.run_module('tests.core.training.runs.tiny_runs', run_name='__main__')"
+)
+
+
+def test_a_worker_whose_disk_takes_no_more_says_so(tmp_path):
+    wide = replace(SPEC, model=replace(SPEC.model, d_model=128, d_ff=512))  # weights of more than 300,000 bytes
+    store, launcher = RunList(tmp_path).create(wide), Launcher((sys.executable, "-c", LIMITED))
+    launcher.start(store)
+    status = wait_for(lambda: store.status() if store.status().state == "failed" else None)
+    assert status.message == FULL
+    wait_for(lambda: not store.status().alive)
     launcher.close()
 
 

@@ -88,7 +88,7 @@ def test_the_cards_name_data_licence_command_and_all_sentences(made):
     assert bundle.card_zh.count("| 是 |") == right
     assert f"{right} of {len(ENGLISH_OPINIONS)} are right." in bundle.card
     assert bundle.labels == ("negative", "positive")
-    assert [row.stage for row in bundle.measured.trained] == ["pretraining", "training"]
+    assert [row.stage for row in bundle.measured.trained] == ["pretraining", "training", "training-2", "training-3"]
     assert bundle.measured.sureness
 
 

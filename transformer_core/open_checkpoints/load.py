@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from transformer_core.bundle import MODELS, Bundle
+from transformer_core.bundle import MODELS, Bundle, needed_shapes
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
@@ -182,8 +182,7 @@ def _some(names: list[str]) -> str:
 
 
 def _filled(kind: type[nn.Module], config: ModelConfig, origins: Origins, tensors: Tensors) -> nn.Module:
-    with torch.device("meta"):
-        needed = {name: tuple(parameter.shape) for name, parameter in kind(config).named_parameters()}
+    needed = needed_shapes(tensors.where, kind, config)
     for name, origin in origins.items():
         _check_shape(tensors, origin.name, origin.whole(needed[name]))
         if origin.added:

@@ -12,7 +12,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from transformer_core.bundle_files import WEIGHTS, BundleError, check_size
+from transformer_core.bundle_files import WEIGHTS, BundleError, check_headers, check_size
 from transformer_core.open_checkpoints.config_json import own_path, read_json
 from transformer_core.open_checkpoints.family import Shape
 
@@ -110,6 +110,7 @@ def _files(folder: Path, max_bytes: int) -> list[Path]:
     single = own_path(folder / WEIGHTS)
     if os.path.lexists(single):
         check_size(single, max_bytes)
+        check_headers(single)
         return [single]
     if not os.path.lexists(folder / INDEX):
         others = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLED)
@@ -135,6 +136,7 @@ def _shards(folder: Path, max_bytes: int) -> list[Path]:
     for path in paths:
         check_size(path, left)
         left -= path.stat().st_size
+    check_headers(*paths)
     there = {tensor for path in paths for tensor in _header(path, f"{folder.name}/{path.name}")}
     if missing := sorted(set(index) - there):
         raise BundleError(f"{folder.name} lacks {missing[0]!r:.100}, which its index names ({len(missing)} in all)")

@@ -16,7 +16,8 @@ from transformer_core.bundle_files import LARGEST_TEXT_FILE, TOKENIZER, BundleEr
 from transformer_core.open_checkpoints.config_json import own_path, read_json
 from transformer_core.open_checkpoints.family import Family
 from transformer_core.open_checkpoints.sentencepiece import pipeline_of, read_pieces
-from transformer_core.text import Tokenizer
+from transformer_core.text import Tokenizer, TokenizerError
+from transformer_core.text.components import check_added
 from transformer_core.text.loading import failing_clearly
 
 WORDS, NUMBERED, MERGES, TOKENIZER_CONFIG = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
@@ -29,8 +30,10 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
     Raises:
         BundleError: no vocabulary that we can read, or a damaged one.
     """
+    where = folder.name
     try:
         if os.path.lexists(folder / TOKENIZER):
+            where = f"{folder.name}/{TOKENIZER}"
             return Tokenizer.from_json(_text(folder / TOKENIZER))
         if all(os.path.lexists(folder / name) for name in family.vocabulary):
             with failing_clearly("the vocabulary makes no tokenizer"):
@@ -39,7 +42,7 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
     except BundleError:
         raise
     except ValueError as error:
-        raise BundleError(f"{folder.name}: {error!s:.300}") from error
+        raise BundleError(f"{where}: {error!s:.400}") from error
     older = " and ".join(family.vocabulary)
     raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER} or {older}")
 
@@ -79,6 +82,7 @@ class _TokenizerConfig:
         """Return the tokens that were added to the vocabulary, by id."""
         listed = self.values.get("added_tokens_decoder", {})
         try:
+            check_added([spec["content"] for spec in listed.values()], "added_tokens_decoder")
             return {
                 int(id_): AddedToken(
                     spec["content"],
@@ -87,6 +91,8 @@ class _TokenizerConfig:
                 )
                 for id_, spec in sorted(listed.items(), key=lambda item: int(item[0]))
             }
+        except TokenizerError as error:
+            raise BundleError(f"{self.where}: {error}") from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise BundleError(f"{self.where}: added_tokens_decoder cannot be read: {error!s:.100}") from error
 

@@ -7,19 +7,17 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import tokenizers
 
+from transformer_core.text.components import TokenizerError, check_components
 from transformer_core.text.learning import ONE_CHARACTER
 from transformer_core.text.lexicon import Spelling
 
 MAX_BYTES = 32 * 2**20
 MAX_ID = 2**20 - 1  # four times the largest vocabulary in common use; an embedding needs a row for every id below it
 KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "WordLevel": "word", "Unigram": "unigram"}
-
-
-class TokenizerError(ValueError):
-    """A tokenizer file cannot be used, or a loaded tokenizer failed on a text."""
 
 
 @contextmanager
@@ -77,18 +75,22 @@ def parse(text: str) -> tokenizers.Tokenizer:
         The pipeline.
 
     Raises:
-        TokenizerError: The text is too long, truncated, not JSON, no tokenizer, or a tokenizer that cannot encode.
+        TokenizerError: The text is too long, truncated, not JSON, no tokenizer, made of what `check_components`
+            refuses, or a tokenizer that cannot encode.
     """
     if not isinstance(text, str):
         raise TokenizerError(f"text={text!r:.80} must be a str")
     if len(text) > MAX_BYTES:
         raise TokenizerError(f"text has {len(text)} characters, must have at most {MAX_BYTES}")
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_without_doubles)
+    except TokenizerError:
+        raise
     except (ValueError, RecursionError) as error:
         raise TokenizerError(f"text must be complete JSON: {error!s:.200}") from None
     if not isinstance(data, dict) or not isinstance(data.get("model"), dict):
         raise TokenizerError("text is JSON but no tokenizer: must be an object with a 'model' object in it")
+    check_components(data)
     with failing_clearly("text is JSON but no tokenizer that can be loaded"):
         pipeline = tokenizers.Tokenizer.from_str(text)
         pipeline.no_truncation()
@@ -97,6 +99,16 @@ def parse(text: str) -> tokenizers.Tokenizer:
             pipeline.model.dropout = None
     _try_out(pipeline)
     return pipeline
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; of an entry that is there twice another reader may take the other one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise TokenizerError(
+            f"an object of the file has {len(pairs)} entries of {len(found)} names, must have each once"
+        )
+    return found
 
 
 def describe(pipeline: tokenizers.Tokenizer) -> tuple[str, Spelling, str | None]:

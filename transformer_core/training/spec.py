@@ -42,6 +42,7 @@ BOUNDS = {
     "length": (2, 24),
 }
 LONGEST_NAME = 80
+MOST_STEPS = 300_000  # of a run; each is kept
 LABELS_OF_REVIEWS = ("negative", "positive")
 NEED_FILE, MAY_HAVE_FILE = ("table", "imdb"), ("table", "imdb", "characters", "masked_words")
 

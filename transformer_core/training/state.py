@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from transformer_core.bundle_files import check_headers
 from transformer_core.training.loop import Run
 
 TENSORS, PLACE = "run.safetensors", "run.json"
@@ -65,6 +66,7 @@ def load_run(run: Run, folder: str | os.PathLike[str]) -> bool:
         place = json.loads((folder / PLACE).read_text(encoding="utf-8"))
         step, file = int(place["step"]), folder / Path(place["tensors"]).name
         written = (place["format"], place["config"], place["steps_per_epoch"])
+        check_headers(file)
         tensors = load_file(file)
     except (ValueError, KeyError, TypeError, OSError, SafetensorError) as error:
         raise ValueError(f"{folder}: the saved run cannot be read: {error!r}; {REMEDY}") from None

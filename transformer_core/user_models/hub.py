@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints.hub import FILES, HUB, NAME, load_from_hub
-from transformer_core.user_models.store import Opened, OpenedModels
+from transformer_core.user_models.store import Opened, OpenedModels, try_tokenizer
 
 SECONDS_TO_ANSWER = 3.0
 MOST_SECONDS = 900.0
@@ -95,7 +95,8 @@ def open_from_hub(store: OpenedModels, asked: str, name: str) -> Opened:
             folder = bundle.source or _cached(asked)
         else:
             folder = _cached(asked)
-            load(folder, device="cpu", max_bytes=MOST_BYTES)
+            bundle = load(folder, device="cpu", max_bytes=MOST_BYTES)
+        try_tokenizer(bundle)
         return store.take_note(Opened(name, "hub", asked, folder, fetched=not there))
     except BundleError:
         if not there:

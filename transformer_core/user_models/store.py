@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import IO
 
 from transformer_core.archives import MB, ArchiveError, entries, extract, open_zip
-from transformer_core.bundle_files import LARGEST_TEXT_FILE, BundleError
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import LARGEST_TEXT_FILE, TOKENIZER, BundleError
 from transformer_core.checkpoints import load
+from transformer_core.text import TokenizerError
+from transformer_core.text.trial import try_out
 from transformer_core.training.runs.store.folder import LEAVING, MAKING, new_id, sweep, write_whole
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100
@@ -94,6 +97,18 @@ ORIGINS = ("zip", "folder", "hub")
 _making = threading.Lock()
 
 
+def try_tokenizer(bundle: Bundle) -> None:
+    """Try the tokenizer of a model that somebody brings, before anybody's text reaches it.
+
+    Raises:
+        BundleError: it fails on a text, or takes too much time or memory.
+    """
+    try:
+        try_out(bundle.tokenizer)
+    except TokenizerError as error:
+        raise BundleError(f"{bundle.name}/{TOKENIZER}: {error}") from None
+
+
 def default_root() -> Path:
     """Return where opened models lie: the variable VITRINE_OPENED, else .runs/models under the project's root."""
     return Path(os.environ.get("VITRINE_OPENED") or Path(__file__).parents[2] / ".runs" / "models")
@@ -163,16 +178,16 @@ class OpenedModels:
             taken: names that other models have.
 
         Raises:
-            BundleError: what is wrong with the name or the zip, or there is no room.
+            BundleError: what is wrong with the name, the zip or the model in it, or there is no room.
         """
         with self._making(name, taken) as draft:
             left = unpack(file, draft)
-            load(draft, device="cpu")
+            try_tokenizer(load(draft, device="cpu"))
             self._place(Opened(name, "zip", asked, draft, left), draft)
         return self.all()[name]
 
     def take_note(self, model: Opened, *, taken: Collection[str] = ()) -> Opened:
-        """Add a note of where a model lies; the caller has checked that it can be read.
+        """Add a note of where a model lies; the caller has read it and tried its tokenizer.
 
         Raises:
             BundleError: what is wrong with the name, or there is no room.

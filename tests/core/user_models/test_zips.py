@@ -4,6 +4,7 @@ import io
 import json
 import stat
 import struct
+import time
 import zipfile
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.core.tools.zips import zipped
 from transformer_core import archives
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
+from transformer_core.text import TokenizerError
 from transformer_core.user_models import store
 from transformer_core.user_models.store import OpenedModels
 
@@ -142,3 +144,40 @@ def test_what_is_not_supported_or_damaged_is_told(files, tmp_path) -> None:
         (files | {"tokenizer.json": b"{}"}, "mine"),
     ):
         refused(tmp_path, zipped(changed), words)
+
+
+def test_a_tokenizer_that_swells_a_text_is_refused_at_once(files, tmp_path) -> None:
+    """Five replacements of one letter by a hundred would make ten thousand million of it."""
+    longer = {"type": "Replace", "pattern": {"String": "z"}, "content": "z" * 100}
+    values = json.loads(files["tokenizer.json"])
+    for k in (4, 5):
+        swelling = values | {"normalizer": {"type": "Sequence", "normalizers": [longer] * k}}
+        began = time.process_time()
+        refused(
+            tmp_path,
+            zipped(files | {"tokenizer.json": json.dumps(swelling).encode()}),
+            r"mine/tokenizer\.json: normalizer\.normalizers\[0\], a Replace, makes texts 100 times as long",
+        )
+        assert time.process_time() - began < 1
+
+
+def test_a_tokenizer_that_fails_in_its_trial_is_refused(files, tmp_path, monkeypatch) -> None:
+    def fail(_) -> None:
+        raise TokenizerError("it took more than 10 s and 1,024 MB")
+
+    monkeypatch.setattr(store, "try_out", fail)
+    refused(tmp_path, zipped(files), r"mine/tokenizer\.json: it took more than 10 s")
+
+
+def test_tokens_that_are_added_without_end_are_refused_at_once(files, tmp_path) -> None:
+    added = {str(k): {"content": f"<{k}>"} for k in range(100, 50_000)}
+    without = {name: content for name, content in files.items() if name != "tokenizer.json"}
+    words = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"
+    settings = json.dumps({"added_tokens_decoder": added}).encode()
+    began = time.process_time()
+    refused(
+        tmp_path,
+        zipped(without | {"vocab.txt": words, "tokenizer_config.json": settings}),
+        "added_tokens_decoder has 49,900 tokens, must have at most 1,024",
+    )
+    assert time.process_time() - began < 2

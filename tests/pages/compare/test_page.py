@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.compare.pair import gap_by_step, kin_of, measure_rows
 from pages.train.same_but import GUESSES, measured_change, one_changes
 from pages.ui.language import words
-from tests.pages.made_runs import FRAMES, SPECS, STEPS, made_run
+from tests.pages.made_runs import FRAMES, SPECS, STEPS, made_run, spoil_measures
 from tests.pages.running import run, told
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change, differences
@@ -62,6 +62,16 @@ def test_two_runs_are_set_side_by_side(language: str, tmp_path: Path) -> None:
     assert f"| {word['measure.held_out_accuracy']} | **97.0%** | 60.0% | -37.0 |" in said
     assert word["compare.many"].format(count=2) not in said
     assert app.get("vega_lite_chart")
+
+
+def test_a_run_with_one_character_changed_is_left_out_and_the_others_are_compared(tmp_path: Path) -> None:
+    first, second = two(tmp_path, activation="relu")
+    spoilt = made_run(tmp_path, replace(QUICK, name="spoilt"))
+    spoil_measures(spoilt)
+    for query in ({}, {"run": first.id, "other": second.id}, {"run": spoilt.id, "other": first.id}):
+        app = page(**query)
+        assert f"{words('en')['measure.held_out_accuracy']} | " in told(app)
+        assert all(spoilt.id not in option for box in app.selectbox for option in box.options)
 
 
 def test_nothing_is_concluded_while_a_run_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,9 @@ def test_the_same_word_is_followed_after_a_prediction() -> None:
 def test_the_row_is_the_product_and_is_timed_after_a_prediction() -> None:
     app = run("embeddings", text=TEXT, embeddings_part="row")
     app.selectbox(key="embeddings_token@embeddings").set_value("2").run()
-    assert [metric.value for metric in app.metric] == ["0", "1,280,000", "128"]
+    config = open_bundle("sentiment").config
+    numbers = ["0", f"{config.vocab_size * config.d_model:,}", f"{config.d_model}"]
+    assert [metric.value for metric in app.metric] == numbers
     asks(app)[0].set_value("hundred").run()
     assert not app.exception
     assert "µs" in told(app)

@@ -89,7 +89,7 @@ def test_the_sum_adds_up_on_the_screen(of: str) -> None:
     assert "e-" not in line
     asks(app)[0].set_value("many").run()
     assert not app.exception
-    assert words("en")["encoder.needed_measured"].format(needed=found.needed, size=128) in told(app)
+    assert words("en")["encoder.needed_measured"].format(needed=found.needed, size=len(found.vector)) in told(app)
 
 
 def test_the_word_is_predicted_and_integrated_gradients_checked() -> None:

@@ -162,6 +162,14 @@ def test_a_path_that_is_no_checkpoint_is_refused(opened, monkeypatch) -> None:
     assert opened.all() == {}
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_where_no_folder_is_named_none_is_offered_not_even_to_a_person_at_this_machine(language: str, opened) -> None:
+    app = run("my_model", lang=language, my_model_from="folder")
+    said = words(language)
+    assert said["my_model.no_folder"] in [info.value for info in app.info]
+    assert said["my_model.path"] not in {field.label for field in app.text_input}
+
+
 def test_a_server_may_keep_visitors_to_one_folder(checkpoint, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("VITRINE_DATA", str(tmp_path))
     app = run("my_model", my_model_from="folder")

@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui.language import section
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
@@ -116,12 +117,16 @@ def test_what_the_slip_changes_follows_the_prediction() -> None:
     assert f"{found.longest[1]:,.0f}" in told(app)
 
 
-def test_schemes_are_shown_three_ways() -> None:
+@pytest.mark.parametrize("learned", [True, False])
+def test_schemes_are_shown_three_ways(learned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not learned:  # as where no model of this width has learned its positions
+        monkeypatch.setattr("pages.positions.schemes._model_with_learned_table", lambda _: None)
     app = page("schemes", positions_shown="scores", head="3", positions_word="4", positions_rotary="1")
-    assert "UNTRAINED" in told(app)
+    untrained = section("positions", "untrained")
+    assert (untrained in told(app)) != learned
     for shown in ("scores", "terms", "weights"):
         app.button_group(key="positions_shown@positions").set_value(shown).run()
-        assert "UNTRAINED" in told(app)
+        assert (untrained in told(app)) != learned
         app.slider(key="positions_places@positions").set_value(9 if shown == "scores" else 8).run()
         assert not app.exception
 

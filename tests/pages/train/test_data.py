@@ -181,6 +181,17 @@ def test_a_server_may_keep_visitors_to_one_folder(monkeypatch: pytest.MonkeyPatc
         assert any(plain(words("en")["data.not_here"]) in warning.value for warning in app.warning)
 
 
+def test_where_no_folder_is_named_nothing_of_this_machine_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("VITRINE_DATA")
+    assert not may_read(tmp_path)
+    app = run("train", source="imdb", path=str(tmp_path))
+    assert any(plain(words("en")["data.not_here"]) in warning.value for warning in app.warning)
+    monkeypatch.setenv("VITRINE_DATA", "")
+    assert not may_read(tmp_path)
+
+
 @pytest.mark.parametrize("source", ["characters", "masked_words"])
 def test_a_pasted_text_is_learned_from_and_is_in_the_link(source: str, tmp_path: Path) -> None:
     text = "The film was dull. The film was fine. " * 20

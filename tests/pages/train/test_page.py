@@ -15,7 +15,7 @@ from pages.train.exports import bundle_zip, files_of, run_zip
 from pages.train.panel import attempt
 from pages.ui import runs
 from pages.ui.language import words
-from tests.pages.made_runs import SPECS, STEPS, held, made_run
+from tests.pages.made_runs import SPECS, STEPS, held, made_run, spoil_measures
 from tests.pages.running import asks, run, told
 from transformer_core.training.runs.run_list import BOUNDS, RunList
 from transformer_core.training.runs.store.folder import REQUEST
@@ -214,6 +214,26 @@ def test_the_list_names_every_run_and_the_rule(language: str, tmp_path: Path) ->
     assert str(BOUNDS.runs) in told(app)
     app.button(key=f"open {stores[0].id}").click().run()
     assert app.query_params["run"] == stores[0].id
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_run_with_one_character_changed_is_listed_as_broken_and_the_others_as_ever(
+    language: str, tmp_path: Path
+) -> None:
+    sound, spoilt = made_run(tmp_path), made_run(tmp_path)
+    spoil_measures(spoilt)
+    for query in ({}, {"run": spoilt.id}):
+        app = run("train", lang=language, runs_open="true", **query)
+        assert not app.exception
+        keys = {one.key: one.label for one in app.button}
+        assert f"open {sound.id}" in keys
+        assert f"open {spoilt.id}" not in keys
+        assert spoilt.id in keys[f"broken {spoilt.id}"]
+        assert "97.0%" in told(app)
+    app.button(key=f"broken {spoilt.id}").click().run()
+    assert not app.exception
+    assert [store.id for store in RunList(tmp_path).all()] == [sound.id]
+    assert RunList(tmp_path).broken() == {}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

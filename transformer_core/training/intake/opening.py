@@ -80,8 +80,8 @@ def open_bytes(source: Source, name: str) -> bytes:
         name: what to call it in messages.
 
     Raises:
-        IntakeError: it is empty, over MOST_BYTES, over MOST_UNPACKED when unpacked, broken, or no table by its first
-            bytes.
+        IntakeError: it is empty, over MOST_BYTES, over MOST_UNPACKED when unpacked, over MOST_ROWS lines, broken, or no
+            table by its first bytes.
         OSError: the file cannot be read.
     """
     size = len(source) if isinstance(source, bytes) else source.stat().st_size
@@ -92,6 +92,8 @@ def open_bytes(source: Source, name: str) -> bytes:
         raw = _unpacked(raw, name)
     if not raw or raw.isspace():
         raise IntakeError(f"{name} is empty; it needs rows with a text and a label")
+    if (lines := max(raw.count(b"\n"), raw.count(b"\r"))) > MOST_ROWS:
+        raise IntakeError(f"{name} has {lines:,} lines; at most {MOST_ROWS:,} are read")
     for beginning, kind in NO_TABLES.items():
         if raw.startswith(beginning):
             raise IntakeError(f"{name} is {kind}; save the table as CSV, TSV or JSONL, plain or gzipped")

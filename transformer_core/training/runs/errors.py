@@ -31,7 +31,7 @@ def words_of(error: BaseException) -> str:
         return _words_of_sqlite(error)
     if isinstance(error, OSError):
         return _words_of_system(error)
-    if isinstance(error, SafetensorError) and re.search(r"os error 28|No space left", str(error)):
+    if isinstance(error, SafetensorError) and re.search(r"os error (27|28|122)\b|No space left", str(error)):
         return FULL
     words = without_paths(str(error))[:LONGEST]
     return words if isinstance(error, ValueError) and words else f"{type(error).__name__}: {words}"
@@ -58,6 +58,8 @@ def _words_of_sqlite(error: sqlite3.Error) -> str:
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return FULL
+    if code == sqlite3.SQLITE_IOERR:
+        return "the disk is full or damaged; free some space and try again: what was written before is kept"
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
         return "the run's database may not be opened or written to; look at the rights of the folder of runs"
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

@@ -264,7 +264,7 @@ def _require_fitting(spec: RunSpec, data: Data | None) -> None:
 def _read(folder: Path) -> RunStore | str:
     try:
         store = RunStore(folder)
-        store.status()
+        store.require_readable()
     except RunError as error:
         return str(error)
     return store

@@ -40,8 +40,9 @@ def test_the_strongest_neurons_are_the_strongest(sentiment: Bundle) -> None:
     rows = np.arange(len(found.activation))
     np.testing.assert_array_equal(found.strongest[:, 0], found.activation.argmax(1))
     assert (found.activation[rows, found.strongest[:, 0]] >= found.activation[rows, found.strongest[:, 4]]).all()
-    with pytest.raises(ValueError, match=exactly("top=513 must be from 1 to d_ff=512")):
-        neurons(bundle=sentiment, text=TEXT, n_tokens=20, layer=2, top=513)
+    size = sentiment.config.d_ff
+    with pytest.raises(ValueError, match=exactly(f"top={size + 1} must be from 1 to d_ff={size}")):
+        neurons(bundle=sentiment, text=TEXT, n_tokens=20, layer=2, top=size + 1)
 
 
 def test_a_neuron_switched_off_in_a_batch_is_the_neuron_switched_off_alone(sentiment: Bundle) -> None:
@@ -70,7 +71,7 @@ def test_the_last_layers_neurons_matter_only_at_cls(sentiment: Bundle) -> None:
 def test_dead_units_are_counted_by_the_stated_rule(sentiment: Bundle) -> None:
     found = corpus_neurons(bundle=sentiment, sentences=40)
     texts = [example.text for example in reviews("en", train=40, held_out=0)[0]]
-    highest = np.full((4, 512), -np.inf)
+    highest = np.full((4, sentiment.config.d_ff), -np.inf)
     tokens = 0
     for text in texts:
         encoding = sentiment.tokenizer.encode(text)

@@ -1,6 +1,7 @@
 """What is too large, empty, packed wrongly or no table at all is refused in words, before it fills the memory."""
 
 import gzip
+import time
 import tracemalloc
 
 import pytest
@@ -48,6 +49,16 @@ def test_a_bound_on_rows_holds_for_whole_and_broken_ones(monkeypatch):
     for rows in (b"a,1\nb,0\n", b"a,1\nb\n", b'a,1\n"b\n'):
         with pytest.raises(IntakeError, match="more than 1,000 rows"):
             preview(b"text,label\n" + rows * 1_000)
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r", b"\r\n"])
+def test_a_table_of_nothing_but_line_ends_is_refused_at_once(ends):
+    start = time.process_time()
+    raw = b"text,label\na,1\nb,0\n" + ends * ((49 << 20) // len(ends))
+    for read in (preview, lambda raw: read_table(raw, "text", "label")):
+        with pytest.raises(IntakeError, match=r"has [0-9,]+ lines; at most 5,000,000 are read"):
+            read(raw)
+    assert time.process_time() - start < 2
 
 
 def test_a_packed_bomb_is_not_unpacked():

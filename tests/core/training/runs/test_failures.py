@@ -3,18 +3,29 @@
 import errno
 import io
 import sqlite3
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
 from tests.core.training.runs.tiny_runs import SPEC, first_two, own_curve, stored_curve, tiny_task
 from transformer_core.training.loop import DivergedError
 from transformer_core.training.runs.errors import FULL, RunError
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store import database
-from transformer_core.training.runs.store.folder import DATABASE, LAUNCHED
+from transformer_core.training.runs.store.folder import DATABASE, LAUNCHED, LOCK, RESERVE, hold
 from transformer_core.training.runs.worker import process, session
 from transformer_core.training.runs.worker.session import Session
+
+
+@contextmanager
+def store_held(store):
+    """Hold a run as its worker does."""
+    lock = hold(store.folder / LOCK)
+    yield
+    lock.release()
 
 
 def test_layouts_that_fail_are_told_and_cost_no_frame(tmp_path):
@@ -78,6 +89,66 @@ def test_a_full_disk_while_saving_fails_with_words(tmp_path, monkeypatch):
     monkeypatch.setattr(session, "save_run", full)
     Session(store, tiny_task, first_two).work()
     assert (store.status().state, store.status().message) == ("failed", FULL)
+
+
+@pytest.mark.parametrize("raised", [OSError(errno.ENOSPC, "full"), SafetensorError("I/O error (os error 28)")])
+def test_a_disk_that_others_keep_full_is_told_by_the_room_that_was_reserved(tmp_path, monkeypatch, raised):
+    def full(*_, **__):
+        raise RunError(FULL)
+
+    def save(*_):
+        for name in ("set_state", "add_steps", "publish"):
+            monkeypatch.setattr(database.RunWriter, name, full)
+        monkeypatch.setattr(session.traceback, "print_exception", no_log)
+        raise raised
+
+    def no_log(*_):
+        raise OSError(errno.ENOSPC, "the log has no room either")
+
+    store = RunList(tmp_path).create(SPEC)
+    monkeypatch.setattr(session, "save_run", save)
+    Session(store, tiny_task, first_two).work()
+    status = store.status()
+    assert (status.state, status.message, status.alive) == ("failed", FULL, False)
+    assert (store.folder / RESERVE).stat().st_size < 4_096, "the rest of the room is free"
+    monkeypatch.undo()
+    Session(store, tiny_task, first_two).work()
+    assert (store.status().state, store.status().message) == ("finished", "")
+    assert stored_curve(store) == own_curve(SPEC)
+    assert not (store.folder / RESERVE).exists()
+
+
+def test_a_run_that_finds_no_room_at_its_start_leaves_none_taken(tmp_path, monkeypatch):
+    store = RunList(tmp_path).create(SPEC)
+    monkeypatch.setattr(Path, "write_bytes", lambda path, _: path.touch() or fail(errno.ENOSPC))
+    with pytest.raises(RunError, match="the run's folder cannot be written: the disk is full"):
+        Session(store, tiny_task, first_two)
+    assert not (store.folder / RESERVE).exists()
+
+
+def fail(number):
+    raise OSError(number, "")
+
+
+def test_a_database_is_readable_where_a_reader_finds_no_room_for_its_own_file(tmp_path, monkeypatch):
+    store = RunList(tmp_path).create(SPEC)
+    Session(store, tiny_task, first_two).work()
+    real = database._format_of
+
+    def cramped(connection):
+        if "immutable" not in opened[-1]:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            raise error
+        return real(connection)
+
+    opened, connected = [], database._connected
+    monkeypatch.setattr(database, "_connected", lambda path, how: opened.append(how) or connected(path, how))
+    monkeypatch.setattr(database, "_format_of", cramped)
+    assert store.status().state == "finished"
+    assert len(store.frames()) == 5
+    with store_held(store), pytest.raises(RunError, match="the disk is full or damaged"):
+        store.status()
 
 
 def test_a_folder_that_may_not_be_written_is_told_with_words(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import stat
+import time
 import zipfile
 
 import numpy as np
@@ -142,7 +143,7 @@ def without(kind, *names):
         (put("status", epoch="1"), "holds in status"),
         (put("status", message="x" * 10_001), "holds in status"),
         (without("status"), "records.jsonl has no status"),
-        (put("status", total_steps=10**8), "holds in status"),
+        (put("status", total_steps=10**8), "the run has 100,000,000 steps; at most 300,000 are taken in"),
         (put("status", updated=float("nan")), "has NaN, which is not finite"),
         (put("curves", steps=900), "holds in curves"),
         (
@@ -162,7 +163,7 @@ def without(kind, *names):
         (put("frame", 2, measures={str(number): 1.0 for number in range(33)}), "holds in measures"),
         (put("frame", 2, published=False), "holds in layout"),
         (put("layout", 2, method="umap"), "holds in layout"),
-        (put("layout", 2, frame=[1]), "holds what no run writes"),
+        (put("layout", 2, frame=[1]), "holds in layout what no run writes"),
         (put("layout", 2, frame=64), "holds in layout"),
         (put("layout", 0, method="tsne"), "arrays.npz lacks tsne_000, or two records name it"),
         (put("facts", kind="gpt"), "is of kind 'gpt'; its data call for 'classifier'"),
@@ -185,6 +186,34 @@ class Evil:
 
     def __reduce__(self):
         return self.path.write_text, ("unpickled",)
+
+
+def test_ten_million_steps_are_refused_before_they_are_read(exported, tmp_path):
+    def longer(records):
+        of("status")(records)["total_steps"] = 10_000_000
+        of("curves")(records)["steps"] = 10_000_000
+
+    numbers = np.arange(1, 1_000_001)  # a tenth of what is promised: not even these are read
+    packed = zipped(with_arrays(with_records(exported[1], longer), step=numbers, loss=numbers * 0.5))
+    began = time.process_time()
+    refused(tmp_path, packed, "the run has 10,000,000 steps; at most 300,000 are taken in")
+    assert time.process_time() - began < 2
+
+
+def test_records_of_many_small_values_are_refused_line_by_line(exported, tmp_path):
+    nested = b'{"point": {"text": [' + b"[]," * 300_000 + b'[]], "label": 0, "held_out": true}}\n'
+    lines = exported[1]["records.jsonl"] + nested * 60
+    began = time.process_time()
+    refused(tmp_path, zipped(exported[1] | {"records.jsonl": lines}), "holds in point what no run writes")
+    assert time.process_time() - began < 2
+
+
+def test_a_tokenizer_that_swells_a_text_is_refused_with_the_run(exported, tmp_path):
+    longer = {"type": "Replace", "pattern": {"String": "z"}, "content": "z" * 100}
+    for name in ("tokenizer.json", "bundle/tokenizer.json"):
+        values = json.loads(exported[1][name]) | {"normalizer": {"type": "Sequence", "normalizers": [longer] * 4}}
+        files = exported[1] | {name: json.dumps(values).encode()}
+        refused(tmp_path, zipped(files), "a model in the zip cannot be read: ")
 
 
 def header_of(dtype, shape, by_column=False):

@@ -3,7 +3,9 @@
 import json
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -13,7 +15,7 @@ from tests.core.training.runs.tiny_runs import SPEC, called, first_two, tiny_tas
 from transformer_core.training.runs import run_list as run_list_module
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.run_list import Bounds, RunList
-from transformer_core.training.runs.store.folder import KEPT, LAUNCHED, follow, is_held
+from transformer_core.training.runs.store.folder import DATABASE, KEPT, LAUNCHED, follow, is_held
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, Origin
 
@@ -203,3 +205,30 @@ def test_a_branch_with_other_data_is_refused(runs):
     assert child.status().state == "failed"
     assert "belong to another vocabulary" in child.status().message
     assert not is_held(child.folder / "worker.lock")
+
+
+@pytest.mark.parametrize(
+    ("table", "spoilt"),
+    [
+        ("frames", '{"held_out_accuracy" 0.5}'),
+        ("frames", '{"held_out_accuracy": "high"}'),
+        ("frames", "7"),
+        ("layouts", '{"trustworthiness": 1.0'),
+        ("facts", '"classifier'),
+    ],
+)
+def test_a_run_with_a_character_changed_in_its_database_is_broken_and_the_rest_as_ever(runs, table, spoilt):
+    stores = [runs.create(SPEC) for _ in range(3)]
+    for store in stores:
+        Session(store, tiny_task, first_two).work()
+    with closing(sqlite3.connect(stores[1].folder / DATABASE)) as connection, connection:
+        connection.execute(f"UPDATE {table} SET {'value' if table == 'facts' else 'measures'} = ?", (spoilt,))
+    assert set(ids(runs.all())) == {stores[0].id, stores[2].id}
+    assert list(runs.broken()) == [stores[1].id]
+    assert "is not JSON" in runs.broken()[stores[1].id] or "must be measures" in runs.broken()[stores[1].id]
+    read = {"frames": stores[1].frames, "layouts": stores[1].layouts, "facts": stores[1].facts}[table]
+    with pytest.raises(RunError, match="cannot be read"):
+        read()
+    assert stores[0].frames()[-1].measures["held_out_accuracy"] >= 0
+    runs.delete(stores[1].id)
+    assert runs.broken() == {}

@@ -1,12 +1,13 @@
 """Importing a run's zip, of which nothing is trusted: every name, size, record and array is checked before it is used.
 
-No foreign database is open_zip and nothing is unpickled: records are JSON lines; an array is read only when its header
+No foreign database is opened and nothing is unpickled: records are JSON lines; an array is read only when its header
 says the shape and type that the records call for.
 """
 
 import json
 import math
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,7 +21,8 @@ from transformer_core.archives import MB, ArchiveError, extract, open_zip
 from transformer_core.bundle import MODELS, load_weights
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
-from transformer_core.text import Tokenizer
+from transformer_core.text import Tokenizer, TokenizerError
+from transformer_core.text.trial import try_out
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.exchange.export_run import CURVES, FORMAT, array_name
 from transformer_core.training.runs.exchange.facts import check_facts
@@ -43,7 +45,7 @@ from transformer_core.training.runs.store.folder import (
     new_id,
 )
 from transformer_core.training.runs.store.records import ENDED, Frame, Layout, Method, State, Status
-from transformer_core.training.spec import BOUNDS, RunSpec
+from transformer_core.training.spec import BOUNDS, MOST_STEPS, RunSpec
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES = 500 * MB, 1_024 * MB, 256
 WEIGHTS = 400 * MB
@@ -62,7 +64,7 @@ SIZES = {
     rf"{STATE}/[0-9]{{1,9}}\.run\.safetensors": 3 * WEIGHTS,
 }
 NOT_EXTRACTED = {ABOUT, SCRIPT, SPEC}
-MOST_FRAMES, MOST_STEPS, MOST_MEASURES = BOUNDS["frames"][1], 10_000_000, 32
+MOST_FRAMES, MOST_MEASURES = BOUNDS["frames"][1], 32
 MOST_RECORDS = {"format": 1, "status": 1, "facts": 1, "curves": 1, "point": BOUNDS["points"][1], "frame": MOST_FRAMES}
 MOST_RECORDS |= {"layout": MOST_FRAMES * len(get_args(Method))}
 FIELDS = {
@@ -77,7 +79,7 @@ MAGIC = b"\x93NUMPY\x01\x00"
 HEADER = re.compile(
     rb"\{'descr': '([<>=|][a-zA-Z][0-9]{0,9})', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,100})\), \} *\n"
 )
-LONGEST_LINE, LONGEST_TEXT, LONGEST_NAME = 16 * MB, 10_000, 100
+LONGEST_LINE, LONGEST_TEXT, LONGEST_NAME = MB, 10_000, 100
 STEPS_AT_ONCE = 10_000
 Records = dict[str, list[dict[str, Any]]]
 
@@ -146,11 +148,14 @@ def _limit(name: str, spec: RunSpec) -> int:
 
 def _check_models(folder: Path, facts: dict[str, Any]) -> None:
     """Raise RunError unless every model in the folder can be loaded and is of the kind that the facts name."""
+    brought = []
     try:
         if (folder / TOKENIZER).exists():
-            Tokenizer.load(folder / TOKENIZER)
+            brought.append(_tokenizer(folder / TOKENIZER))
         if (folder / BUNDLE).exists():
-            load(folder / BUNDLE, device="cpu")
+            brought.append(load(folder / BUNDLE, device="cpu").tokenizer)
+        for tokenizer in {tokenizer.to_json(): tokenizer for tokenizer in brought}.values():
+            try_out(tokenizer)
         for path in sorted((folder / FRAMES).glob("*")):
             if not facts:
                 raise RunError("the zip has frames but no facts about their model")
@@ -159,6 +164,13 @@ def _check_models(folder: Path, facts: dict[str, Any]) -> None:
         raise
     except ValueError as error:
         raise RunError(f"a model in the zip cannot be read: {error!s:.300}") from None
+
+
+def _tokenizer(path: Path) -> Tokenizer:
+    try:
+        return Tokenizer.load(path)
+    except TokenizerError as error:
+        raise RunError(f"a model in the zip cannot be read: {path.name}: {error!s:.400}") from None
 
 
 class _Contents:
@@ -283,7 +295,7 @@ def _read_records(path: Path) -> Records:
         _require(kind in records and isinstance(values, dict), "a record", kind)
         if kind == "format" and values != {"version": FORMAT}:
             raise RunError(f"{RECORDS} has format={values.get('version')!r:.40}; format={FORMAT} is taken in")
-        _require(kind == "facts" or values.keys() == FIELDS[kind], kind, values)
+        _require(kind == "facts" or _has_form(values, FIELDS[kind]), kind, values)
         records[kind].append(values)
         if len(records[kind]) > MOST_RECORDS[kind]:
             raise RunError(f"{RECORDS} has more than {MOST_RECORDS[kind]:,} of {kind}")
@@ -291,6 +303,14 @@ def _read_records(path: Path) -> Records:
         if not records[kind]:
             raise RunError(f"{RECORDS} has no {kind}")
     return records
+
+
+def _has_form(values: dict[str, Any], fields: set[str]) -> bool:
+    """Tell whether a record has these fields, and nothing nested but measures, so that none takes much memory."""
+    plain = {name: value for name, value in values.items() if name != "measures"}
+    if "measures" in values:
+        _measures(values)
+    return values.keys() == fields and not any(isinstance(value, list | dict) for value in plain.values())
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:
@@ -305,6 +325,8 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
 def _status(values: dict[str, Any]) -> Status:
     """Return the status of a run that no worker has."""
     state, step, total, message = (values[name] for name in ("state", "step", "total_steps", "message"))
+    if _is_whole(total, MOST_STEPS + 1, sys.maxsize):
+        raise RunError(f"the run has {total:,} steps; at most {MOST_STEPS:,} are taken in")
     fits = state in get_args(State) and _is_whole(total, 0, MOST_STEPS) and _is_whole(step, 0, total)
     numbers = [values[name] for name in ("epoch", "seconds", "updated")]
     _require(fits and all(map(_is_number, numbers)) and _is_text(message), "status", values)

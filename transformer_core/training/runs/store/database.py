@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from transformer_core.training.runs.errors import RunError, in_words
-from transformer_core.training.runs.store.folder import DATABASE
+from transformer_core.training.runs.store.folder import DATABASE, LOCK, is_held
 from transformer_core.training.runs.store.records import Frame, Layout, State, Status
 
 FORMAT = 1
@@ -68,13 +68,25 @@ def open_writer(path: Path) -> sqlite3.Connection:
 def open_reader(path: Path) -> sqlite3.Connection | None:
     """Open a run's database to read; None where the worker has not created it yet.
 
+    A reader needs a file of its own beside the database; where a full disk has no room for it, and no worker writes,
+    the database is read as it lies there.
+
     Raises:
         RunError: it was written by another version of Vitrine.
         sqlite3.Error: it cannot be opened.
     """
     if not path.is_file():
         return None
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=SECONDS_TO_WAIT)
+    connection = _connected(path, "mode=ro")
+    try:
+        _format_of(connection)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL) or is_held(
+            path.parent / LOCK
+        ):
+            raise
+        connection = _connected(path, "mode=ro&immutable=1")
     try:
         if _format_of(connection) == 0:
             connection.close()
@@ -84,6 +96,10 @@ def open_reader(path: Path) -> sqlite3.Connection | None:
         connection.close()
         raise
     return connection
+
+
+def _connected(path: Path, options: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, timeout=SECONDS_TO_WAIT)
 
 
 def to_blob(array: np.ndarray) -> bytes:

@@ -42,6 +42,7 @@ SECONDS_OF_SCRATCH = 3_600.0
 SECONDS_BETWEEN_MARKS = 60.0
 PATIENCE = 10.0
 MOST_BYTES_OF_DATA = 200 << 20
+RESERVED_BYTES, UNUSED, LONGEST_REASON = 1 << 18, b"\1", 2_000
 Data = bytes | Path
 Request = Literal["pause", "resume", "stop"]
 REQUESTS: tuple[Request, ...] = get_args(Request)
@@ -197,6 +198,41 @@ def take_request(folder: Path) -> Request | None:
     except OSError:
         return None
     return next((request for request in REQUESTS if request == word), None)
+
+
+def reserve_room(folder: Path) -> None:
+    """Take room on the disk for what a failing worker has to write.
+
+    Raises:
+        OSError: there is none; nothing of it is kept.
+    """
+    try:
+        (folder / RESERVE).write_bytes(UNUSED * RESERVED_BYTES)
+    except OSError:
+        free_room(folder)
+        raise
+
+
+def leave_reason(folder: Path, reason: str) -> None:
+    """Write why a worker fails over its reserved room, and free the rest of it: that succeeds on a full disk, too."""
+    with suppress(OSError), (folder / RESERVE).open("r+b") as file:
+        file.write(reason.encode("utf-8", "replace")[:LONGEST_REASON])
+        file.truncate()
+
+
+def left_reason(folder: Path) -> str:
+    """Return why the last worker failed, where it could write it nowhere else; else nothing."""
+    try:
+        with (folder / RESERVE).open("rb") as file:
+            reason = file.read(LONGEST_REASON)
+    except OSError:
+        return ""
+    return "" if reason.startswith(UNUSED) else reason.decode("utf-8", "replace")
+
+
+def free_room(folder: Path) -> None:
+    """Free the reserved room, with the reason that may stand there."""
+    (folder / RESERVE).unlink(missing_ok=True)
 
 
 def remove(folder: Path) -> None:

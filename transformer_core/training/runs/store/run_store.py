@@ -28,6 +28,7 @@ from transformer_core.training.runs.store.folder import (
     has_worker,
     is_held,
     leave_request,
+    left_reason,
     owner_of,
     was_just_launched,
     weights_file,
@@ -82,6 +83,8 @@ class RunStore:
             return replace(found, seconds_left=None)
         if held:
             return found
+        if rows and (reason := left_reason(self.folder)):
+            return replace(found, state="failed", message=reason, queue_place=0, seconds_left=None)
         message = f"{DIED if rows else NEVER_STARTED}{self._last_words()}"
         return replace(found, state="interrupted", message=message, queue_place=0, seconds_left=None)
 
@@ -101,7 +104,8 @@ class RunStore:
             after,
         )
         return [
-            Frame(number, step, epoch, seconds, json.loads(measures)) for number, step, epoch, seconds, measures in rows
+            Frame(number, step, epoch, seconds, self._measures(measures))
+            for number, step, epoch, seconds, measures in rows
         ]
 
     def layouts(self, after: int = -1) -> list[Layout]:
@@ -111,7 +115,8 @@ class RunStore:
         )
         n_points = self._n_points if rows else 0
         return [
-            Layout(frame, method, from_blob(xy, n_points), json.loads(measures)) for frame, method, xy, measures in rows
+            Layout(frame, method, from_blob(xy, n_points), self._measures(measures))
+            for frame, method, xy, measures in rows
         ]
 
     def points(self) -> StoredPoints | None:
@@ -132,7 +137,18 @@ class RunStore:
 
     def facts(self) -> dict[str, Any]:
         """Return what the worker wrote at the start: kind, labels, baselines, device, versions and so on."""
-        return {name: json.loads(value) for name, value in self._rows("SELECT name, value FROM facts")}
+        return {name: self._value(value) for name, value in self._rows("SELECT name, value FROM facts")}
+
+    def require_readable(self) -> None:
+        """Read the status, the facts and all measures, which lists of runs rely on.
+
+        Raises:
+            RunError: something of it is damaged.
+        """
+        self.status()
+        self.facts()
+        for (measures,) in self._rows("SELECT measures FROM frames UNION ALL SELECT measures FROM layouts"):
+            self._measures(measures)
 
     def tokenizer(self) -> Tokenizer:
         """Return the tokenizer of the run's data.
@@ -186,6 +202,18 @@ class RunStore:
             raise RunError(f"{name} cannot be read: {error!s:.300}") from None
         model = model.to(best_device()).eval().requires_grad_(False)
         return Bundle(f"{self.id}-{frame:03d}", model, tokenizer, tuple(facts.get("labels", ())))
+
+    def _measures(self, text: str) -> dict[str, float]:
+        values = self._value(text)
+        if not isinstance(values, dict) or not all(type(value) in (int, float) for value in values.values()):
+            raise RunError(f"run {self.id} cannot be read: {text!r:.60} must be measures, each a number by its name")
+        return values
+
+    def _value(self, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise RunError(f"run {self.id} cannot be read: its database is damaged: {text!r:.60} is not JSON") from None
 
     @cached_property
     def _n_points(self) -> int:

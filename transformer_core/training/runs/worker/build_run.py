@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from transformer_core.bundle import MODELS
+from transformer_core.bundle_files import BundleError, check_headers
 from transformer_core.device import best_device
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError, in_words
@@ -30,7 +31,7 @@ from transformer_core.training.runs.worker.recorder import (
     frame_steps,
     frames_with_room,
 )
-from transformer_core.training.spec import RunSpec
+from transformer_core.training.spec import MOST_STEPS, RunSpec
 from transformer_core.training.state import load_run
 from transformer_core.training.tasks.task import Task
 
@@ -92,8 +93,12 @@ def build_run(
         tokenizer_sha256: of the run's own tokenizer.json; the weights of the origin must belong to the same.
 
     Raises:
-        RunError: the weights of the origin are missing, damaged or do not fit.
+        RunError: the run has too many steps, or the weights of the origin are missing, damaged or do not fit.
     """
+    if (steps := task.steps_per_epoch * spec.training.epochs) > MOST_STEPS:
+        raise RunError(
+            f"the run has {steps:,} steps; at most {MOST_STEPS:,} are kept: choose fewer epochs or a larger batch_size"
+        )
     with torch.random.fork_rng([]):
         torch.manual_seed(spec.training.seed)
         model = MODELS[task.kind](task.config)
@@ -226,6 +231,7 @@ def _common(model: nn.Module, file: Any) -> dict[str, nn.Parameter]:
 
 def _opened(path: Path) -> Any:
     try:
+        check_headers(path)
         return safe_open(path, framework="pt")
-    except SafetensorError as error:
+    except (BundleError, SafetensorError) as error:
         raise RunError(f"the weights that the run begins with are damaged: {error!s:.200}") from None

@@ -147,8 +147,8 @@ def _leave_reason(folder: Path, reason: str) -> None:
     """Write into the run's log why it was not taken, since the launcher may no longer listen."""
     if not is_held(folder / LOCK):
         with suppress(OSError):
-            (folder / LOG).write_text(f"{reason}\n", encoding="utf-8")
             (folder / LAUNCHED).unlink(missing_ok=True)
+            (folder / LOG).write_text(f"{reason}\n", encoding="utf-8")
 
 
 def _detach(folder: Path, answers: IO[str]) -> None:

@@ -1,6 +1,5 @@
 """A session: one worker's time with a run, from taking its lock to releasing it; a run may have several sessions."""
 
-import sys
 import time
 import traceback
 from collections.abc import Iterator
@@ -13,7 +12,15 @@ from transformer_core.training.loop import DivergedError, TrainingStep
 from transformer_core.training.runs.errors import RunError, in_words, words_of
 from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.store.database import RunWriter, StepRow
-from transformer_core.training.runs.store.folder import LAUNCHED, LOCK, RESERVE, STATE, hold
+from transformer_core.training.runs.store.folder import (
+    LAUNCHED,
+    LOCK,
+    STATE,
+    free_room,
+    hold,
+    leave_reason,
+    reserve_room,
+)
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.build_run import Prepared, TaskMaker, prepare
 from transformer_core.training.runs.worker.control import Control
@@ -27,7 +34,6 @@ SECONDS_BETWEEN_SAVES = 10.0
 LARGEST_SHARE_OF_SAVING = 0.05
 LONGEST_PAUSE = 3_600.0
 PATIENCE_WITH_LAYOUTS = 10.0
-RESERVED_BYTES = 1 << 18
 WEIGHT_OF_THE_NEW = 0.05
 
 
@@ -144,11 +150,12 @@ class Session:
             if store.status().state == "finished":
                 raise RunError(f"run {store.id} has finished; there is nothing left to do")
             with in_words("the run's folder cannot be written"):
-                (store.folder / RESERVE).write_bytes(b"\1" * RESERVED_BYTES)
+                reserve_room(store.folder)
                 self._writer = RunWriter(store.folder)
                 self._writer.set_state("starting")
                 (store.folder / LAUNCHED).unlink(missing_ok=True)
         except BaseException:
+            free_room(store.folder)
             self._lock.release()
             raise
         self.control = Control(store.folder, self._writer)
@@ -159,17 +166,19 @@ class Session:
 
     def work(self) -> None:
         """Train; however it ends, the state is written, and the lock and the slot are released."""
+        told = True
         try:
             self._work()
         except Exception as error:
-            self._fail(error)
+            told = self._fail(error)
         finally:
             self.control.close()
             self._free_slot()
             with suppress(RunError):
                 self._queue.leave(self._store.id)
             self._writer.close()
-            (self._store.folder / RESERVE).unlink(missing_ok=True)
+            if told:
+                free_room(self._store.folder)
             self._lock.release()
 
     def _work(self) -> None:
@@ -249,19 +258,28 @@ class Session:
             finish_run(self._store, self._writer, self._prepared, self._progress.seconds)
         self.control.enter("stopped")
 
-    def _fail(self, error: Exception) -> None:
-        """Write what went wrong; on a full disk the reserve file is deleted to make room for it."""
-        if not isinstance(error, ValueError | OSError):
-            traceback.print_exception(error)
-        (self._store.folder / RESERVE).unlink(missing_ok=True)
-        diverged = isinstance(error, DivergedError)
-        try:
+    def _fail(self, error: Exception) -> bool:
+        """Write what went wrong before anything else, since the disk may be full, and tell whether readers see it.
+
+        The reserved room is freed first; where others fill it at once, the reason stays in it.
+        """
+        leave_reason(self._store.folder, words_of(error))
+        told = self._say_failed(error)
+        with suppress(OSError):
+            if not isinstance(error, ValueError | OSError):
+                traceback.print_exception(error)
+        with suppress(RunError):
             if self._progress is not None:
                 self._progress.flush()
-            self._leave_layouts(PATIENCE_WITH_LAYOUTS if diverged else SECONDS_BETWEEN_LOOKS)
+        self._leave_layouts(PATIENCE_WITH_LAYOUTS if isinstance(error, DivergedError) else SECONDS_BETWEEN_LOOKS)
+        return told or self._say_failed(error)
+
+    def _say_failed(self, error: Exception) -> bool:
+        try:
             self.control.enter("failed", message=words_of(error))
-        except RunError as unwritable:
-            print(f"{words_of(error)}; {unwritable}", file=sys.stderr, flush=True)
+        except RunError:
+            return False
+        return True
 
     def _leave_layouts(self, patience: float) -> None:
         """Give the layouts under way some seconds; the rest is laid out when the run is continued."""

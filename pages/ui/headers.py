@@ -1,0 +1,74 @@
+"""What the server sends along with every answer: where the browser may take scripts from, and who may show the app.
+
+Whatever a visitor brings in (a text, a model's card, a file), the browser runs no script of it, fetches nothing from
+elsewhere for it, and shows the app in no page of another site.
+"""
+
+import base64
+import hashlib
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from streamlit import file_util
+
+from pages.ui.language import LANGUAGES
+
+EMBED_IN = "VITRINE_EMBED_IN"
+NAME_LANGUAGE = {
+    tongue: f"document.documentElement.lang = '{tongue}'" for tongue in LANGUAGES
+}  # our only script in a page
+UNUSED = ("camera", "display-capture", "geolocation", "microphone", "midi", "payment", "serial", "usb")
+
+
+@lru_cache(maxsize=1)
+def _scripts_in_pages() -> str:
+    """Return the hashes of the scripts that stand in a page itself: in Streamlit's own, and ours."""
+    page = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
+    scripts = [*re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL), *NAME_LANGUAGE.values()]
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    return " ".join(f"'sha256-{value}'" for value in hashes)
+
+
+def embedding_sites() -> str:
+    """Return the sites that may show the app in a frame: the variable VITRINE_EMBED_IN, else none.
+
+    Raises:
+        ValueError: a site is not written as an origin.
+    """
+    given = os.environ.get(EMBED_IN, "")
+    sites = given.replace(",", " ").split()
+    if not all(re.fullmatch(r"https?://[a-z0-9.*-]+(:[0-9]+)?", site) for site in sites):
+        raise ValueError(
+            f"{EMBED_IN}={given!r} must name origins such as https://course.example.org, with commas between"
+        )
+    return " ".join(sites) or "'none'"
+
+
+def headers(host: str) -> dict[str, str]:
+    """Return the headers of every answer.
+
+    Args:
+        host: as the visitor names the server, with its port; the only one that scripts may speak to.
+    """
+    policy = {
+        "default-src": "'self'",
+        "script-src": f"'self' 'wasm-unsafe-eval' {_scripts_in_pages()}",  # Streamlit computes with WebAssembly
+        "style-src": "'self' 'unsafe-inline'",  # Streamlit writes its styles from its scripts
+        "img-src": "'self' data: blob:",
+        "font-src": "'self' data:",
+        "connect-src": f"'self' ws://{host} wss://{host}",  # older browsers do not count sockets as 'self'
+        "object-src": "'none'",
+        "base-uri": "'self'",
+        "form-action": "'self'",
+        "frame-ancestors": embedding_sites(),
+    }
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {sources}" for name, sources in policy.items()),
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": ", ".join(f"{feature}=()" for feature in UNUSED),
+    }

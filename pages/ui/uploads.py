@@ -1,0 +1,115 @@
+"""Files that visitors bring: how much memory they may take, and when it is free again.
+
+Streamlit holds each file whole, bounds each alone, and keeps those of a visitor who has gone until another one goes.
+"""
+
+import re
+
+import streamlit as st
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit.runtime import Runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
+
+from pages.ui.language import t
+from pages.ui.limits import Limits, limits
+from transformer_core.archives import MB
+
+REFUSED = "application/x-refused"
+MOST_OF_HEAD = 4_096
+FRAMING = MB  # what a browser sends around a file
+MOST_FILES = 64  # of a visitor, however small
+
+
+def upload(
+    label: str, kinds: str | list[str], *, key: str, most_mb: int, help: str | None = None
+) -> UploadedFile | None:
+    """Let a person bring a file, and say in words where there is no room for it.
+
+    Args:
+        label: above the field.
+        kinds: endings of its name.
+        key: of the widget.
+        most_mb: of this kind of file, in MB.
+        help: for the sign beside the label.
+
+    Returns:
+        The file, None where there is none or where it was refused.
+    """
+    bounds = limits()
+    given = st.file_uploader(label, kinds, max_upload_size=min(most_mb, bounds.upload_mb), key=key, help=help)
+    if given is None or given.type != REFUSED:
+        return given
+    st.error(
+        t("upload.refused", session=f"{bounds.session_uploads_mb:,}", most=f"{bounds.all_uploads_mb:,}"),
+        icon=":material/block:",
+    )
+    return None
+
+
+def _files() -> MemoryUploadedFileManager:
+    return Runtime.instance().uploaded_file_mgr  # type: ignore[return-value]
+
+
+async def _name_alone(receive: Receive) -> str:
+    """Hear a browser to the end, as it shows no answer before, and return the name of the file that it sends."""
+    head, more = b"", True
+    while more:
+        message = await receive()
+        head = (head + message.get("body", b""))[:MOST_OF_HEAD]
+        more = message.get("more_body", False)
+    name = re.search(rb'filename="([^"\r\n]*)"', head)
+    return name[1].decode(errors="replace") if name else ""
+
+
+class UploadBounds:
+    """Refuse a file for which a visitor, or the server, has no room; the page then says so (`upload`)."""
+
+    def __init__(self, app: ASGIApp, *, bounds: Limits) -> None:
+        """Stand before an app."""
+        self._app = app
+        self._bounds = bounds
+        self._coming: dict[str, tuple[str, int]] = {}  # session and bytes of each file under way
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on what has room."""
+        asked = re.search(r"/_stcore/upload_file/([^/]+)/([^/]+)$", scope.get("path", ""))
+        if asked is None or scope["type"] != "http" or scope["method"] != "PUT":
+            return await self._app(scope, receive, send)
+        if self._bounds.read_only:
+            return await Response(status_code=403)(scope, receive, send)
+        session, file = asked.groups()
+        length = Headers(scope=scope).get("content-length", "")
+        if not re.fullmatch("[0-9]{1,15}", length):
+            return await Response(status_code=411)(scope, receive, send)
+        size = int(length)
+        if size > self._bounds.upload_mb * MB + FRAMING or len(_files().file_storage.get(session, ())) >= MOST_FILES:
+            return await Response(status_code=413)(scope, receive, send)
+        if Runtime.instance().is_active_session(session) and not self._has_room(session, size):
+            name = await _name_alone(receive)
+            _files().add_file(session, UploadedFileRec(file_id=file, name=name, type=REFUSED, data=b""))
+            return await Response(status_code=204)(scope, receive, send)
+        self._coming[file] = (session, size)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._coming.pop(file, None)
+
+    def _has_room(self, session: str, size: int) -> bool:
+        held = {one: sum(len(file.data) for file in files.values()) for one, files in _files().file_storage.items()}
+        for one, coming in self._coming.values():
+            held[one] = held.get(one, 0) + coming
+        fits = held.get(session, 0) + size <= self._bounds.session_uploads_mb * MB + FRAMING
+        return fits and sum(held.values()) + size <= self._bounds.all_uploads_mb * MB + FRAMING
+
+
+def end_gone_sessions() -> None:
+    """End the sessions of visitors who have been gone for server.disconnectedSessionTTL seconds; drop their files."""
+    sessions = Runtime.instance()._session_mgr
+    for _, gone in sessions._session_storage._cache.expire():  # type: ignore[attr-defined]
+        gone.session.shutdown()
+    there = {one.session.id for one in sessions.list_sessions()}
+    for session in _files().file_storage.keys() - there:
+        _files().remove_session_files(session)

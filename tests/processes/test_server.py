@@ -1,0 +1,259 @@
+"""The real server on a network: what it asks outside, whom it lets in, how much it holds, and what it logs."""
+
+import asyncio
+import json
+import os
+import re
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+
+from pages.ui.limits import visitors_for
+from tests.e2e.serving import started
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of open files are Unix's")
+
+SOFT_FILES, HARD_FILES = 400, 700
+VISITORS = visitors_for(HARD_FILES)
+SECRET = "a_text_of_a_visitor"
+WATCHED = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, ({SOFT_FILES}, {HARD_FILES}))
+
+def note(event, values):
+    if event in ("socket.connect", "socket.getaddrinfo", "urllib.Request"):
+        place = values[1] if event == "socket.connect" else values[0]
+        host = str(place[0] if isinstance(place, tuple) else place)
+        if host not in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "None") and not host.startswith("/"):
+            print("ASKED OUTSIDE:", event, host, file=sys.stderr, flush=True)
+
+sys.addaudithook(note)
+"""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server opened to a room: its address, its process and its log."""
+
+    address: str
+    pid: int
+    log: Path
+
+    def get(self, path: str, **headers: str) -> tuple[int, str, Message]:
+        """Return status, body and headers of an answer."""
+        request = urllib.request.Request(f"{self.address}{path}", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read().decode(errors="replace"), answer.headers
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode(), error.headers
+
+    def visit(self, origin: str | None = None) -> connect:
+        """Open a visitor's socket."""
+        stream = self.address.replace("http", "ws") + "/_stcore/stream"
+        return connect(stream, origin=origin or self.address, subprotocols=["streamlit"], max_size=1 << 26)  # type: ignore
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server opened to a room, with few files, small uploads, and a note of every address that it asks."""
+    folder = tmp_path_factory.mktemp("server")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VITRINE_RUNS", str(folder / "runs"))
+        patch.setenv("VITRINE_SESSION_UPLOADS_MB", "64")
+        patch.delenv("VITRINE_CONNECTIONS", raising=False)
+        options = ("--server.address", "0.0.0.0", "--server.disconnectedSessionTTL", "1")
+        with started(folder / "log", *options, first=WATCHED) as (address, pid):
+            yield Server(address, pid, folder / "log")
+
+
+async def rerun(socket: ClientConnection, page: str = "tokens", query: str = "") -> list[ForwardMsg]:
+    """Run a page and return what the server sent until it had run."""
+    message = BackMsg()
+    message.rerun_script.page_name = page
+    message.rerun_script.query_string = query
+    await socket.send(message.SerializeToString())
+    return await until(socket, "script_finished")
+
+
+async def until(socket: ClientConnection, kind: str) -> list[ForwardMsg]:
+    """Return what comes up to a message of one kind."""
+    came: list[ForwardMsg] = []
+    while not came or came[-1].WhichOneof("type") != kind:
+        came.append(ForwardMsg())
+        came[-1].ParseFromString(await socket.recv())  # type: ignore[arg-type]
+    return came
+
+
+def test_the_server_asks_no_address_outside_not_even_at_a_foreign_origin(server: Server) -> None:
+    async def attack() -> float:
+        begun = time.perf_counter()
+        for origin in ("http://e.vil", "http://localhost:1", "https://sub.e.vil:8501"):
+            with pytest.raises(InvalidStatus) as refused:
+                await server.visit(origin)
+            assert refused.value.response.status_code == 403
+        return time.perf_counter() - begun
+
+    assert asyncio.run(attack()) < 2.0
+    assert "ASKED OUTSIDE" not in server.log.read_text()
+
+
+def test_the_app_itself_runs_for_a_visitor(server: Server) -> None:
+    async def visit() -> list[ForwardMsg]:
+        async with server.visit() as socket:
+            return await rerun(socket)
+
+    assert len(asyncio.run(visit())) > 10
+
+
+def test_a_rebound_name_gets_nothing_and_a_machine_learns_that_the_server_is_well(server: Server) -> None:
+    assert server.get("/", Host="e.vil")[0] == 421
+    status, body, headers = server.get("/_health")
+    assert (status, json.loads(body)) == (200, {"status": "ok"})
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert server.get("/_stcore/metrics")[0] == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/attention", "/_stcore/health", "/runs/underway", "/film/none", "/favicon.png"])
+def test_whatever_the_server_sends_is_taken_for_what_it_says_it_is(server: Server, path: str) -> None:
+    _, _, headers = server.get(path)
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+    assert headers["Referrer-Policy"] == "same-origin"
+
+
+def test_a_script_of_the_app_carries_the_same_headers(server: Server) -> None:
+    script = re.search(r'src="\.(/static/js/[^"]+)"', server.get("/")[1])
+    assert script
+    assert server.get(script[1])[2]["X-Content-Type-Options"] == "nosniff"
+
+
+def test_more_visitors_than_files_can_be_open_for_read_words_while_the_others_go_on(server: Server) -> None:
+    async def crowd() -> tuple[int, list[int], int]:
+        async with AsyncExitStack() as stack:
+            inside, refused = [], []
+            for _ in range(VISITORS + 10):
+                try:
+                    inside.append(await stack.enter_async_context(server.visit()))
+                    await rerun(inside[-1])
+                except InvalidStatus as refusal:
+                    refused.append(refusal.response.status_code)
+            page = server.get("/attention", **{"Sec-Fetch-Dest": "document"})
+            assert f"All {VISITORS} places are taken" in page[1]
+            assert server.get("/_health")[0] == 200
+            await asyncio.gather(*(rerun(socket) for socket in inside))
+            return len(inside), refused, page[0]
+
+    assert asyncio.run(crowd()) == (VISITORS, [503] * 10, 503)
+    assert len(os.listdir(f"/proc/{server.pid}/fd")) < HARD_FILES
+
+
+async def _addresses(socket: ClientConnection, names: list[str]) -> list[str]:
+    """Ask where files may be uploaded to."""
+    message = BackMsg()
+    message.file_urls_request.request_id = "1"
+    message.file_urls_request.file_names.extend(names)
+    await socket.send(message.SerializeToString())
+    answer = (await until(socket, "file_urls_response"))[-1].file_urls_response
+    return [one.upload_url for one in answer.file_urls]
+
+
+def _put(server: Server, path: str, data: bytes, **headers: str) -> int:
+    boundary = "part"
+    head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.zip"\r\n\r\n'
+    body = head.encode() + data + f"\r\n--{boundary}--\r\n".encode()
+    _, _, told = server.get("/_stcore/health")
+    token = next(value for value in told.get_all("Set-Cookie", []) if value.startswith("_streamlit_xsrf="))
+    token = token.partition("=")[2].partition(";")[0]
+    sent = {"Content-Type": f"multipart/form-data; boundary={boundary}", "X-Xsrftoken": token}
+    sent |= {"Cookie": f"_streamlit_xsrf={token}"} | headers
+    request = urllib.request.Request(f"{server.address}{urlsplit(path).path}", data=body, headers=sent, method="PUT")
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def _memory(server: Server) -> float:
+    """Return the server's memory in MB."""
+    return int(re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{server.pid}/status").read_text())[0]) / 1024
+
+
+def test_files_beyond_what_a_visitor_may_hold_are_not_kept_and_the_others_go_with_their_visitor(server: Server) -> None:
+    before = _memory(server)
+
+    async def bring() -> float:
+        async with server.visit() as socket:
+            await rerun(socket, "my_model", "my_model_from=zip")
+            places = await _addresses(socket, [f"{number}.zip" for number in range(5)])
+            answers = [await asyncio.to_thread(_put, server, place, bytes(30 * 2**20)) for place in places]
+            assert answers == [204] * 5, "the page says which were refused"
+            await rerun(socket, "tokens")
+            return _memory(server)
+
+    held = asyncio.run(bring())
+    assert 55 < held - before < 100
+    end = time.monotonic() + 20
+    while _memory(server) > held - 40 and time.monotonic() < end:
+        time.sleep(0.2)
+    assert _memory(server) < held - 40
+
+
+def test_visitors_who_have_gone_hold_no_files_open(server: Server) -> None:
+    def opened() -> int:
+        return len(os.listdir(f"/proc/{server.pid}/fd"))
+
+    async def come_and_go() -> int:
+        async with AsyncExitStack() as stack:
+            for _ in range(VISITORS):
+                await rerun(await stack.enter_async_context(server.visit()))
+            return opened()
+
+    most = asyncio.run(come_and_go())
+    end = time.monotonic() + 20
+    while opened() > most - 3 * VISITORS and time.monotonic() < end:
+        time.sleep(0.2)
+    assert opened() <= most - 3 * VISITORS
+
+
+def test_the_log_has_few_lines_and_nothing_of_what_a_visitor_wrote(server: Server) -> None:
+    async def visit() -> None:
+        for _ in range(30):
+            async with server.visit() as socket:
+                await rerun(socket, "attention", f"text={SECRET}")
+            server.get(f"/{SECRET}", Host=f"{SECRET}.e.vil")
+            server.get(f"/film/{SECRET}?lang={SECRET}")
+
+    asyncio.run(visit())
+    log = server.log.read_text()
+    assert SECRET not in log
+    assert len(log.splitlines()) < 12, log
+    assert "info Vitrine is at http://" in log
+    assert "warning refused: host (421)" in log
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("VITRINE_CONNECTIONS", "many"), ("VITRINE_HOSTS", "https://x"), ("VITRINE_UPLOAD_MB", "501")],
+)
+def test_a_setting_that_cannot_be_ends_the_start_with_words(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(RuntimeError, match=f"Vitrine does not start: {name}='{value}' must"), started(tmp_path / "log"):
+        pass
+    assert "Traceback" not in (tmp_path / "log").read_text()
