@@ -22,7 +22,7 @@ IN_ENGLISH = {"gpt": "gpt", "translation": "translation-en-fr"}  # of the other 
 OTHERS = ("bert", "before", "compare", "my_model", "train", "why")  # these have no model of Chinese
 
 
-def run(page: str = "home", **query: str) -> AppTest:
+def run(page: str = "home", **query: str | list[str]) -> AppTest:
     """Open a page, such as "attention", with these values in the URL.
 
     A page in Chinese shows the model that the English one shows, so that one test asks the same of both; what people
@@ -33,7 +33,7 @@ def run(page: str = "home", **query: str) -> AppTest:
     return first_screen(page, **query)
 
 
-def first_screen(page: str = "home", **query: str) -> AppTest:
+def first_screen(page: str = "home", **query: str | list[str]) -> AppTest:
     """Open a page with these values in the URL and no others."""
     app = AppTest.from_file(str(ENTRY), default_timeout=120)
     for name, value in query.items():
