@@ -1,7 +1,11 @@
 """Run a page as Streamlit would, without a browser."""
 
+import asyncio
 import re
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
+from typing import Any, TypeVar
 
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -9,6 +13,7 @@ from streamlit.util import calc_hash
 from pages.ui.language import words
 from tests.paths import ROOT
 
+T = TypeVar("T")
 NUMBER = re.compile('data-label="".*?>(.*?)</div><div data-value="".*?>(.*?)</div>')
 ENTRY = ROOT / "pages" / "ui" / "entry.py"
 
@@ -65,6 +70,12 @@ def asks(app: AppTest) -> list:
 def answered(app: AppTest, choice: str) -> AppTest:
     """Answer the first question of the page."""
     return asks(app)[0].set_value(choice).run()
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Return what work comes to, in a thread of its own: a test in a browser leaves a loop that runs in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def strings(prefix: str, language: str = "en") -> dict[str, str]:
