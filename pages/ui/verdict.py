@@ -18,6 +18,8 @@ from transformer_core.evaluation.weak_sides import word_count
 
 HUES = ("#b5702a", "#1f8f9c", "#8a55d0", "#c23b75", "#5a7d2a", "#3b76d4")  # the two ends of the signed scale first
 MOST_SHOWN = 5
+FIGURE_SPACE = "\u2007"  # as wide as a figure
+STROKE = "0.5px"  # of the name that stands out; also in assets/components/live/live.js
 NOTE_STYLE = "font-size:0.875rem;opacity:0.75"
 MOST_COUNTED = 1_000  # words; from here on a range of lengths has no end
 
@@ -67,16 +69,19 @@ class Verdict:
         ends = accumulate(self.shares)  # all parts begin at the left, one behind the other, so that none ever moves
         for index, (name, end) in enumerate(zip(self.names, ends, strict=True)):
             hue = HUES[index % len(HUES)]
-            weight = 650 if index == self.winner else 400
+            stroke = STROKE if index == self.winner else "0"  # a bold word would be wider
             mark = f'<span aria-hidden="true" style="color:{hue}">■</span>'
-            names.append(f'<span style="font-weight:{weight}">{mark} <span data-name="">{escape(name)}</span></span>')
+            names.append(
+                f'<span style="-webkit-text-stroke:{stroke}">{mark} <span data-name="">{escape(name)}</span></span>'
+            )
             behind = f"grid-area:1/1;z-index:{len(self.names) - index}"
             parts.append(f'<div data-part="" style="{behind};width:{100 * end:.3f}%;background:{hue}"></div>')
         line = "&nbsp;" if not self.note else escape(self.note)
         note = "" if self.note is None else f'<div data-note="" style="{NOTE_STYLE}">{line}</div>'
         return (
             f'<div data-verdict="{escape(place)}">'
-            f'<div style="display:flex;flex-wrap:wrap;gap:0 1em;font-size:0.95rem">{"".join(names)}</div>'
+            '<div style="display:flex;flex-wrap:wrap;gap:0 1em;font-size:0.95rem;font-variant-numeric:tabular-nums">'
+            f"{''.join(names)}</div>"
             '<div aria-hidden="true" style="display:grid;isolation:isolate;height:10px;border-radius:5px;'
             f'overflow:hidden;margin:6px 0 4px">{"".join(parts)}</div>{note}</div>'
         )
@@ -179,6 +184,11 @@ def sureness(view: View, probabilities: Sequence[float]) -> str | None:
     return t(key, share=f"{found.right / found.texts:.0%}", count=f"{found.texts:,}", **bounds)
 
 
+def _in_place(probability: float) -> str:
+    """Return a percentage that is as wide below 10 % as above."""
+    return f"{probability:5.1%}".replace(" ", FIGURE_SPACE)
+
+
 def verdict_of(
     labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None, note: str | None = None
 ) -> Verdict:
@@ -196,7 +206,7 @@ def verdict_of(
     if winner is None:
         winner = max(range(len(probabilities)), key=probabilities.__getitem__)
     pairs = zip(labels, probabilities, strict=True)
-    names = (hidden(f"{said.get(f'class.{label}', label)} {probability:.1%}") for label, probability in pairs)
+    names = (hidden(f"{said.get(f'class.{label}', label)} {_in_place(probability)}") for label, probability in pairs)
     return Verdict(tuple(names), tuple(map(float, probabilities)), winner, None if note is None else hidden(note))
 
 

@@ -93,7 +93,7 @@ function rewrite(name, { names, shares, winner, note }) {
   let end = 0; // each part begins at the left and lies behind those before it
   names.forEach((text, i) => {
     labels[i].textContent = text;
-    labels[i].parentElement.style.fontWeight = i === winner ? 650 : 400;
+    labels[i].parentElement.style.webkitTextStroke = i === winner ? "0.5px" : "0";
     parts[i].style.width = `${(100 * (end += shares[i])).toFixed(3)}%`;
   });
   if (note !== null) line[0].textContent = note || "\u00a0"; // its place is kept
