@@ -9,9 +9,11 @@ from playwright.sync_api import Page, expect
 from pages.ui.header import DEFAULT_TEXT
 from tests.e2e.acting import BUNDLE, download, visit
 from tests.e2e.serving import settle
+from tests.paths import ROOT
 from transformer_core.analysis.positions.order_worth import what_order_is_worth_here
 from transformer_core.analysis.positions.schemes import score_schemes
 from transformer_core.analysis.positions.sinusoids import compare_exponents, step_as_rotation
+from transformer_core.checkpoints import load
 from transformer_core.layers.positions import sinusoidal_table
 
 TEXT = "not a dull film"
@@ -71,7 +73,9 @@ def test_a_link_to_the_schemes_exports_their_numbers(page: Page, address: str, t
     page.get_by_text("Export", exact=True).first.click()
     button = page.get_by_test_id("stDownloadButton").get_by_role("button")
     n_tokens = len(BUNDLE.tokenizer.encode(TEXT))
-    found = score_schemes(bundle=BUNDLE, text=TEXT, n_tokens=n_tokens, place=3, head=2, length=6)
+    asked = {"bundle": BUNDLE, "text": TEXT, "n_tokens": n_tokens, "place": 3, "head": 2, "length": 6}
+    learned = load(ROOT / "assets" / "checkpoints" / "bert", device="cpu")  # the shipped model of this width
+    found = score_schemes(**asked, learned=learned)
     with np.load(download(page, button.filter(has_text=".npz"), tmp_path), allow_pickle=False) as arrays:
         np.testing.assert_allclose(arrays["weights"], found.weights, atol=1e-5)
     table = download(page, button.filter(has_text="CSV"), tmp_path).read_text(encoding="utf-8-sig")
