@@ -90,6 +90,9 @@ def places(page: Page, canvas: Locator, *cells: tuple[int, int]) -> list[tuple[f
     return [(left + (c - col - 0.5) * side, top + (r - row + 0.5) * side) for r, c in cells]
 
 
+PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
+
+
 def weights_shown(page: Page) -> np.ndarray:
     """Return the weights from the figure's table, made to show the third panel."""
     canvas = page.locator(".vm-canvas").first
@@ -100,9 +103,9 @@ def weights_shown(page: Page) -> np.ndarray:
             break
     page.wait_for_timeout(500)
     rows = page.locator(".vm-table tbody").first.evaluate(
-        "(body) => [...body.rows].map((row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.textContent)))"
+        "(body) => [...body.rows].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))"
     )
-    return np.array(rows)
+    return np.array([[float(cell.replace("×10", "e").translate(PLAIN)) for cell in row] for row in rows])
 
 
 def test_a_click_hides_a_pair_and_the_row_renormalises(page: Page, address: str) -> None:
