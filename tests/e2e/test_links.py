@@ -27,6 +27,7 @@ def test_a_link_gives_the_same_screen_to_another_person(page: Page, browser: Bro
     wait_painted(page, f"2.0|{TEXT}")
     page.get_by_text("2 ÷ √d_head").click()
     expect(large(page)).to_have_attribute("data-painted", f"scores|2.0|{TEXT}")
+    page.wait_for_url("**step=scores**")  # a live figure is there before the page has run
     link = page.url
     other = browser.new_context(locale="zh-CN").new_page()
     other.goto(link)

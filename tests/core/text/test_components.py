@@ -25,11 +25,11 @@ LONGER = {"type": "Replace", "pattern": {"String": "z"}, "content": "z" * 100}
 
 @contextmanager
 def refused(words: str) -> Iterator[None]:
-    """Expect a refusal with these words within a second of computing."""
+    """Expect a refusal with these words within 5 s of computing: files of 10 MB are read, no attack is tried."""
     began = time.thread_time()
     with pytest.raises(TokenizerError, match=words) as caught:
         yield
-    assert time.thread_time() - began < 1
+    assert time.thread_time() - began < 5
     assert len(str(caught.value)) < 600
 
 
