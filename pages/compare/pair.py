@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.train.settings import label_of, value_word
 from pages.ui.language import plain, t
-from pages.ui.runs import LIVE, find_run, learned_words, listed_runs
+from pages.ui.runs import LIVE, find_run, learned_words, listed_runs, problem_of, run_list
 from pages.ui.url import current, forget, keep, widget_key
 from transformer_core.training.runs.settings import differences
 from transformer_core.training.runs.store.run_store import RunStore
@@ -35,7 +35,8 @@ def _choose_run(label: str, runs: Sequence[RunStore], *, name: str, default: Run
     names = {run.id: f"{run.spec.name}  ·  {run.id}" for run in runs}
     asked = current(name) or None
     if asked is not None and asked not in names:
-        st.toast(t("run.gone", run=plain(str(asked)[:80])), icon=":material/link_off:", duration="long")
+        if problem := problem_of(str(asked)):
+            st.toast(problem, icon=":material/link_off:", duration="long")
         forget(name)
         asked = None
     key = widget_key(name)
@@ -53,7 +54,8 @@ def choose_two(first_place: DeltaGenerator, second_place: DeltaGenerator) -> tup
     """
     linked = [find_run(str(current(name))) for name in ("run", "other") if current(name)]
     runs = listed_runs()
-    runs += [run for run in linked if run is not None and run.id not in {own.id for own in runs}]
+    readable = {run.id for run in run_list().all()}
+    runs += [run for run in linked if run is not None and run.id in readable - {own.id for own in runs}]
     if not runs:
         return None
     with first_place:

@@ -14,7 +14,7 @@ from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
 from pages.ui.page_layout import heading
-from pages.ui.runs import find_run, follow, followed, is_live
+from pages.ui.runs import find_run, follow, followed, is_live, problem_of
 from pages.ui.url import keep
 from transformer_core.training.runs.store.run_store import RunStore
 
@@ -35,20 +35,21 @@ def show_run(store: RunStore) -> None:
     export_run(store)
 
 
-def show_beginning(gone: str | None) -> None:
-    """Show the form, and where a link asked for a run that is not here, say so."""
+def show_beginning(problem: str) -> None:
+    """Show the form, and where a link asked for a run that cannot be shown, say why."""
     heading(t("train.heading"))
-    if gone:
-        st.warning(t("run.gone", run=plain(gone[:80])), icon=":material/link_off:")
+    if problem:
+        st.warning(problem, icon=":material/link_off:")
     tell(section("train", "look"))
     show_form()
 
 
 run = followed()
-store = find_run(run) if run else None
+problem = problem_of(run) if run else ""
+store = find_run(run) if run and not problem else None
 keep("run", store.id if store else "", "")
 if store is None:
-    show_beginning(run)
+    show_beginning(problem)
 else:
     show_run(store)
 runs = lazy_box(t("train.runs"), icon=":material/history:", key="runs_open")

@@ -25,11 +25,13 @@ style = f"""
 [data-testid^="stMetric"] * {{ white-space: normal; text-overflow: clip; overflow-wrap: anywhere; }}
 [data-testid="stMetricValue"], [data-testid="stMetricValue"] > div {{ height: auto; line-height: 1.25; }}
 .st-key-underway {{ position: fixed; top: 13px; right: 1rem; z-index: 999992; width: auto; }}
+[data-testid="stMarkdownContainer"] td {{ max-width: 50vw; overflow-wrap: break-word; }}  /* a word without end */
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
 [data-testid="stElementContainer"] {{ opacity: 1 !important; transition: none !important; }}
 .st-key-text_line {{ height: 1.25rem; margin-top: -0.5rem; flex-wrap: nowrap; }}
 .st-key-text_line button {{ min-height: 0; height: 1.25rem; padding-block: 0; font-size: 0.875rem; }}
+.st-key-counter_examples button > div {{ justify-content: flex-start; }}  /* a sentence that changes keeps its start */
 .st-key-title {{ row-gap: 0.25rem; }}
 .st-key-title h2 {{ font-size: 1.75rem; padding: 0.25rem 0.75rem 0.25rem 0; }}
 .stExpander :is(h1, h2, h3) {{ font-size: 1.15rem; padding: 0.75rem 0 0.25rem; }}  /* of a card */

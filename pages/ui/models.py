@@ -55,12 +55,12 @@ def model_folders() -> dict[str, Path]:
 
 
 def _own_folders() -> dict[str, Path]:
-    return _folders_in(os.environ.get(MORE_MODELS), int(time.monotonic() // SECONDS_FRESH))
+    return _folders_in(CHECKPOINTS, os.environ.get(MORE_MODELS), int(time.monotonic() // SECONDS_FRESH))
 
 
 @lru_cache(maxsize=4)
-def _folders_in(more: str | None, _: int) -> dict[str, Path]:
-    places = [CHECKPOINTS, Path(more).resolve()] if more else [CHECKPOINTS]
+def _folders_in(shipped: Path, more: str | None, _: int) -> dict[str, Path]:
+    places = [shipped, Path(more).resolve()] if more else [shipped]
     return {path.parent.name: path.parent for place in places for path in sorted(place.glob("*/config.json"))}
 
 

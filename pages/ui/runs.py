@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from pages.ui.language import t
+from pages.ui.language import plain, t
 from pages.ui.limits import limits
 from pages.ui.url import current, forget, keep
 from pages.ui.who import is_home, may_change, visitor
@@ -94,11 +94,21 @@ def stop_launching() -> None:
 def find_run(run: str) -> RunStore | None:
     """Return a run, None where there is none that can be read."""
     try:
-        store = run_list().open(run)
-        store.require_readable()
+        return run_list().open(run)
     except RunError:
         return None
-    return store
+
+
+def problem_of(run: str) -> str:
+    """Say why a run that a link asks for cannot be shown: it is gone, or broken; nothing where it can be."""
+    store = find_run(run)
+    if store is None:
+        return t("run.gone", run=plain(run[:80]))
+    try:
+        store.require_readable()
+    except RunError as error:
+        return t("run.broken", run=plain(run), error=plain(str(error)))
+    return ""
 
 
 def follow(run: str | None, *, name: str = "run") -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from html import escape
+from itertools import accumulate
 
 import streamlit as st
 
@@ -17,6 +18,9 @@ from transformer_core.evaluation.weak_sides import word_count
 
 HUES = ("#b5702a", "#1f8f9c", "#8a55d0", "#c23b75", "#5a7d2a", "#3b76d4")  # the two ends of the signed scale first
 MOST_SHOWN = 5
+FIGURE_SPACE = "\u2007"  # as wide as a figure
+STROKE = "0.5px"  # of the name that stands out; also in assets/components/live/live.js
+NOTE_STYLE = "font-size:0.875rem;opacity:0.75"
 MOST_COUNTED = 1_000  # words; from here on a range of lengths has no end
 
 
@@ -47,13 +51,13 @@ class Verdict:
         names: of the parts, each with its number.
         shares: of the parts; together 1.
         winner: which stands out.
-        note: a line under the bar.
+        note: the line under the bar, whose place is kept where it is empty; there is none where it is None.
     """
 
     names: tuple[str, ...]
     shares: tuple[float, ...]
     winner: int
-    note: str = ""
+    note: str | None = None
 
     def html(self, place: str) -> str:
         """Return the bar.
@@ -62,18 +66,24 @@ class Verdict:
             place: its name, by which assets/components/live/live.js finds it.
         """
         names, parts = [], []
-        for index, (name, share) in enumerate(zip(self.names, self.shares, strict=True)):
+        ends = accumulate(self.shares)  # all parts begin at the left, one behind the other, so that none ever moves
+        for index, (name, end) in enumerate(zip(self.names, ends, strict=True)):
             hue = HUES[index % len(HUES)]
-            weight = 650 if index == self.winner else 400
+            stroke = STROKE if index == self.winner else "0"  # a bold word would be wider
             mark = f'<span aria-hidden="true" style="color:{hue}">■</span>'
-            names.append(f'<span style="font-weight:{weight}">{mark} <span data-name="">{escape(name)}</span></span>')
-            parts.append(f'<div data-part="" style="width:{100 * share:.3f}%;background:{hue}"></div>')
-        note = f'<div data-note="" style="font-size:0.875rem;opacity:0.75">{escape(self.note)}</div>'
+            names.append(
+                f'<span style="-webkit-text-stroke:{stroke}">{mark} <span data-name="">{escape(name)}</span></span>'
+            )
+            behind = f"grid-area:1/1;z-index:{len(self.names) - index}"
+            parts.append(f'<div data-part="" style="{behind};width:{100 * end:.3f}%;background:{hue}"></div>')
+        line = "&nbsp;" if not self.note else escape(self.note)
+        note = "" if self.note is None else f'<div data-note="" style="{NOTE_STYLE}">{line}</div>'
         return (
             f'<div data-verdict="{escape(place)}">'
-            f'<div style="display:flex;flex-wrap:wrap;gap:0 1em;font-size:0.95rem">{"".join(names)}</div>'
-            '<div aria-hidden="true" style="display:flex;height:10px;border-radius:5px;overflow:hidden;'
-            f'margin:6px 0 4px">{"".join(parts)}</div>{note if self.note else ""}</div>'
+            '<div style="display:flex;flex-wrap:wrap;gap:0 1em;font-size:0.95rem;font-variant-numeric:tabular-nums">'
+            f"{''.join(names)}</div>"
+            '<div aria-hidden="true" style="display:grid;isolation:isolate;height:10px;border-radius:5px;'
+            f'overflow:hidden;margin:6px 0 4px">{"".join(parts)}</div>{note}</div>'
         )
 
 
@@ -118,7 +128,7 @@ def outcome_verdict(
     if outcome is None or not len(probabilities):
         return None
     if outcome.asks == "class":
-        note = "" if beside is not None else sureness(view, probabilities)
+        note = sureness(view, probabilities) if beside is None else None
         return verdict_of(view.bundle.labels, probabilities, note=note)
     first = probabilities if beside is None else beside
     likeliest = nlargest(MOST_SHOWN, range(len(first)), key=first.__getitem__)
@@ -158,8 +168,13 @@ def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> 
     st.html(verdict.html(place))
 
 
-def sureness(view: View, probabilities: Sequence[float]) -> str:
-    """Return in words how often a classifier is right where it is as sure as here; nothing where nobody measured it."""
+def sureness(view: View, probabilities: Sequence[float]) -> str | None:
+    """Return in words how often a classifier is right where it is as sure as here.
+
+    It is empty where too few texts like this one were judged, and None where nobody measured this model.
+    """
+    if not view.bundle.measured.sureness:
+        return None
     found = view.bundle.measured.sure(word_count(view.encoding), max(probabilities))
     if found is None:
         return ""
@@ -169,8 +184,13 @@ def sureness(view: View, probabilities: Sequence[float]) -> str:
     return t(key, share=f"{found.right / found.texts:.0%}", count=f"{found.texts:,}", **bounds)
 
 
+def _in_place(probability: float) -> str:
+    """Return a percentage that is as wide below 10 % as above."""
+    return f"{probability:5.1%}".replace(" ", FIGURE_SPACE)
+
+
 def verdict_of(
-    labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None, note: str = ""
+    labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None, note: str | None = None
 ) -> Verdict:
     """Return every class with its probability; a class keeps its side and hue.
 
@@ -178,7 +198,7 @@ def verdict_of(
 
     Args:
         winner: the one that stands out, by default the likeliest.
-        note: a line under the bar.
+        note: as of Verdict.
     """
     said = words(language())
     if covered():
@@ -186,8 +206,8 @@ def verdict_of(
     if winner is None:
         winner = max(range(len(probabilities)), key=probabilities.__getitem__)
     pairs = zip(labels, probabilities, strict=True)
-    names = (hidden(f"{said.get(f'class.{label}', label)} {probability:.1%}") for label, probability in pairs)
-    return Verdict(tuple(names), tuple(map(float, probabilities)), winner, hidden(note))
+    names = (hidden(f"{said.get(f'class.{label}', label)} {_in_place(probability)}") for label, probability in pairs)
+    return Verdict(tuple(names), tuple(map(float, probabilities)), winner, None if note is None else hidden(note))
 
 
 def show_verdict(labels: Sequence[str], probabilities: Sequence[float]) -> None:

@@ -40,7 +40,7 @@ def test_a_typed_sentence_is_explained_and_one_click_turns_it(page: Page, addres
     page.get_by_role("button", name=re.compile(re.escape(found.new))).first.click()
     expect(page.get_by_role("textbox").first).to_have_value(found.text)
     turned = f"{BUNDLE.labels[found.winner]} {found.probability:.1%}"
-    expect(page.locator("span[style*='font-weight:650']")).to_have_text(re.compile(re.escape(turned)), timeout=20_000)
+    expect(page.locator("span[style*='text-stroke:0.5px']")).to_have_text(re.compile(re.escape(turned)), timeout=20_000)
 
 
 def test_the_classifier_in_the_diagram_opens_the_encoder_page(page: Page, address: str) -> None:

@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 
 from pages.ui.header import DEFAULT_TEXT
 from tests.e2e.acting import type_text, visit, wait_painted
+from tests.e2e.serving import rest
 
 TEXT = "still alive"
 SCRIPTS = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
@@ -49,6 +50,29 @@ def test_a_link_with_an_empty_text_shows_the_example(page: Page, address: str) -
     wait_painted(page, f"0.0|{DEFAULT_TEXT}")
     expect(page.get_by_text("Shown instead")).to_be_visible()
     expect(page.get_by_role("textbox").first).to_have_value(" ")
+
+
+def test_a_text_that_leaves_no_token_is_answered_in_words_beside_the_last_picture(page: Page, address: str) -> None:
+    visit(page, address, "attention", text=TEXT)
+    wait_painted(page, f"0.0|{TEXT}")
+    for text in ("\ufffd", "\u2061", "\U000e0041"):
+        type_text(page, text)
+        expect(page.get_by_text("no token for any of this text")).to_be_visible()
+        expect(page.locator(".st-key-picture")).to_have_css("opacity", "0.4")
+        expect(page.get_by_text("failed")).to_have_count(0)
+        type_text(page, TEXT)
+        expect(page.locator(".st-key-picture")).to_have_css("opacity", "1")
+
+
+@pytest.mark.parametrize("part", ["beam", "steps"])
+def test_a_word_without_end_makes_no_page_wider(page: Page, address: str, part: str) -> None:
+    visit(page, address, "translation", translation_part=part)
+    type_text(page, "\U0001f000" * 2_000)
+    expect(page.get_by_role("textbox").first).to_have_value("\U0001f000" * 2_000)
+    expect(page.get_by_text("tokens are read")).to_be_visible(timeout=60_000)
+    rest(page)
+    wide = "() => { const main = document.querySelector('.stMain'); return main.scrollWidth - main.clientWidth; }"
+    assert page.evaluate(wide) <= 0
 
 
 def test_ten_megabytes_pasted_are_refused_in_words_and_the_page_lives_on(page: Page, address: str) -> None:

@@ -2,15 +2,16 @@
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.core.tools.open_checkpoints import written
-from tests.e2e.acting import visit
-from tests.e2e.serving import settle
-from transformer_core.bundle import Bundle
+from tests.e2e.acting import BUNDLE, visit
+from tests.e2e.serving import rest, settle
+from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 
 
@@ -47,6 +48,22 @@ def test_a_zip_is_brought_and_seen_on_another_page(page: Page, address: str, zip
     page.get_by_text("Yes, remove it").click()
     page.get_by_role("button", name="Remove tiny-bert").click()
     expect(page.get_by_role("button", name="Remove tiny-bert")).to_have_count(0, timeout=30_000)
+
+
+def test_the_card_of_a_model_that_somebody_brings_fetches_nothing_and_has_no_link(
+    page: Page, address: str, tmp_path: Path
+) -> None:
+    card = "![seen](https://example.org/seen.png) [Sign in again](https://example.org) <img src=//example.org/x.png>"
+    save(replace(BUNDLE, card=card, card_zh=""), tmp_path / "carded")
+    bring(page, address, Path(shutil.make_archive(str(tmp_path / "carded"), "zip", tmp_path / "carded")))
+    expect(page.get_by_text("is open, here and on the pages")).to_be_visible(timeout=60_000)
+    for path, label in (("my_model", "Card"), ("", "The model's card: data, quality, limits")):
+        visit(page, address, path, model="carded")
+        page.get_by_text(label, exact=True).click()
+        expect(page.get_by_text("Sign in again")).to_be_visible()
+        rest(page)
+        assert page.locator("a[href*=example], [data-testid=stExpander] img").count() == 0
+    # that no request left for another host, the tab itself has watched
 
 
 def test_a_zip_that_is_none_is_told(page: Page, address: str, tmp_path: Path) -> None:

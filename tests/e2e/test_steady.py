@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Page, TimeoutError
 
-from tests.e2e.acting import visit
+from tests.e2e.acting import type_text, visit
 from tests.e2e.first_screen import PAGES, low
 from tests.e2e.serving import rest
 
@@ -70,6 +70,63 @@ def test_typing_moves_nothing_and_the_picture_on_the_first_screen_follows(page: 
     if any(frame["faded"] for frame in frames):
         wrong.append("something turned grey")
     assert not wrong, "\n".join(wrong)
+
+
+WATCH = """
+() => {
+  window.watching?.disconnect();
+  window.shift = 0;
+  window.watching = new PerformanceObserver((list) => {
+    for (const { value } of list.getEntries()) window.shift += value; // typing counts, too: hadRecentInput is no excuse
+  });
+  window.watching.observe({ type: "layout-shift", buffered: false });
+}
+"""
+FILM = ("The film was {} and the story was {}.", [("bad", "good"), ("great", "poor"), ("dull", "fun")])
+HORSE = ("A man in a {} shirt is riding a {}.", [("blue", "bike"), ("green", "horse"), ("red", "bus")])
+TEN_WORDS = " and then the man was very good to the dog"
+MOST_SHIFT = {  # of parts whose own words change with the sentence's, beside numbers: with other words, with ten more
+    ("encoder", "tokens"): (0.002, 0.004),
+    ("encoder", "edit"): (0.002, 0.004),
+    ("bert", "fill"): (0.01, 0.1),
+    ("gpt", "next"): (0.0, 0.02),
+    ("translation", "steps"): (0.005, 0.15),
+    ("home", ""): (0.01, 0.06),
+    ("encoder", "layers"): (0.0005, 0.004),
+    **{("encoder", part): (0.0, 0.004) for part in ("sum", "agree", "sure")},
+    **{("attention", part): (0.0, 0.0) for part in ("heads", "arcs", "flow", "effect")},
+    ("attention", "tendencies"): (0.001, 0.02),
+    ("masks", "paint"): (0.0, 0.0),
+    ("masks", "batch"): (0.0, 0.0),
+    ("embeddings", "sentence"): (0.0, 0.0),
+}
+
+
+def shifted(page: Page) -> float:
+    """Return how far things moved since WATCH, as the browser weighs it, once the page is at rest."""
+    page.wait_for_timeout(400)  # a hand that rests, and what follows it
+    rest(page)
+    return page.evaluate("() => window.shift")
+
+
+@pytest.mark.parametrize(("name", "part"), MOST_SHIFT)
+def test_where_only_numbers_change_nothing_changes_its_place(page: Page, address: str, name: str, part: str) -> None:
+    sentence, changes = HORSE if name in ("bert", "translation") else FILM
+    query = {"text": sentence.format(*changes[-1]), "lang": "en"} | ({f"{name}_part": part} if part else {})
+    visit(page, address, "" if name == "home" else name, **query)
+    rest(page)
+    page.evaluate(WATCH)
+    for words in changes:
+        type_text(page, sentence.format(*words))
+        shifted(page)
+    with_others = shifted(page)
+    page.evaluate(WATCH)
+    page.get_by_role("textbox").first.press("End")
+    page.keyboard.type(TEN_WORDS, delay=60)
+    with_more = shifted(page)
+    most_with_others, most_with_more = MOST_SHIFT[name, part]
+    assert with_others <= most_with_others
+    assert with_more <= most_with_more
 
 
 def test_a_component_stays_until_its_place_is_gone(page: Page, address: str) -> None:

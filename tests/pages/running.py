@@ -1,7 +1,11 @@
 """Run a page as Streamlit would, without a browser."""
 
+import asyncio
 import re
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
+from typing import Any, TypeVar
 
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -9,6 +13,7 @@ from streamlit.util import calc_hash
 from pages.ui.language import words
 from tests.paths import ROOT
 
+T = TypeVar("T")
 NUMBER = re.compile('data-label="".*?>(.*?)</div><div data-value="".*?>(.*?)</div>')
 ENTRY = ROOT / "pages" / "ui" / "entry.py"
 
@@ -17,7 +22,7 @@ IN_ENGLISH = {"gpt": "gpt", "translation": "translation-en-fr"}  # of the other 
 OTHERS = ("bert", "before", "compare", "my_model", "train", "why")  # these have no model of Chinese
 
 
-def run(page: str = "home", **query: str) -> AppTest:
+def run(page: str = "home", **query: str | list[str]) -> AppTest:
     """Open a page, such as "attention", with these values in the URL.
 
     A page in Chinese shows the model that the English one shows, so that one test asks the same of both; what people
@@ -28,7 +33,7 @@ def run(page: str = "home", **query: str) -> AppTest:
     return first_screen(page, **query)
 
 
-def first_screen(page: str = "home", **query: str) -> AppTest:
+def first_screen(page: str = "home", **query: str | list[str]) -> AppTest:
     """Open a page with these values in the URL and no others."""
     app = AppTest.from_file(str(ENTRY), default_timeout=120)
     for name, value in query.items():
@@ -65,6 +70,12 @@ def asks(app: AppTest) -> list:
 def answered(app: AppTest, choice: str) -> AppTest:
     """Answer the first question of the page."""
     return asks(app)[0].set_value(choice).run()
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Return what work comes to, in a thread of its own: a test in a browser leaves a loop that runs in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def strings(prefix: str, language: str = "en") -> dict[str, str]:

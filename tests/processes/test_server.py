@@ -23,6 +23,7 @@ from websockets.exceptions import InvalidStatus
 
 from pages.ui.limits import visitors_for
 from tests.e2e.serving import started
+from tests.pages.running import finished
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of open files are Unix's")
 
@@ -107,7 +108,7 @@ def test_the_server_asks_no_address_outside_not_even_at_a_foreign_origin(server:
             assert refused.value.response.status_code == 403
         return time.perf_counter() - begun
 
-    assert asyncio.run(attack()) < 2.0
+    assert finished(attack()) < 2.0
     assert "ASKED OUTSIDE" not in server.log.read_text()
 
 
@@ -116,7 +117,7 @@ def test_the_app_itself_runs_for_a_visitor(server: Server) -> None:
         async with server.visit() as socket:
             return await rerun(socket)
 
-    assert len(asyncio.run(visit())) > 10
+    assert len(finished(visit())) > 10
 
 
 def test_a_rebound_name_gets_nothing_and_a_machine_learns_that_the_server_is_well(server: Server) -> None:
@@ -157,7 +158,7 @@ def test_more_visitors_than_files_can_be_open_for_read_words_while_the_others_go
             await asyncio.gather(*(rerun(socket) for socket in inside))
             return len(inside), refused, page[0]
 
-    assert asyncio.run(crowd()) == (VISITORS, [503] * 10, 503)
+    assert finished(crowd()) == (VISITORS, [503] * 10, 503)
     assert len(os.listdir(f"/proc/{server.pid}/fd")) < HARD_FILES
 
 
@@ -205,7 +206,7 @@ def test_files_beyond_what_a_visitor_may_hold_are_not_kept_and_the_others_go_wit
             await rerun(socket, "tokens")
             return _memory(server)
 
-    held = asyncio.run(bring())
+    held = finished(bring())
     assert 55 < held - before < 100
     end = time.monotonic() + 20
     while _memory(server) > held - 40 and time.monotonic() < end:
@@ -223,7 +224,7 @@ def test_visitors_who_have_gone_hold_no_files_open(server: Server) -> None:
                 await rerun(await stack.enter_async_context(server.visit()))
             return opened()
 
-    most = asyncio.run(come_and_go())
+    most = finished(come_and_go())
     end = time.monotonic() + 20
     while opened() > most - 3 * VISITORS and time.monotonic() < end:
         time.sleep(0.2)
@@ -238,7 +239,7 @@ def test_the_log_has_few_lines_and_nothing_of_what_a_visitor_wrote(server: Serve
             server.get(f"/{SECRET}", Host=f"{SECRET}.e.vil")
             server.get(f"/film/{SECRET}?lang={SECRET}")
 
-    asyncio.run(visit())
+    finished(visit())
     log = server.log.read_text()
     assert SECRET not in log
     assert len(log.splitlines()) < 12, log

@@ -34,16 +34,11 @@ STEPS_OF = {  # what a Sequence calls its list
 }
 MODELS = ("BPE", "WordPiece", "WordLevel", "Unigram")
 MOST_COMPONENTS, DEEPEST = 16, 4
+# How many characters one may become: blanks go around 你, 😀 is written as four bytes, a word gets a mark before it.
 MOST_GROWTH = 4
-GROWTH = {
-    "BertNormalizer": 3,
-    "ByteLevel": 4,
-    "Metaspace": 2,
-}  # blanks around 你, the four bytes of 😀, a mark before it
+GROWTH = {"BertNormalizer": 3, "ByteLevel": 4, "Metaspace": 2}
 GROWTH_IN_DECODING = {"BPEDecoder": 2}
-LONGEST_FORM = (
-    18  # U+FDFA, a blessing of eighteen letters, is the longest that any form of Unicode makes of a character
-)
+LONGEST_FORM = 18  # of U+FDFA, the longest that any form of Unicode makes of a character
 MOST_IN_TEMPLATE = 16
 MOST_ADDED, LONGEST_TOKEN = 1_024, 256
 LONGEST_WORD = 200  # WordPiece tries every part of a word; BERT reads words of 100 characters

@@ -13,6 +13,7 @@ const SMALL = 11;
 const PAD = 7;
 const GAP = 6;
 const TALL = 42;
+const HIGHEST = 170;
 const THICKEST = 13;
 const MARGIN = 10;
 
@@ -37,9 +38,10 @@ function layText(labels, glued, width, ruler) {
   }
   const lines = line + 1;
   const widest = Math.max(...words.map((word) => word.x + word.w)) - MARGIN;
-  const rise = lines === 1 ? clamp(widest * 0.17, 70, 170) : 62; // room above a line
-  for (const word of words) word.y = 14 + rise + word.line * (rise + TALL);
-  return { words, rise, widest, height: 14 + lines * (rise + TALL) + 8 };
+  const rise = lines === 1 ? clamp(widest * 0.17, 70, HIGHEST) : 62; // of the arcs above a line
+  const room = lines === 1 ? HIGHEST : rise; // kept, so that nothing moves while a line grows
+  for (const word of words) word.y = 14 + room + word.line * (room + TALL);
+  return { words, rise, widest, height: 14 + lines * (room + TALL) + 8 };
 }
 
 // The path from one word to another, vertical at both ends, and the tip and direction of its arrow (down: +1, up: -1).

@@ -89,13 +89,14 @@ function rewrite(name, { names, shares, winner, note }) {
   const place = document.querySelector(`[data-verdict="${CSS.escape(name)}"]`);
   if (!place) return;
   const [labels, parts, line] = ["name", "part", "note"].map((what) => [...place.querySelectorAll(`[data-${what}]`)]);
-  if (labels.length !== names.length || line.length !== Number(Boolean(note))) return; // the page's run writes it anew
+  if (labels.length !== names.length || line.length !== Number(note !== null)) return; // the page's run writes it anew
+  let end = 0; // each part begins at the left and lies behind those before it
   names.forEach((text, i) => {
     labels[i].textContent = text;
-    labels[i].parentElement.style.fontWeight = i === winner ? 650 : 400;
-    parts[i].style.width = `${(100 * shares[i]).toFixed(3)}%`;
+    labels[i].parentElement.style.webkitTextStroke = i === winner ? "0.5px" : "0";
+    parts[i].style.width = `${(100 * (end += shares[i])).toFixed(3)}%`;
   });
-  if (note) line[0].textContent = note;
+  if (note !== null) line[0].textContent = note || "\u00a0"; // its place is kept
 }
 
 export default function live({ data, parentElement }) {

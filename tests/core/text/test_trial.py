@@ -31,15 +31,15 @@ def in_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> 
 def test_one_that_takes_all_memory_is_refused_with_words(trained, tmp_path, monkeypatch) -> None:
     in_its_place(monkeypatch, tmp_path, "held = [bytes(1 << 28) for _ in range(64)]")
     began = time.monotonic()
-    with pytest.raises(TokenizerError, match=r"tried on: it took more than 10 s and 1,024 MB|tried on: MemoryError"):
+    with pytest.raises(TokenizerError, match=r"tried on: it took more than 5 s and 1,024 MB|tried on: MemoryError"):
         try_out(trained["bpe"])
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 15
 
 
 def test_one_that_does_not_end_is_refused_with_words(trained, tmp_path, monkeypatch) -> None:
     in_its_place(monkeypatch, tmp_path, "import time; time.sleep(60)")
     monkeypatch.setattr(trial, "PATIENCE", 1.0)
-    with pytest.raises(TokenizerError, match="did not end; must take at most 10 s and 1,024 MB"):
+    with pytest.raises(TokenizerError, match="did not end; must take at most 5 s and 1,024 MB"):
         try_out(trained["bpe"])
 
 

@@ -1,6 +1,5 @@
 """This server: only an administrator sees who uses what, and may change what others made."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from pages.ui import traffic, who
 from pages.ui.language import words
 from tests.pages.made_runs import made_run
-from tests.pages.running import metrics, run, told
+from tests.pages.running import finished, metrics, run, told
 
 EN = words("en")
 
@@ -68,7 +67,7 @@ def pass_on(messages: list[dict], answers: list[dict]) -> None:
 
     async def send(message) -> None: ...
 
-    asyncio.run(traffic.CountChanges(app)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
+    finished(traffic.CountChanges(app)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
 
 
 def change() -> dict:

@@ -230,6 +230,7 @@ def test_a_run_with_one_character_changed_is_listed_as_broken_and_the_others_as_
         assert f"open {spoilt.id}" not in keys
         assert spoilt.id in keys[f"broken {spoilt.id}"]
         assert "97.0%" in told(app)
+    assert any(spoilt.id in warning.value for warning in app.warning)
     app.button(key=f"broken {spoilt.id}").click().run()
     assert not app.exception
     assert [store.id for store in RunList(tmp_path).all()] == [sound.id]

@@ -79,7 +79,7 @@ def test_no_odd_value_makes_a_page_of_runs_fail(looked_up: Names, page: str, run
     for odd, app in odd_visits(looked_up, page, {"run": runs[0], "other": runs[4]}):
         assert not app.exception, odd
     for odd in ODD:
-        assert not run(page, run=odd, other=odd).exception, odd  # type: ignore[arg-type]
+        assert not run(page, run=odd, other=odd).exception, odd
 
 
 @pytest.mark.parametrize("page", ["train", "compare"])

@@ -1,6 +1,5 @@
 """A file for which there is no room is refused in words, on every page that takes files."""
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,7 @@ from pages.ui import uploads
 from pages.ui.language import words
 from pages.ui.limits import Limits, limits
 from pages.ui.uploads import REFUSED, UploadBounds
-from tests.pages.running import run
+from tests.pages.running import finished, run
 from transformer_core.archives import MB
 
 BOUNDS = replace(limits(), upload_mb=5, session_uploads_mb=8, all_uploads_mb=20)
@@ -64,7 +63,7 @@ class Server:
             answers.append(message)
 
         scope = {"type": "http", "method": "PUT", "path": path, "headers": headers}
-        asyncio.run(self._guard(scope, receive, send))
+        finished(self._guard(scope, receive, send))
         held = self.files.get_files(session, [file])
         return answers[0]["status"], bool(held) and held[0].type != REFUSED
 

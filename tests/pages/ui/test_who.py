@@ -1,6 +1,5 @@
 """Who may change what: the browser that made it, an administrator, and at home everybody."""
 
-import asyncio
 from http.cookies import SimpleCookie
 
 import pytest
@@ -8,6 +7,7 @@ from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import who
+from tests.pages.running import finished
 
 
 def ask_as(scope: dict, kind: str = "text/html; charset=utf-8") -> SimpleCookie:
@@ -20,7 +20,7 @@ def ask_as(scope: dict, kind: str = "text/html; charset=utf-8") -> SimpleCookie:
     async def send(message) -> None:
         sent.append(message)
 
-    asyncio.run(who.GiveKey(app)({"type": "http", "scheme": "http", "headers": [], **scope}, None, send))  # type: ignore
+    finished(who.GiveKey(app)({"type": "http", "scheme": "http", "headers": [], **scope}, None, send))  # type: ignore
     given = (value.decode() for name, value in sent[0]["headers"] if name == b"set-cookie")
     return SimpleCookie("; ".join(given))
 
