@@ -86,6 +86,12 @@ def launcher() -> Launcher:
     return _launcher()
 
 
+def start_waiting() -> None:
+    """Start the runs that wait since the last server ended, when this one begins."""
+    with suppress(RunError):  # a read-only server leaves them; the Train page says what is wrong with the folder
+        launcher().look(default_root())
+
+
 def stop_launching() -> None:
     """Let go of what starts runs, when the server ends."""
     _launcher().close()

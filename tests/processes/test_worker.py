@@ -10,7 +10,9 @@ import pytest
 
 from tests.core.training.runs.tiny_runs import SPEC, called, own_curve, stored_curve, wait_for
 from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.queue.slots import SLOTS
 from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.store.folder import is_held
 
 SLOW = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=8), frames=8)
 LONG = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=100))
@@ -141,11 +143,12 @@ def test_a_run_that_finds_no_slot_waits_without_a_process(runs, call):
 
 def test_a_pause_beyond_the_bound_lets_its_process_go_and_is_shown_as_paused(runs, call):
     stores = [runs.create(SLOW) for _ in range(2)]
-    processes = [call(store, most_pauses=1) for store in stores]
     for store in stores:
+        process = call(store, most_pauses=1)
         wait_for(lambda store=store: store.status().step >= 3)
         assert asked(store, "pause", "paused") < 1.0
-    processes[1].join(60)
+        wait_for(lambda: is_held(runs.root / SLOTS / "pause0.lock"))
+    process.join(60)
     assert [store.status().alive for store in stores] == [True, False]
     assert [store.status().state for store in stores] == ["paused", "paused"]
     assert {store.id for store in runs.live()} == {store.id for store in stores}

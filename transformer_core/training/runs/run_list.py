@@ -22,6 +22,8 @@ from transformer_core.training.runs.store.folder import (
     ABOUT,
     ID,
     KEPT,
+    LAUNCH,
+    LOCK,
     MAKING,
     ORIGIN,
     RESERVED_NAMES,
@@ -31,6 +33,7 @@ from transformer_core.training.runs.store.folder import (
     default_root,
     has_worker,
     is_followed,
+    is_held,
     new_id,
     owner_of,
     put_data,
@@ -44,7 +47,7 @@ from transformer_core.training.spec import RunSpec
 FORMAT = 1
 MOST_LISTED = 200
 SECONDS_YOUNG, SECONDS_FOLLOWED = 24 * 3_600.0, 600.0
-PATIENCE = 3.0
+PATIENCE, PATIENCE_WITH_LAUNCH = 3.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -316,19 +319,20 @@ def _end_worker(store: RunStore) -> None:
     """
     with suppress(RunError):
         store.ask("stop")
-    if _is_free_within(PATIENCE, store.folder):
+    _is_free_within(PATIENCE_WITH_LAUNCH, store.folder / LAUNCH)
+    if _is_free_within(PATIENCE, store.folder / LOCK):
         return
     worker = store.worker()
     if worker is not None:
         with suppress(ProcessLookupError):
             os.kill(worker, getattr(signal, "SIGKILL", signal.SIGTERM))
-    if not _is_free_within(PATIENCE, store.folder):
+    if not _is_free_within(PATIENCE, store.folder / LOCK):
         raise RunError(f"the worker of run {store.id} cannot be stopped")
 
 
-def _is_free_within(seconds: float, folder: Path) -> bool:
+def _is_free_within(seconds: float, lock: Path) -> bool:
     until = time.monotonic() + seconds
-    while has_worker(folder):
+    while is_held(lock):
         if time.monotonic() > until:
             return False
         time.sleep(0.02)

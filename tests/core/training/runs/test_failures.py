@@ -47,7 +47,7 @@ def test_training_that_diverges_says_so_and_keeps_what_was(tmp_path):
 
         def objective(model, batch):
             calls.append(1)
-            return task.objective(model, batch) * (1.0 if len(calls) < 8 else float("nan"))
+            return task.objective(model, batch) * (1.0 if len(calls) < 9 else float("nan"))
 
         return replace(task, objective=objective)
 

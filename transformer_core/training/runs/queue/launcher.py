@@ -212,7 +212,7 @@ class Launcher:
                 self._watching = threading.Thread(target=self._watch, name="queue", daemon=True)
                 self._watching.start()
         queue = Queue(root)
-        while (claimed := queue.claim_next()) is not None:
+        while queue.runs() and (claimed := queue.claim_next()) is not None:
             run, claim = claimed
             try:
                 self._hand_over(root / run, claim)
@@ -266,8 +266,7 @@ class Launcher:
         while not self._ended.wait(SECONDS_BETWEEN_LOOKS):
             for root in list(self._roots):
                 with suppress(RunError):
-                    if Queue(root).runs():
-                        self.look(root)
+                    self.look(root)
 
     def _hand_over(self, folder: Path, claim: FileLock) -> None:
         """Give a run to the waiting worker, or to a new one where that is busy; the claim is held until it has it.

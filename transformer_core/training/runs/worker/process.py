@@ -40,6 +40,7 @@ from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.build_run import TaskMaker
 from transformer_core.training.runs.worker.estimate import estimate
 from transformer_core.training.runs.worker.layout_thread import LayoutMaker, continued_layouts
+from transformer_core.training.runs.worker.memory import limit_memory
 from transformer_core.training.runs.worker.recorder import embed
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import RunSpec
@@ -128,6 +129,7 @@ def warm_up() -> None:
 def _estimate(request: dict[str, Any], tasks: LastTask) -> dict[str, Any]:
     folder = None if request["folder"] is None else Path(request["folder"])
     try:
+        limit_memory(best_device())
         return {"estimate": dataclasses.asdict(estimate(RunSpec.from_json(request["spec"]), folder, tasks))}
     except Exception as error:
         return {"error": words_of(error)}
@@ -181,6 +183,8 @@ def _work(session: Session, folder: Path) -> None:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
     faulthandler.enable()
+    with suppress(RunError):  # a bound that is no number is said when the run is built
+        limit_memory(best_device())
     session.work()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
