@@ -273,6 +273,19 @@ def test_a_worker_that_has_done_its_run_goes_on_with_those_that_wait_though_the_
         assert stored_curve(store) == own_curve(SLOW)
 
 
+def test_a_worker_that_is_told_to_end_does_not_go_on_with_the_next(one_at_a_time):
+    runs, launcher = one_at_a_time
+    first, second = runs.create(LONG), runs.create(SLOW)
+    launcher.start(first)
+    launcher.start(second)
+    wait_for(lambda: first.status().step >= 3)
+    launcher.close()
+    worker = first.worker()
+    os.kill(worker, signal.SIGTERM)
+    wait_for(lambda: not is_running(worker))
+    assert (first.status().state, second.status().state) == ("stopped", "queued")
+
+
 def test_what_waited_when_the_last_server_ended_is_started_by_the_next(one_at_a_time):
     runs, launcher = one_at_a_time
     store = runs.create(SLOW)

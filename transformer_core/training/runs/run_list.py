@@ -98,12 +98,14 @@ class RunList:
             data: content of the file that spec.data.file names.
 
         Raises:
-            RunError: spec and data do not fit, or the frame that the run branches off from is gone.
+            RunError: spec and data do not fit, the frame that the run branches off from is gone, the owner keeps or
+                starts too many, or too many wait already.
         """
         _require_fitting(spec, data)
         live = sum(is_live(folder) for folder in self._folders(most=None) if owner_of(folder) == self._owner)
         if live >= self._bounds.live:
             raise RunError(f"{live} of your runs compute or wait, and no more may; stop one, or come back later")
+        Queue(self.root).require_room()
         self.prune()
         with self._making() as draft:
             write_whole(draft / SPEC, spec.to_json())

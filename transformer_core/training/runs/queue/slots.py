@@ -98,11 +98,16 @@ class Queue:
             waiting = self._waiting()
             if run in map(_run_of, waiting):
                 return
-            if len(waiting) - self._count_free_slots() >= MOST_QUEUED:
-                raise RunError(f"{len(waiting)} runs wait already, and no more may; stop one, or come back later")
+            self._require_room(waiting)
             (self._root / run / REQUEST).unlink(missing_ok=True)
             (self._root / run / PAUSED).unlink(missing_ok=True)
             self._new_ticket(run)
+
+    def require_room(self) -> None:
+        """Raise RunError where too many runs wait for another to join."""
+        if self.runs():
+            with self.turn():
+                self._require_room(self._waiting())
 
     def leave(self, run: str, reason: str = "") -> None:
         """Take a run out of the queue; the reason is left in its log, unless a worker writes there."""
@@ -187,6 +192,10 @@ class Queue:
                 yield
             finally:
                 lock.release()
+
+    def _require_room(self, waiting: list[Path]) -> None:
+        if len(waiting) - self._count_free_slots() >= MOST_QUEUED:
+            raise RunError(f"{len(waiting)} runs wait already, and no more may; stop one, or come back later")
 
     def _new_ticket(self, run: str) -> Path:
         last = max((int(ticket.name.partition("-")[0]) for ticket in self._tickets.glob("*-*")), default=0)

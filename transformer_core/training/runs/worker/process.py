@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -136,7 +137,7 @@ def _estimate(request: dict[str, Any], tasks: LastTask) -> dict[str, Any]:
 
 
 def _run(folder: Path, tasks: LastTask, make_layouts: LayoutMaker, answers: IO[str]) -> bool:
-    """Do the run that the launcher gave, and tell whether it could be begun."""
+    """Do the run that the launcher gave, and tell whether the process may go on with others."""
     try:
         session = Session(RunStore(folder), tasks, make_layouts)
     except Exception as error:
@@ -148,14 +149,13 @@ def _run(folder: Path, tasks: LastTask, make_layouts: LayoutMaker, answers: IO[s
         answers.close()
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), sys.stdin.fileno())
-    _work(session, folder)
-    return True
+    return _work(session, folder)
 
 
 def _go_on(root: Path, tasks: LastTask, make_layouts: LayoutMaker) -> None:
     """Do the runs that wait in the queue, as long as a slot is free."""
-    queue = Queue(root)
-    while (claimed := queue.claim_next()) is not None:
+    queue, may_go_on = Queue(root), True
+    while may_go_on and (claimed := queue.claim_next()) is not None:
         run, claim = claimed
         try:
             session = Session(RunStore(root / run), tasks, make_layouts)
@@ -164,7 +164,7 @@ def _go_on(root: Path, tasks: LastTask, make_layouts: LayoutMaker) -> None:
             continue
         finally:
             claim.release()
-        _work(session, root / run)
+        may_go_on = _work(session, root / run)
 
 
 def _withdraw(folder: Path, error: Exception) -> None:
@@ -172,9 +172,15 @@ def _withdraw(folder: Path, error: Exception) -> None:
         Queue(folder.parent).leave(folder.name, words_of(error))
 
 
-def _work(session: Session, folder: Path) -> None:
-    """Train, while SIGTERM stops the run and what is printed goes to its log."""
-    signal.signal(signal.SIGTERM, lambda *_: session.control.stop())
+def _work(session: Session, folder: Path) -> bool:
+    """Train, while SIGTERM stops the run and what is printed goes to its log; return False where SIGTERM came."""
+    ended = threading.Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+        session.control.stop()
+
+    signal.signal(signal.SIGTERM, end)
     try:
         log = (folder / LOG).open("wb")
     except OSError:
@@ -187,6 +193,7 @@ def _work(session: Session, folder: Path) -> None:
         limit_memory(best_device())
     session.work()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return not ended.is_set()
 
 
 def _answer(answers: IO[str], answer: dict[str, Any]) -> None:
