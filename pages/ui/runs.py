@@ -1,5 +1,6 @@
 """The list of runs and what starts them, one for the whole server."""
 
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -18,6 +19,7 @@ from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import DataSpec, RunSpec
 
 LIVE = ("queued", "starting", "running", "paused")
+_beginning = threading.Lock()
 
 
 @lru_cache(maxsize=4)
@@ -56,17 +58,20 @@ def listed_runs() -> list[RunStore]:
 def begin_run(spec: RunSpec, data: bytes | Path | None = None) -> RunStore:
     """Make a run and start it; where it cannot start, nothing of it stays.
 
+    One begins at a time, so that nobody has more at once than a person may.
+
     Raises:
         RunError: why not.
     """
     runs = own_runs()
-    store = runs.create(replace(spec, name=runs.free_name(spec.name)), data=data)
-    try:
-        launcher().start(store)
-    except RunError:
-        with suppress(RunError):
-            runs.delete(store.id)
-        raise
+    with _beginning:
+        store = runs.create(replace(spec, name=runs.free_name(spec.name)), data=data)
+        try:
+            launcher().start(store)
+        except RunError:
+            with suppress(RunError):
+                runs.delete(store.id)
+            raise
     return store
 
 
@@ -84,6 +89,12 @@ def launcher() -> Launcher:
     if limits().read_only:
         raise RunError("this server is read-only (VITRINE_READ_ONLY): it starts no runs")
     return _launcher()
+
+
+def start_waiting() -> None:
+    """Start the runs that wait since the last server ended, when this one begins."""
+    with suppress(RunError):  # a read-only server leaves them; the Train page says what is wrong with the folder
+        launcher().look(default_root())
 
 
 def stop_launching() -> None:

@@ -28,7 +28,7 @@ from pages.ui.language import LANGUAGES, t, words
 from pages.ui.limits import limits, raise_open_files, visitors_for
 from pages.ui.log import quiet_logs
 from pages.ui.models import READERS, open_bundle, shipped_names
-from pages.ui.runs import stop_launching
+from pages.ui.runs import start_waiting, stop_launching
 from pages.ui.uploads import UploadBounds, end_gone_sessions
 from pages.ui.url import below_base
 from transformer_core.analysis.outcome import read
@@ -72,6 +72,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     quiet_logs()
     log.info("Vitrine is at %s", get_url(get_display_address(st.get_option("server.address") or "localhost")))
     tidying = asyncio.create_task(_tidy_now_and_then())
+    start_waiting()
     yield
     tidying.cancel()
     stop_launching()

@@ -10,7 +10,9 @@ import pytest
 
 from tests.core.training.runs.tiny_runs import SPEC, called, own_curve, stored_curve, wait_for
 from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.queue.slots import SLOTS
 from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.store.folder import is_held
 
 SLOW = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=8), frames=8)
 LONG = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=100))
@@ -26,8 +28,8 @@ def call():
     """Call workers that are gone after the test."""
     processes = []
 
-    def started(store, most_runs=2):
-        processes.append(called(store, most_runs))
+    def started(store, **bounds):
+        processes.append(called(store, **bounds))
         return processes[-1]
 
     yield started
@@ -126,24 +128,44 @@ def test_sigterm_stops_with_everything_saved_and_the_run_can_go_on(runs, call):
     assert stored_curve(store) == own_curve(SLOW)
 
 
-def test_runs_beyond_the_slots_wait_in_the_order_of_their_start(runs, call):
-    stores = [runs.create(LONG) for _ in range(4)]
-    processes = []
-    for place, store in enumerate(stores):
-        processes.append(call(store, most_runs=1))
-        in_state(store, "running" if place == 0 else "queued")
-    wait_for(lambda: [store.status().queue_place for store in stores] == [0, 1, 2, 3])
-    assert asked(stores[2], "stop", "stopped") < 1.0
-    wait_for(lambda: stores[3].status().queue_place == 2)
-    os.kill(processes[0].pid, signal.SIGKILL)
-    in_state(stores[1], "running")
-    wait_for(lambda: stores[3].status().queue_place == 1)
-    stores[1].ask("pause")
-    in_state(stores[3], "running")
-    assert stores[1].status().state == "paused", "a paused run gives its slot to the next"
-    stores[1].ask("resume")
-    assert in_state(stores[1], "queued").queue_place == 1
-    assert stores[0].status().state == "interrupted"
+def test_a_run_that_finds_no_slot_waits_without_a_process(runs, call):
+    first, second = runs.create(LONG), runs.create(SLOW)
+    call(first, most_runs=1)
+    in_state(first, "running")
+    waiting = call(second, most_runs=1)
+    waiting.join(60)
+    assert waiting.exitcode == 0
+    status = second.status()
+    assert (status.state, status.queue_place, status.alive) == ("queued", 1, False)
+    assert asked(second, "stop", "stopped") < 1.0
+    assert second.status().queue_place == 0
+
+
+def test_a_pause_beyond_the_bound_lets_its_process_go_and_is_shown_as_paused(runs, call):
+    stores = [runs.create(SLOW) for _ in range(2)]
+    for store in stores:
+        process = call(store, most_pauses=1)
+        wait_for(lambda store=store: store.status().step >= 3)
+        assert asked(store, "pause", "paused") < 1.0
+        wait_for(lambda: is_held(runs.root / SLOTS / "pause0.lock"))
+    process.join(60)
+    assert [store.status().alive for store in stores] == [True, False]
+    assert [store.status().state for store in stores] == ["paused", "paused"]
+    assert {store.id for store in runs.live()} == {store.id for store in stores}
+    call(stores[1]).join(60)
+    assert stores[1].status().state == "finished"
+    assert stored_curve(stores[1]) == own_curve(SLOW)
+    assert asked(stores[0], "stop", "stopped") < 1.0
+
+
+def test_a_paused_run_whose_process_is_killed_is_interrupted(runs, call):
+    store = runs.create(LONG)
+    process = call(store)
+    wait_for(lambda: store.status().step >= 3)
+    asked(store, "pause", "paused")
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert store.status().state == "interrupted"
 
 
 def test_a_second_worker_for_the_same_run_is_refused(runs, call, monkeypatch):

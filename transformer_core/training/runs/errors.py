@@ -10,6 +10,8 @@ import torch
 from safetensors import SafetensorError
 
 FULL = "the disk is full; free some space and try again: what was written before is kept"
+NO_MEMORY = "the memory does not suffice; choose a smaller model, batch or length"
+OUT_OF_MEMORY = re.compile(r"can't allocate memory|Cannot allocate memory|bad_alloc|out of memory")
 LONGEST = 500
 PATH = re.compile(r"(?:[A-Za-z]:\\|[\\/])(?:[^\s'\"\\/:]+[\\/])+")
 
@@ -26,7 +28,9 @@ def without_paths(text: str) -> str:
 def words_of(error: BaseException) -> str:
     """Return an error message for the screen; it names no folder of the machine."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return "the memory does not suffice; choose a smaller model, batch or length"
+        return NO_MEMORY
+    if isinstance(error, RuntimeError | OSError) and OUT_OF_MEMORY.search(str(error)):  # torch, and a system call
+        return NO_MEMORY
     if isinstance(error, sqlite3.Error):
         return _words_of_sqlite(error)
     if isinstance(error, OSError):

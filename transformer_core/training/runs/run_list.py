@@ -16,11 +16,13 @@ from typing import IO
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.exchange.export_run import export_run
 from transformer_core.training.runs.exchange.import_run import import_run
+from transformer_core.training.runs.queue.slots import Queue, is_live
 from transformer_core.training.runs.settings import numbered
 from transformer_core.training.runs.store.folder import (
     ABOUT,
     ID,
     KEPT,
+    LAUNCH,
     LOCK,
     MAKING,
     ORIGIN,
@@ -45,7 +47,7 @@ from transformer_core.training.spec import RunSpec
 FORMAT = 1
 MOST_LISTED = 200
 SECONDS_YOUNG, SECONDS_FOLLOWED = 24 * 3_600.0, 600.0
-PATIENCE = 3.0
+PATIENCE, PATIENCE_WITH_LAUNCH = 3.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,8 @@ class RunList:
     """The runs in one folder.
 
     Before each new run old ones of the same owner are pruned: the oldest are deleted until that owner has less than 20,
-    which take at most 4 GB. A run with a worker is never deleted, nor one that was renamed by hand, which means that it
-    is wanted; where those alone are too many, no new run is made.
+    which take at most 4 GB. A run that computes, waits or pauses is never deleted, nor one that was renamed by hand,
+    which means that it is wanted; where those alone are too many, no new run is made.
 
     Args:
         root: by default VITRINE_RUNS, else .runs/live under the project's root.
@@ -96,12 +98,14 @@ class RunList:
             data: content of the file that spec.data.file names.
 
         Raises:
-            RunError: spec and data do not fit, or the frame that the run branches off from is gone.
+            RunError: spec and data do not fit, the frame that the run branches off from is gone, the owner keeps or
+                starts too many, or too many wait already.
         """
         _require_fitting(spec, data)
-        live = sum(has_worker(folder) for folder in self._folders(most=None) if owner_of(folder) == self._owner)
+        live = sum(is_live(folder) for folder in self._folders(most=None) if owner_of(folder) == self._owner)
         if live >= self._bounds.live:
             raise RunError(f"{live} of your runs compute or wait, and no more may; stop one, or come back later")
+        Queue(self.root).require_room()
         self.prune()
         with self._making() as draft:
             write_whole(draft / SPEC, spec.to_json())
@@ -127,8 +131,8 @@ class RunList:
         return [store for store in map(_read, self._folders()) if isinstance(store, RunStore)]
 
     def live(self) -> list[RunStore]:
-        """Return the runs that have a worker, newest first; the others are not read."""
-        found = (_read(folder) for folder in self._folders() if has_worker(folder))
+        """Return the runs that compute, wait or pause, newest first; the others are not read."""
+        found = (_read(folder) for folder in self._folders() if is_live(folder))
         return [store for store in found if isinstance(store, RunStore)]
 
     def broken(self) -> dict[str, str]:
@@ -161,16 +165,18 @@ class RunList:
 
         Args:
             run: its id.
-            stop: stop its worker first; without it, a run that has a worker is not deleted.
+            stop: stop it first; without it, a run that computes, waits or pauses is not deleted.
 
         Raises:
-            RunError: there is no such run, it has a worker, or it cannot be deleted.
+            RunError: there is no such run, it is live, or it cannot be deleted.
         """
         folder = self._folder(run)
-        if has_worker(folder):
+        if is_live(folder):
             if not stop:
-                raise RunError(f"run {run} has a worker; stop it before deleting it")
-            _end_worker(RunStore(folder))
+                raise RunError(f"run {run} has a worker, or waits for one; stop it before deleting it")
+            Queue(self.root).leave(run)
+            if has_worker(folder):
+                _end_worker(RunStore(folder))
         remove(folder)
 
     def prune(self) -> list[str]:
@@ -277,7 +283,7 @@ def _created(folder: Path) -> float:
 
 def _is_kept(folder: Path) -> bool:
     """Tell whether a run is never deleted to make room."""
-    return has_worker(folder) or (folder / KEPT).exists()
+    return is_live(folder) or (folder / KEPT).exists()
 
 
 def _is_left_alone(folder: Path) -> bool:
@@ -315,19 +321,20 @@ def _end_worker(store: RunStore) -> None:
     """
     with suppress(RunError):
         store.ask("stop")
-    if _is_free_within(PATIENCE, store.folder):
+    _is_free_within(PATIENCE_WITH_LAUNCH, store.folder / LAUNCH)
+    if _is_free_within(PATIENCE, store.folder / LOCK):
         return
     worker = store.worker()
     if worker is not None:
         with suppress(ProcessLookupError):
             os.kill(worker, getattr(signal, "SIGKILL", signal.SIGTERM))
-    if not _is_free_within(PATIENCE, store.folder):
+    if not _is_free_within(PATIENCE, store.folder / LOCK):
         raise RunError(f"the worker of run {store.id} cannot be stopped")
 
 
-def _is_free_within(seconds: float, folder: Path) -> bool:
+def _is_free_within(seconds: float, lock: Path) -> bool:
     until = time.monotonic() + seconds
-    while is_held(folder / LOCK):
+    while is_held(lock):
         if time.monotonic() > until:
             return False
         time.sleep(0.02)

@@ -13,9 +13,10 @@ from safetensors import SafetensorError
 from tests.core.training.runs.tiny_runs import SPEC, first_two, own_curve, stored_curve, tiny_task
 from transformer_core.training.loop import DivergedError
 from transformer_core.training.runs.errors import FULL, RunError
+from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store import database
-from transformer_core.training.runs.store.folder import DATABASE, LAUNCHED, LOCK, RESERVE, hold
+from transformer_core.training.runs.store.folder import DATABASE, LOCK, RESERVE, hold
 from transformer_core.training.runs.worker import process, session
 from transformer_core.training.runs.worker.session import Session
 
@@ -46,7 +47,7 @@ def test_training_that_diverges_says_so_and_keeps_what_was(tmp_path):
 
         def objective(model, batch):
             calls.append(1)
-            return task.objective(model, batch) * (1.0 if len(calls) < 8 else float("nan"))
+            return task.objective(model, batch) * (1.0 if len(calls) < 9 else float("nan"))
 
         return replace(task, objective=objective)
 
@@ -187,11 +188,12 @@ def test_a_model_too_large_for_two_frames_is_refused_before_it_is_made(tmp_path)
 
 def test_a_worker_that_cannot_begin_leaves_its_reason_where_readers_look(tmp_path):
     store, answers = RunList(tmp_path).create(SPEC), io.StringIO()
-    (store.folder / LAUNCHED).touch()
+    Queue(tmp_path).join(store.id)
     (store.folder / DATABASE).mkdir()
     process._run(store.folder, process.LastTask(tiny_task), first_two, answers)
     assert "may not be opened or written" in answers.getvalue()
     (store.folder / DATABASE).rmdir()
+    assert Queue(tmp_path).runs() == []
     status = store.status()
     assert (status.state, status.alive) == ("interrupted", False)
     assert status.message.startswith("the run was never started. Its last lines: the run's database cannot be opened")

@@ -14,8 +14,9 @@ import torch
 from tests.core.training.runs.tiny_runs import SPEC, called, first_two, tiny_task, wait_for
 from transformer_core.training.runs import run_list as run_list_module
 from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.run_list import Bounds, RunList
-from transformer_core.training.runs.store.folder import DATABASE, KEPT, LAUNCHED, follow, is_held
+from transformer_core.training.runs.store.folder import DATABASE, KEPT, follow, is_held
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, Origin
 
@@ -95,7 +96,7 @@ def test_a_run_with_a_worker_is_deleted_only_when_it_may_be_stopped(runs):
     store = runs.create(LONG)
     process = called(store)
     wait_for(lambda: store.status().step >= 2)
-    with pytest.raises(RunError, match="has a worker; stop it"):
+    with pytest.raises(RunError, match="has a worker, or waits for one; stop it"):
         runs.delete(store.id)
     runs.delete(store.id, stop=True)
     process.join(60)
@@ -121,11 +122,11 @@ def test_pruning_takes_the_oldest_that_have_ended_and_spares_named_and_live_ones
     for place, store in enumerate(stores):
         age(store, 100 - place)
     runs.rename(stores[0].id, "wanted")
-    (stores[1].folder / LAUNCHED).touch()
+    Queue(runs.root).join(stores[1].id)
     fourth = runs.create(SPEC)
     assert runs.prune() == [stores[2].id]
     assert set(ids(runs.all())) == {stores[0].id, stores[1].id, fourth.id}
-    (stores[1].folder / LAUNCHED).unlink()
+    Queue(runs.root).leave(stores[1].id)
     assert runs.prune() == []
     small = RunList(tmp_path, bounds=Bounds(size=sum(file.stat().st_size for file in stores[0].folder.rglob("*"))))
     assert small.prune() == [stores[1].id, fourth.id]
@@ -151,7 +152,7 @@ def test_many_starts_of_one_person_take_nothing_from_another(tmp_path):
     assert {store.owner for store in ann.all()} == {"ann", "bob"}
     assert set(ids(ann.all())) == {hers.id, *ids(his[-3:])}
     for store in his[-2:]:
-        (store.folder / LAUNCHED).touch()
+        Queue(tmp_path).join(store.id)
     with pytest.raises(RunError, match="2 of your runs compute or wait"):
         bob.create(SPEC)
     assert ann.create(SPEC).owner == "ann"

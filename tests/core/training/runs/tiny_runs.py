@@ -16,7 +16,7 @@ from transformer_core.text import Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import classification
-from transformer_core.training.runs.queue.slots import MOST_RUNS
+from transformer_core.training.runs.queue.slots import MOST_PAUSES, MOST_RUNS
 from transformer_core.training.runs.store.records import Layout
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker import process
@@ -99,18 +99,18 @@ WORKERS.set_forkserver_preload(
 )  # which the first optimizer imports
 
 
-def run_session(folder: Path, most_runs: int) -> None:
+def run_session(folder: Path, most_runs: int, most_pauses: int) -> None:
     """Do what a worker process does with a run, without a launcher."""
-    os.environ[MOST_RUNS] = str(most_runs)
+    os.environ[MOST_RUNS], os.environ[MOST_PAUSES] = str(most_runs), str(most_pauses)
     torch.set_num_threads(1)
     session = Session(RunStore(folder), tiny_task, first_two)
     signal.signal(signal.SIGTERM, lambda *_: session.control.stop())
     session.work()
 
 
-def called(store: RunStore, most_runs: int = 2):
+def called(store: RunStore, *, most_runs: int = 2, most_pauses: int = 2):
     """Start a worker for a run, as a process that starts quickly."""
-    process = WORKERS.Process(target=run_session, args=(store.folder, most_runs))
+    process = WORKERS.Process(target=run_session, args=(store.folder, most_runs, most_pauses))
     process.start()
     return process
 

@@ -1,6 +1,7 @@
 """The launcher: starts worker processes for a server, and keeps one warm so that a run starts within a second.
 
-Workers outlive their server. The lines that they read and write are described in worker/process.py.
+A run that waits has no process: a worker that ends goes on with the next, and the launcher looks at the queue every
+second. Workers outlive their server. The lines that they read and write are described in worker/process.py.
 """
 
 import json
@@ -10,14 +11,16 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
 from transformer_core.training.runs.queue.slots import Queue
-from transformer_core.training.runs.store.folder import LAUNCHED, REQUEST, Data, put_data
+from transformer_core.training.runs.store.folder import Data, put_data
 from transformer_core.training.runs.store.records import ENDED, Estimate
 from transformer_core.training.runs.store.run_store import NEVER_STARTED, RunStore
 from transformer_core.training.spec import RunSpec
@@ -25,9 +28,9 @@ from transformer_core.training.spec import RunSpec
 COMMAND = (sys.executable, "-m", "transformer_core.training.runs.worker.process")
 PROJECT = Path(__file__).parents[4]
 LAST_LINES = 3
-SECONDS_BEFORE_NEXT = 8.0
+SECONDS_BETWEEN_LOOKS, SECONDS_BEFORE_NEXT = 1.0, 8.0
 PATIENCE_WITH_BUSY = 1.5
-PATIENCE_WITH_START = 5.0
+PATIENCE_WITH_START, PATIENCE_WITH_IMPORTS = 5.0, 120.0
 PATIENCE_WITH_ESTIMATE = 120.0
 
 
@@ -150,6 +153,9 @@ class Launcher:
         self._estimating = threading.Lock()
         self._timer: threading.Timer | None = None
         self._closed = False
+        self._roots: set[Path] = set()
+        self._watching: threading.Thread | None = None
+        self._ended = threading.Event()
 
     def warm(self) -> None:
         """Start a worker that waits for a request; return at once, while it imports what it needs.
@@ -167,11 +173,13 @@ class Launcher:
         Raises:
             RunError: it was started before, too many wait, or the worker cannot be started.
         """
-        with _claiming(store):
+
+        def require_new() -> None:
             status = store.status()
             if status.state != "interrupted" or not status.message.startswith(NEVER_STARTED):
                 raise RunError(f"run {store.id} was started before; it is {status.state}")
-        self._launch(store)
+
+        self._enter(store, require_new)
 
     def resume(self, store: RunStore) -> None:
         """Continue a run that is paused or, from its last checkpoint, one that ended before its last step.
@@ -179,15 +187,38 @@ class Launcher:
         Raises:
             RunError: it is running or has finished, too many wait, or the worker cannot be started.
         """
+
+        def require_resting() -> None:
+            status = store.status()
+            if status.state == "finished" or status.state not in ("paused", *ENDED):
+                raise RunError(f"run {store.id} cannot be resumed; it is {status.state}")
+
         status = store.status()
         if status.state == "paused" and status.alive:
             store.ask("resume")
-            return
-        with _claiming(store):
-            status = store.status()
-            if status.state == "finished" or status.state not in ENDED:
-                raise RunError(f"run {store.id} cannot be resumed; it is {status.state}")
-        self._launch(store)
+        else:
+            self._enter(store, require_resting)
+
+    def look(self, root: Path) -> dict[str, RunError]:
+        """Start a worker for each run that waits and has a slot, now and, since workers may be killed, every second.
+
+        Returns:
+            The runs for which none could be started, with the reason; they have left the queue.
+        """
+        failed = {}
+        with self._turn:
+            self._roots.add(root)
+            if self._watching is None and not self._closed:
+                self._watching = threading.Thread(target=self._watch, name="queue", daemon=True)
+                self._watching.start()
+        queue = Queue(root)
+        while queue.runs() and (claimed := queue.claim_next()) is not None:
+            run, claim = claimed
+            try:
+                self._hand_over(root / run, claim)
+            except RunError as error:
+                failed[run] = error
+        return failed
 
     def estimate(self, spec: RunSpec, data: Data | None = None) -> Estimate:
         """Measure how long a run would take; this takes about a second where the data were made before.
@@ -216,36 +247,42 @@ class Launcher:
         """End the waiting worker; runs go on."""
         with self._turn:
             self._closed = True
+            self._ended.set()
             if self._timer is not None:
                 self._timer.cancel()
             standby, self._standby = self._standby, None
         if standby is not None:
             standby.dismiss(at_once=True)
 
-    def _launch(self, store: RunStore) -> None:
-        """Put a claimed run into the queue and give it to a worker; withdraw both where that fails."""
-        queue = Queue(store.folder.parent)
-        try:
-            (store.folder / REQUEST).unlink(missing_ok=True)
-            queue.join(store.id)
-            self._hand_over(store.folder)
-        except BaseException:
-            (store.folder / LAUNCHED).unlink(missing_ok=True)
-            with suppress(RunError):
-                queue.leave(store.id)
-            raise
+    def _enter(self, store: RunStore, require: Callable[[], None]) -> None:
+        """Put a run into the queue, and start it if it is its turn."""
+        root = store.folder.parent
+        Queue(root).join(store.id, require)
+        failed = self.look(root)
+        if store.id in failed:
+            raise failed[store.id]
 
-    def _hand_over(self, folder: Path) -> None:
-        """Give a run to the waiting worker, or to a new one where that is busy."""
-        standby = self._taken_standby()
+    def _watch(self) -> None:
+        while not self._ended.wait(SECONDS_BETWEEN_LOOKS):
+            for root in list(self._roots):
+                with suppress(RunError):
+                    self.look(root)
+
+    def _hand_over(self, folder: Path, claim: FileLock) -> None:
+        """Give a run to the waiting worker, or to a new one where that is busy; the claim is held until it has it.
+
+        Raises:
+            RunError: the worker cannot be started, or does not take the run.
+        """
         try:
+            standby = self._taken_standby()
             standby.send({"do": "run", "folder": str(folder.absolute())})
-            if standby.ready.is_set():
-                standby.answer(PATIENCE_WITH_START)
-        except RunError:
-            standby.dismiss(at_once=True)
+        except RunError as error:
+            _withdraw(folder, claim, error)
             raise
-        standby.detach()
+        warm = standby.ready.is_set()
+        if not _has_taken(standby, folder, claim, PATIENCE_WITH_START if warm else 0.0):
+            threading.Thread(target=_wait_for, args=(standby, folder, claim), name="start", daemon=True).start()
         self._call_next()
 
     def _taken_standby(self) -> Standby:
@@ -283,13 +320,37 @@ class Launcher:
                     return
 
 
-@contextmanager
-def _claiming(store: RunStore) -> Iterator[None]:
-    """Hold the queue's lock while the body decides whether a run may start, then mark it as launched."""
-    with Queue(store.folder.parent).turn():
-        yield
-        with in_words("the run cannot be started"):
-            (store.folder / LAUNCHED).touch()
+def _has_taken(standby: Standby, folder: Path, claim: FileLock, patience: float) -> bool:
+    """Tell whether a worker has taken a run within so many seconds.
+
+    Raises:
+        RunError: it does not take it; the run has left the queue.
+    """
+    try:
+        if standby.answer(patience) is None:
+            return False
+    except RunError as error:
+        _withdraw(folder, claim, error)
+        standby.dismiss(at_once=True)
+        raise
+    claim.release()
+    standby.detach()
+    return True
+
+
+def _wait_for(standby: Standby, folder: Path, claim: FileLock) -> None:
+    """Wait for a worker that still imports what it needs; a reason why it takes no run is left in the run's log."""
+    with suppress(RunError):
+        if not _has_taken(standby, folder, claim, PATIENCE_WITH_IMPORTS):
+            standby.dismiss(at_once=True)
+            _withdraw(folder, claim, RunError(f"the worker did not start within {PATIENCE_WITH_IMPORTS:g} s"))
+
+
+def _withdraw(folder: Path, claim: FileLock, error: RunError) -> None:
+    """Take a run that no worker can take out of the queue, and leave the reason in its log."""
+    with suppress(RunError):
+        Queue(folder.parent).leave(folder.name, str(error))
+    claim.release()
 
 
 @contextmanager

@@ -159,11 +159,11 @@ class RunWriter:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def set_state(self, state: State, *, message: str = "", queue_place: int = 0) -> None:
+    def set_state(self, state: State, *, message: str = "") -> None:
         """Set the state that readers see."""
-        values = (state, message, queue_place, time.time(), os.getpid())
+        values = (state, message, time.time(), os.getpid())
         with self._writing() as connection:
-            connection.execute("UPDATE status SET state=?, message=?, queue_place=?, updated=?, pid=?", values)
+            connection.execute("UPDATE status SET state=?, message=?, updated=?, pid=?", values)
 
     def set_status(self, status: Status) -> None:
         """Set the whole status of a run that has no worker, as of an imported one."""
@@ -171,7 +171,7 @@ class RunWriter:
         with self._writing() as connection:
             connection.execute(
                 "UPDATE status SET state=?, step=?, total_steps=?, epoch=?, seconds=?, message=?, updated=?,"
-                " seconds_left=NULL, queue_place=0, pid=0",
+                " seconds_left=NULL, pid=0",
                 (*values, status.updated),
             )
 

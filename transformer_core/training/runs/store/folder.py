@@ -28,16 +28,15 @@ ABOUT, SPEC, DATABASE, TOKENIZER = "run.json", "spec.json", "run.sqlite", "token
 ORIGIN, SCRIPT, LOG, LOCK = "origin.safetensors", "repeat.py", "worker.log", "worker.lock"
 STATE, FRAMES, BUNDLE = "state", "frames", "bundle"
 RECORDS, ARRAYS = "records.jsonl", "arrays.npz"  # in a zip, in place of the database
-REQUEST, LAUNCHED, KEPT, FOLLOWED, RESERVE = "request", "launched", "kept", "followed", "reserve"
+REQUEST, LAUNCH, PAUSED, KEPT, FOLLOWED, RESERVE = "request", "launch.lock", "paused", "kept", "followed", "reserve"
 RESERVED_NAMES = {
     *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE),
-    *(REQUEST, LAUNCHED, KEPT, FOLLOWED, RESERVE, RECORDS, ARRAYS),
+    *(REQUEST, LAUNCH, PAUSED, KEPT, FOLLOWED, RESERVE, RECORDS, ARRAYS),
 }
 MAKING, LEAVING = ".new-", ".old-"
 ID = re.compile(r"[a-z0-9]{8,12}")
 LENGTH_OF_ID = 10
 ALPHABET = string.ascii_lowercase + string.digits
-SECONDS_TO_START = 30.0
 SECONDS_OF_SCRATCH = 3_600.0
 SECONDS_BETWEEN_MARKS = 60.0
 PATIENCE = 10.0
@@ -164,17 +163,9 @@ def hold(lock: Path, *, patience: float = PATIENCE) -> FileLock:
     return held
 
 
-def was_just_launched(folder: Path) -> bool:
-    """Tell whether a worker was started for this run in the last 30 seconds, so that it may not hold the lock yet."""
-    try:
-        return time.time() - (folder / LAUNCHED).stat().st_mtime < SECONDS_TO_START
-    except OSError:
-        return False
-
-
 def has_worker(folder: Path) -> bool:
-    """Tell whether a worker holds the run, or was just started for it."""
-    return is_held(folder / LOCK) or was_just_launched(folder)
+    """Tell whether a worker holds the run, or is being started for it."""
+    return is_held(folder / LAUNCH) or is_held(folder / LOCK)
 
 
 def leave_request(folder: Path, request: Request) -> None:

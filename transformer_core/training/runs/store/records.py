@@ -8,6 +8,7 @@ import numpy as np
 State = Literal["queued", "starting", "running", "paused", "stopped", "finished", "failed", "interrupted"]
 Method = Literal["tsne", "pca"]
 ENDED = ("stopped", "finished", "failed", "interrupted")
+WISHED: dict[str, State] = {"pause": "paused", "stop": "stopped"}  # what a request leads to
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,9 @@ class Status:
     """The state of a run.
 
     Args:
-        state: "queued" waits for a slot; "starting" makes the data and the model; "interrupted" is a run whose worker
-            ended without writing a state, as when it is killed. All but "finished" can be resumed.
+        state: "queued" waits for a slot; "starting" makes the data and the model; "paused" may have let its worker go;
+            "interrupted" is a run whose worker ended without writing a state, as when it is killed. All but "finished"
+            can be resumed.
         step: number of steps taken.
         total_steps: of the whole run; 0 while it is not known.
         epoch: passes over the data so far, a fraction.

@@ -17,11 +17,14 @@ from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
+from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.store.database import from_blob, open_reader
 from transformer_core.training.runs.store.folder import (
     DATABASE,
+    LAUNCH,
     LOCK,
     LOG,
+    PAUSED,
     SPEC,
     TOKENIZER,
     Request,
@@ -30,10 +33,17 @@ from transformer_core.training.runs.store.folder import (
     leave_request,
     left_reason,
     owner_of,
-    was_just_launched,
     weights_file,
 )
-from transformer_core.training.runs.store.records import ENDED, Curves, Frame, Layout, Status, StoredPoints
+from transformer_core.training.runs.store.records import (
+    ENDED,
+    WISHED,
+    Curves,
+    Frame,
+    Layout,
+    Status,
+    StoredPoints,
+)
 from transformer_core.training.spec import RunSpec
 
 LAST_LINES, LAST_BYTES = 4, 2_000
@@ -68,25 +78,27 @@ class RunStore:
         return owner_of(self.folder)
 
     def status(self) -> Status:
-        """Return the state of the run."""
-        launched = was_just_launched(self.folder)
+        """Return the state of the run; while it has a ticket and no worker, the queue tells it and not its folder."""
+        has_ticket, launching = self.id in self._queue.runs(), is_held(self.folder / LAUNCH)
         held = is_held(self.folder / LOCK)
         rows = self._rows(
-            "SELECT state, step, total_steps, epoch, seconds, seconds_left, message, queue_place,"
+            "SELECT state, step, total_steps, epoch, seconds, seconds_left, message, 0,"
             " (SELECT COUNT(*) FROM frames WHERE published), updated FROM status"
         )
         held = held or is_held(self.folder / LOCK)
         found = Status(*rows[0], alive=held) if rows else Status("starting", alive=held)
-        if launched:
-            return replace(found, state="starting", message="", queue_place=0, seconds_left=None)
-        if found.state in ENDED:
+        if (launching or has_ticket) and (not held or found.state in ENDED):
+            place = 0 if launching else self._queue.place(self.id)
+            state = "queued" if place else "starting"
+            return replace(found, state=state, message="", queue_place=place, seconds_left=None)
+        if found.state in ENDED or (found.state == "paused" and (self.folder / PAUSED).exists()):
             return replace(found, seconds_left=None)
         if held:
             return found
         if rows and (reason := left_reason(self.folder)):
-            return replace(found, state="failed", message=reason, queue_place=0, seconds_left=None)
+            return replace(found, state="failed", message=reason, seconds_left=None)
         message = f"{DIED if rows else NEVER_STARTED}{self._last_words()}"
-        return replace(found, state="interrupted", message=message, queue_place=0, seconds_left=None)
+        return replace(found, state="interrupted", message=message, seconds_left=None)
 
     def curves(self, after: int = 0) -> Curves:
         """Return the steps that come after a step."""
@@ -170,11 +182,17 @@ class RunStore:
     def ask(self, request: Request) -> None:
         """Ask the worker to pause, to resume or to stop; it does so within a second.
 
+        A run that waits or pauses without a worker does so at once; a Launcher resumes it.
+
         Raises:
-            RunError: the run has no worker.
+            RunError: the run neither has a worker nor waits for one.
         """
+        status = self.status()
         if not has_worker(self.folder):
-            raise RunError(f"run {self.id} has no worker that could {request}; it is {self.status().state}")
+            if status.state not in ("queued", "starting", "paused") or request == "resume":
+                raise RunError(f"run {self.id} has no worker that could {request}; it is {status.state}")
+            if self._queue.set_aside(self.id, replace(status, state=WISHED[request])):
+                return
         with in_words("the worker cannot be asked"):
             leave_request(self.folder, request)
 
@@ -214,6 +232,10 @@ class RunStore:
             return json.loads(text)
         except (ValueError, RecursionError):
             raise RunError(f"run {self.id} cannot be read: its database is damaged: {text!r:.60} is not JSON") from None
+
+    @property
+    def _queue(self) -> Queue:
+        return Queue(self.folder.parent)
 
     @cached_property
     def _n_points(self) -> int:

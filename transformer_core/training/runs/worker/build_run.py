@@ -24,6 +24,7 @@ from transformer_core.training.runs.queue.slots import cores
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.folder import ORIGIN, STATE, TOKENIZER
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.worker.memory import require_memory
 from transformer_core.training.runs.worker.recorder import (
     BYTES_A_NUMBER,
     VOCABULARY,
@@ -113,7 +114,8 @@ def prepare(store: RunStore, writer: RunWriter, make_task: TaskMaker) -> Prepare
     """Make the data and the model of a run, and load the state that an earlier session saved.
 
     Raises:
-        RunError: the run cannot be read or written, is too large, or its data give another vocabulary.
+        RunError: the run cannot be read or written, is too large for the memory or the disk, or its data give another
+            vocabulary.
         ValueError: see make_task and load_run.
     """
     spec, folder, device = store.spec, store.folder, best_device()
@@ -125,6 +127,7 @@ def prepare(store: RunStore, writer: RunWriter, make_task: TaskMaker) -> Prepare
     frames = frames_with_room(spec.frames, n_parameters)
     vocabulary = _save_tokenizer(task, store, facts)
     run = build_run(spec, task, device, folder=folder, tokenizer_sha256=vocabulary)
+    require_memory(run, task)
     steps = frame_steps(run.total_steps, frames)
     if not load_run(run, folder / STATE):
         writer.forget_progress()

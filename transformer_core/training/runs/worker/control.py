@@ -9,10 +9,9 @@ from pathlib import Path
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.folder import Request, take_request
-from transformer_core.training.runs.store.records import State
+from transformer_core.training.runs.store.records import WISHED, State
 
 SECONDS_BETWEEN_LOOKS = 0.1
-SHOWN: dict[Request, State] = {"pause": "paused", "stop": "stopped"}
 FINAL = ("finished", "failed", "stopped")
 
 
@@ -30,21 +29,21 @@ class Control:
         self.request: Request = "resume"
         self._folder, self._writer = folder, writer
         self._phase: State = "starting"
-        self._message, self._place = "", 0
-        self._shown: tuple[State, str, int] | None = None
+        self._message = ""
+        self._shown: tuple[State, str] | None = None
         self._turn = threading.RLock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="control", daemon=True)
         self._thread.start()
 
-    def enter(self, phase: State, *, message: str = "", queue_place: int = 0) -> None:
+    def enter(self, phase: State, *, message: str = "") -> None:
         """Set the phase of the work.
 
         Raises:
             RunError: the run cannot be written.
         """
         with self._turn:
-            self._phase, self._message, self._place = phase, message, queue_place
+            self._phase, self._message = phase, message
             self._show()
 
     def stop(self) -> None:
@@ -57,10 +56,10 @@ class Control:
         self._thread.join()
 
     def _show(self) -> None:
-        state = self._phase if self._phase in FINAL else SHOWN.get(self.request, self._phase)
-        shown = (state, self._message, self._place if state == "queued" else 0)
+        state = self._phase if self._phase in FINAL else WISHED.get(self.request, self._phase)
+        shown = (state, self._message)
         if shown != self._shown:
-            self._writer.set_state(state, message=shown[1], queue_place=shown[2])
+            self._writer.set_state(state, message=self._message)
             self._shown = shown
 
     def _listen(self) -> None:

@@ -20,6 +20,7 @@ from transformer_core.training.runs.worker.build_run import (
     count_parameters,
     threads_of,
 )
+from transformer_core.training.runs.worker.memory import require_memory
 from transformer_core.training.runs.worker.recorder import embed, frame_steps, frames_with_room, measure, save_weights
 from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.task import Task
@@ -32,7 +33,7 @@ def estimate(spec: RunSpec, folder: Path | None, make_task: TaskMaker) -> Estima
     """Make a run's data and model, take a few steps, record one frame, and discard all of it.
 
     Raises:
-        ValueError: the data cannot be made, or the model is too large.
+        ValueError: the data cannot be made, the model is too large, or the run needs too much memory.
         DivergedError: the first steps already diverge.
     """
     started, device = time.perf_counter(), best_device()
@@ -41,6 +42,7 @@ def estimate(spec: RunSpec, folder: Path | None, make_task: TaskMaker) -> Estima
     n_parameters = count_parameters(task)
     frames = frames_with_room(spec.frames, n_parameters)
     run = build_run(spec, task, device)
+    require_memory(run, task)
     prepared = time.perf_counter() - started
     a_step = _seconds_a_step(run)
     a_frame = _seconds_a_frame(task, run.model, layouts_count=threads_of(spec) >= cores())

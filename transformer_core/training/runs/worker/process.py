@@ -1,4 +1,4 @@
-"""The worker: `python -m transformer_core.training.runs.worker.process`, one process for one run.
+"""The worker: `python -m transformer_core.training.runs.worker.process`, a process that does runs, one at a time.
 
 It reads and writes lines of JSON, and so can wait with everything imported until it is needed:
 
@@ -8,7 +8,7 @@ It reads and writes lines of JSON, and so can wait with everything imported unti
     -> {"do": "run", "folder": "..."}                            the run's folder; nothing is read after this
     worker -> {"taken": true} or {"error": "words"}              and it goes on alone, even when its launcher ends
 
-When its input ends before a run was given, it exits.
+When its run is over, it does those that wait for a slot; then, or when its input ends before a run was given, it exits.
 """
 
 import dataclasses
@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -33,12 +34,14 @@ from transformer_core.training.batching import LabelledBatch
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
-from transformer_core.training.runs.errors import words_of
-from transformer_core.training.runs.store.folder import LAUNCHED, LOCK, LOG, is_held
+from transformer_core.training.runs.errors import RunError, words_of
+from transformer_core.training.runs.queue.slots import Queue
+from transformer_core.training.runs.store.folder import LOG
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.build_run import TaskMaker
 from transformer_core.training.runs.worker.estimate import estimate
 from transformer_core.training.runs.worker.layout_thread import LayoutMaker, continued_layouts
+from transformer_core.training.runs.worker.memory import limit_memory
 from transformer_core.training.runs.worker.recorder import embed
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import RunSpec
@@ -76,7 +79,7 @@ class LastTask:
 
 
 def main(make_task: TaskMaker, make_layouts: LayoutMaker) -> None:
-    """Warm up, answer requests, and do one run.
+    """Warm up, answer requests, and do a run and those that wait after it.
 
     Args:
         make_task: from a spec, a folder and a device to the task.
@@ -92,7 +95,9 @@ def main(make_task: TaskMaker, make_layouts: LayoutMaker) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if request["do"] == "run":
-            _run(Path(request["folder"]), tasks, make_layouts, answers)
+            folder = Path(request["folder"])
+            if _run(folder, tasks, make_layouts, answers):
+                _go_on(folder.parent, tasks, make_layouts)
             return
         _answer(answers, _estimate(request, tasks))
 
@@ -125,38 +130,57 @@ def warm_up() -> None:
 def _estimate(request: dict[str, Any], tasks: LastTask) -> dict[str, Any]:
     folder = None if request["folder"] is None else Path(request["folder"])
     try:
+        limit_memory(best_device())
         return {"estimate": dataclasses.asdict(estimate(RunSpec.from_json(request["spec"]), folder, tasks))}
     except Exception as error:
         return {"error": words_of(error)}
 
 
-def _run(folder: Path, tasks: LastTask, make_layouts: LayoutMaker, answers: IO[str]) -> None:
+def _run(folder: Path, tasks: LastTask, make_layouts: LayoutMaker, answers: IO[str]) -> bool:
+    """Do the run that the launcher gave, and tell whether the process may go on with others."""
     try:
         session = Session(RunStore(folder), tasks, make_layouts)
     except Exception as error:
         _answer(answers, {"error": words_of(error)})
-        _leave_reason(folder, words_of(error))
-        return
-    signal.signal(signal.SIGTERM, lambda *_: session.control.stop())
+        _withdraw(folder, error)
+        return False
     _answer(answers, {"taken": True})
-    _detach(folder, answers)
-    session.work()
-
-
-def _leave_reason(folder: Path, reason: str) -> None:
-    """Write into the run's log why it was not taken, since the launcher may no longer listen."""
-    if not is_held(folder / LOCK):
-        with suppress(OSError):
-            (folder / LAUNCHED).unlink(missing_ok=True)
-            (folder / LOG).write_text(f"{reason}\n", encoding="utf-8")
-
-
-def _detach(folder: Path, answers: IO[str]) -> None:
-    """Cut the connection to the launcher: close input and answers, and send what is printed to the run's log."""
     with suppress(OSError):
         answers.close()
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), sys.stdin.fileno())
+    return _work(session, folder)
+
+
+def _go_on(root: Path, tasks: LastTask, make_layouts: LayoutMaker) -> None:
+    """Do the runs that wait in the queue, as long as a slot is free."""
+    queue, may_go_on = Queue(root), True
+    while may_go_on and (claimed := queue.claim_next()) is not None:
+        run, claim = claimed
+        try:
+            session = Session(RunStore(root / run), tasks, make_layouts)
+        except Exception as error:
+            _withdraw(root / run, error)
+            continue
+        finally:
+            claim.release()
+        may_go_on = _work(session, root / run)
+
+
+def _withdraw(folder: Path, error: Exception) -> None:
+    with suppress(RunError):
+        Queue(folder.parent).leave(folder.name, words_of(error))
+
+
+def _work(session: Session, folder: Path) -> bool:
+    """Train, while SIGTERM stops the run and what is printed goes to its log; return False where SIGTERM came."""
+    ended = threading.Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+        session.control.stop()
+
+    signal.signal(signal.SIGTERM, end)
     try:
         log = (folder / LOG).open("wb")
     except OSError:
@@ -165,6 +189,11 @@ def _detach(folder: Path, answers: IO[str]) -> None:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
     faulthandler.enable()
+    with suppress(RunError):  # a bound that is no number is said when the run is built
+        limit_memory(best_device())
+    session.work()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return not ended.is_set()
 
 
 def _answer(answers: IO[str], answer: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ from transformer_core.training.runs.errors import RunError, in_words, words_of
 from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.store.database import RunWriter, StepRow
 from transformer_core.training.runs.store.folder import (
-    LAUNCHED,
     LOCK,
+    PAUSED,
     STATE,
     free_room,
     hold,
@@ -130,6 +130,10 @@ class _Stopped(Exception):  # noqa: N818
     """The run was asked to stop."""
 
 
+class _LetGo(Exception):  # noqa: N818
+    """The run pauses or waits from now on without a process; what it needs to go on is saved."""
+
+
 class Session:
     """Hold a run and train it to its end, until it is stopped, or until something fails.
 
@@ -153,7 +157,7 @@ class Session:
                 reserve_room(store.folder)
                 self._writer = RunWriter(store.folder)
                 self._writer.set_state("starting")
-                (store.folder / LAUNCHED).unlink(missing_ok=True)
+                (store.folder / PAUSED).unlink(missing_ok=True)
         except BaseException:
             free_room(store.folder)
             self._lock.release()
@@ -165,17 +169,20 @@ class Session:
         self._layout_thread: LayoutThread | None = None
 
     def work(self) -> None:
-        """Train; however it ends, the state is written, and the lock and the slot are released."""
+        """Train until the run ends, or pauses or waits without this process.
+
+        However that comes, the state is written, and the lock and the slot are released.
+        """
         told = True
         try:
             self._work()
         except Exception as error:
             told = self._fail(error)
+            with suppress(RunError):
+                self._queue.leave(self._store.id)
         finally:
             self.control.close()
             self._free_slot()
-            with suppress(RunError):
-                self._queue.leave(self._store.id)
             self._writer.close()
             if told:
                 free_room(self._store.folder)
@@ -183,7 +190,7 @@ class Session:
 
     def _work(self) -> None:
         try:
-            self._wait_for_slot()
+            self._take_slot()
             self.control.enter("starting")
             self._prepared = prepare(self._store, self._writer, self._make_task)
             if self._prepared.task.points is not None:
@@ -193,19 +200,14 @@ class Session:
             self._finish(self._prepared, self._progress)
         except _Stopped:
             self._stop()
+        except _LetGo:
+            self._let_go()
 
-    def _wait_for_slot(self) -> None:
-        """Wait for a slot; readers see the place in the queue meanwhile."""
-        while True:
-            if self.control.request != "resume":
-                self._queue.leave(self._store.id)
-                self._pause()
-            slot = self._queue.take_slot(self._store.id)
-            if isinstance(slot, FileLock):
-                self._slot = slot
-                return
-            self.control.enter("queued", queue_place=slot)
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+    def _take_slot(self) -> None:
+        """Take a slot; where none is free, the run waits with a ticket, and no memory is held."""
+        self._slot = self._queue.take_slot(self._store.id)
+        if self._slot is None:
+            raise _LetGo
 
     def _free_slot(self) -> None:
         if self._slot is not None:
@@ -213,12 +215,18 @@ class Session:
             self._slot = None
 
     def _pause(self) -> None:
-        """Wait while a pause is requested; after an hour it counts as a stop, so that no memory is held for ever."""
-        until = time.monotonic() + LONGEST_PAUSE
-        while self.control.request == "pause" and time.monotonic() < until:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-        if self.control.request != "resume":
+        """Wait while a pause is requested, an hour at most and as one of a few, since memory is held meanwhile."""
+        until, place = time.monotonic() + LONGEST_PAUSE, self._queue.take_pause()
+        try:
+            while self.control.request == "pause" and place is not None and time.monotonic() < until:
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+        finally:
+            if place is not None:
+                place.release()
+        if self.control.request == "stop":
             raise _Stopped
+        if self.control.request == "pause":
+            raise _LetGo
 
     def _train(self, steps: Iterator[TrainingStep], progress: Progress) -> None:
         progress.keep_frame()
@@ -226,7 +234,7 @@ class Session:
             progress.save()
             self._free_slot()
             self._pause()
-            self._wait_for_slot()
+            self._take_slot()
             progress.restart_clock()
         progress.flush()
 
@@ -257,6 +265,16 @@ class Session:
         if self._prepared is not None and self._progress is not None:
             finish_run(self._store, self._writer, self._prepared, self._progress.seconds)
         self.control.enter("stopped")
+
+    def _let_go(self) -> None:
+        self._leave_layouts(PATIENCE_WITH_LAYOUTS)
+        if self.control.request == "stop":
+            self._stop()
+        elif self.control.request == "pause":
+            (self._store.folder / PAUSED).touch()
+            self.control.enter("paused")
+        else:
+            self._queue.join(self._store.id)
 
     def _fail(self, error: Exception) -> bool:
         """Write what went wrong before anything else, since the disk may be full, and tell whether readers see it.
