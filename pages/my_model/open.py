@@ -10,7 +10,7 @@ from pages.my_model.trust import forget_checks
 from pages.ui.boxes import watch
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
-from pages.ui.models import forget_models, model_folders, opened_models, prefer_model
+from pages.ui.models import forget_models, model_folders, opened_models, prefer_model, room
 from pages.ui.read_only import read_only_said
 from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import upload
@@ -23,8 +23,6 @@ from transformer_core.user_models.hub import MOST_BYTES as MOST_FETCHED
 from transformer_core.user_models.hub import MOST_SECONDS, Fetching, NoHubError
 from transformer_core.user_models.store import (
     LONGEST_NAME,
-    MOST_BYTES,
-    MOST_MODELS,
     MOST_PACKED,
     Opened,
     name_from,
@@ -188,4 +186,4 @@ def show_opening() -> None:
     with st.expander(t("my_model.supported"), icon=":material/rule:"):
         st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
         tell(section("my_model", "supported"), small=True)
-    st.caption(t("my_model.rule", most=MOST_MODELS, size=MOST_BYTES >> 30, zip=MOST_PACKED // MB))
+    st.caption(t("my_model.rule", most=room().models, size=f"{room().size / (1 << 30):.3g}", zip=MOST_PACKED // MB))

@@ -9,6 +9,9 @@
 | `VITRINE_PERSON_RUNS` | runs that a person keeps, on a network | 6 |
 | `VITRINE_PERSON_RUNS_MB` | the files of a person's runs, in MB, on a network | 1,000 |
 | `VITRINE_PERSON_LIVE_RUNS` | a person's runs that compute, wait or pause, on a network | 3 |
+| `VITRINE_PERSON_MODELS` | models that a person has opened at once, on a network | 3 |
+| `VITRINE_PERSON_MODELS_MB` | the files of a person's opened models, in MB, on a network | 1,500 |
+| `VITRINE_OPEN_MODELS_MB` | the weights of models that are in memory, in MB; those used last stay | 3,000 |
 | `VITRINE_READ_ONLY` | with 1, visitors only look: no runs, no uploads, no models opened | 0 |
 """
 
@@ -38,6 +41,9 @@ class Limits:
     person_runs: int
     person_runs_mb: int
     person_live_runs: int
+    person_models: int
+    person_models_mb: int
+    open_models_mb: int
     read_only: bool
 
 
@@ -55,6 +61,9 @@ def limits() -> Limits:
         person_runs=_number("VITRINE_PERSON_RUNS", 6),
         person_runs_mb=_number("VITRINE_PERSON_RUNS_MB", 1_000),
         person_live_runs=_number("VITRINE_PERSON_LIVE_RUNS", 3),
+        person_models=_number("VITRINE_PERSON_MODELS", 3),
+        person_models_mb=_number("VITRINE_PERSON_MODELS_MB", 1_500),
+        open_models_mb=_number("VITRINE_OPEN_MODELS_MB", 3_000),
         read_only=bool(_number("VITRINE_READ_ONLY", 0, least=0, most=1)),
     )
 

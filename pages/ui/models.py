@@ -11,19 +11,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from threading import Condition
 
 import streamlit as st
+from cachetools import LRUCache, cached
 
 from pages.ui.language import ASSETS, language, plain, t
+from pages.ui.limits import limits
 from pages.ui.runs import find_run, run_list
 from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
-from pages.ui.who import may_change, visitor
+from pages.ui.who import is_home, may_change, visitor
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import HUB, kind_of_folder
 from transformer_core.training.runs.errors import RunError
-from transformer_core.user_models.store import OpenedModels, default_root
+from transformer_core.user_models.store import ROOM, OpenedModels, Room, default_root
 
 CHECKPOINTS = ASSETS / "checkpoints"
 OF_RUN = re.compile(r"run:([a-z0-9]{1,32})(?:@([0-9]{1,4}))?")
@@ -34,6 +37,7 @@ FIRST = {  # shipped models that a person meets first, by the interface's langua
     "zh": ("sentiment-zh", "gpt-poem", "translation-zh-en"),
 }
 READERS = ("classifier", "bert", "gpt", "encoder")  # the kinds that read one text alone
+MOST_OPENED = 48  # models of all visitors
 SECONDS_FRESH = 3.0
 
 
@@ -77,7 +81,15 @@ def comes_with_app(name: str) -> bool:
 
 def opened_models() -> OpenedModels:
     """Return the store of the models that people opened on this server; what is added belongs to this visitor."""
-    return OpenedModels(default_root(), visitor())
+    return OpenedModels(default_root(), visitor(), room=room())
+
+
+def room() -> Room:
+    """Return how many opened models are kept: at home as many as there is room for, else so many a person."""
+    if is_home():
+        return ROOM
+    given = limits()
+    return Room(given.person_models, given.person_models_mb << 20, all_models=MOST_OPENED)
 
 
 @lru_cache(maxsize=64)
@@ -132,9 +144,13 @@ def called(name: str) -> str:
     return t("model.run", name=f"{found[1] if store is None else store.spec.name}{moment}")
 
 
-@lru_cache(maxsize=16)
+def _bytes_of(bundle: Bundle) -> int:
+    return sum(tensor.nbytes for tensor in (*bundle.model.parameters(), *bundle.model.buffers()))
+
+
+@cached(LRUCache(limits().open_models_mb << 20, getsizeof=_bytes_of), condition=Condition(), info=True)
 def open_bundle(name: str) -> Bundle:
-    """Load a model, once for all sessions.
+    """Load a model, once for all sessions; those that were not used for longest are let go of where memory is needed.
 
     Raises:
         BundleError: what is wrong with it.

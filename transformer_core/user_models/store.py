@@ -89,7 +89,6 @@ def _top(found: dict[str, zipfile.ZipInfo]) -> str:
     return tops[0]
 
 
-MOST_MODELS, MOST_BYTES = 12, 4 << 30
 LONGEST_NAME, LARGEST_NOTE = 64, 1 << 16
 NAME = re.compile(r"\w[\w.-]*")
 NOTE, MOST_NAMED = "opened.json", 20
@@ -153,16 +152,30 @@ class Opened:
         return total
 
 
+@dataclass(frozen=True)
+class Room:
+    """How many opened models are kept, and how many bytes of files: of each owner, and of all together."""
+
+    models: int = 12
+    size: int = 4 << 30
+    all_models: int = 12
+    all_size: int = 4 << 30
+
+
+ROOM = Room()
+
+
 class OpenedModels:
     """All opened models in a folder.
 
     Args:
         root: the folder.
         owner: of the models that are added.
+        room: for models that are added.
     """
 
-    def __init__(self, root: Path, owner: str = "") -> None:
-        self.root, self._owner = root, owner
+    def __init__(self, root: Path, owner: str = "", *, room: Room = ROOM) -> None:
+        self.root, self._owner, self._room = root, owner, room
 
     def all(self) -> dict[str, Opened]:
         """Return the models by name, without those whose note cannot be read."""
@@ -225,8 +238,10 @@ class OpenedModels:
             )
         if name.casefold() in {other.casefold() for other in (*there, *taken)}:
             raise BundleError(f"name={name!r} is taken; choose another")
-        if len(there) >= MOST_MODELS:
-            raise BundleError(f"there are {len(there)} opened models, and at most {MOST_MODELS} are kept; remove one")
+        own = sum(model.owner == self._owner for model in there.values())
+        for many, most in ((own, self._room.models), (len(there), self._room.all_models)):
+            if many >= most:
+                raise BundleError(f"there are {many} opened models, and at most {most} are kept; remove one")
 
     def _named(self, name: str) -> Opened:
         found = self.all().get(name)
@@ -269,11 +284,14 @@ class OpenedModels:
                 shutil.rmtree(scratch, ignore_errors=True)
 
     def _place(self, model: Opened, draft: Path) -> None:
-        total = model.size + sum(other.size for other in self.all().values())
-        if total > MOST_BYTES:
-            raise BundleError(
-                f"the opened models would have {total:,} bytes; at most {MOST_BYTES:,} are kept: remove one"
-            )
+        there = list(self.all().values())
+        own = [other for other in there if other.owner == self._owner]
+        for kept, most in ((own, self._room.size), (there, self._room.all_size)):
+            total = model.size + sum(other.size for other in kept)
+            if total > most:
+                raise BundleError(
+                    f"the opened models would have {total:,} bytes; at most {most:,} are kept: remove one"
+                )
         write_whole(draft / NOTE, _note(replace(model, owner=self._owner), draft))
         draft.rename(self.root / model.name)
 

@@ -7,8 +7,7 @@ import pytest
 
 from tests.core.tools.open_checkpoints import packed, written
 from transformer_core.bundle_files import BundleError
-from transformer_core.user_models import store as module
-from transformer_core.user_models.store import Opened, OpenedModels, default_root, name_from
+from transformer_core.user_models.store import Opened, OpenedModels, Room, default_root, name_from
 
 
 @pytest.fixture(scope="module")
@@ -60,21 +59,31 @@ def test_a_name_that_is_none_is_told(folder, tmp_path, name) -> None:
         OpenedModels(tmp_path).take_note(Opened(name, "folder", "", folder))
 
 
-def test_a_taken_name_and_a_full_shelf_are_told(folder, tmp_path, monkeypatch) -> None:
+def test_a_taken_name_and_a_full_shelf_are_told(folder, tmp_path) -> None:
     shelf = OpenedModels(tmp_path / "shelf")
     with pytest.raises(BundleError, match="is taken; choose another"):
         shelf.take_zip(packed(folder), "Sentiment", asked="", taken=["sentiment"])
     shelf.take_zip(packed(folder), "one", asked="")
     with pytest.raises(BundleError, match="is taken; choose another"):
         shelf.take_zip(packed(folder), "ONE", asked="")
-    monkeypatch.setattr(module, "MOST_BYTES", 10_000)
-    with pytest.raises(BundleError, match=r"would have .* at most 10,000 are kept"):
-        shelf.take_zip(packed(folder), "two", asked="")
-    monkeypatch.setattr(module, "MOST_MODELS", 1)
-    with pytest.raises(BundleError, match="at most 1 are kept; remove one"):
-        shelf.take_zip(packed(folder), "two", asked="")
+    for room, words in (
+        (Room(size=10_000), r"would have .* at most 10,000 are kept"),
+        (Room(all_size=10_000), r"would have .* at most 10,000 are kept"),
+        (Room(models=1), "at most 1 are kept; remove one"),
+        (Room(all_models=1), "at most 1 are kept; remove one"),
+    ):
+        with pytest.raises(BundleError, match=words):
+            OpenedModels(tmp_path / "shelf", room=room).take_zip(packed(folder), "two", asked="")
     assert list(shelf.all()) == ["one"]
     assert [path.name for path in (tmp_path / "shelf").iterdir()] == ["one"]
+
+
+def test_what_one_owner_keeps_takes_no_room_from_another(folder: Path, tmp_path: Path) -> None:
+    room = Room(models=1, size=1 << 20)
+    for owner in ("ann", "bob"):
+        OpenedModels(tmp_path / "shelf", owner, room=room).take_zip(packed(folder), owner, asked="")
+    with pytest.raises(BundleError, match="there are 1 opened models, and at most 1 are kept"):
+        OpenedModels(tmp_path / "shelf", "ann", room=room).take_zip(packed(folder), "third", asked="")
 
 
 def test_a_note_that_cannot_be_read_is_passed_over(tmp_path) -> None:

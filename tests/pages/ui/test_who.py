@@ -6,7 +6,8 @@ import pytest
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import who
+from pages.ui import models, who
+from pages.ui.link import Link, reading
 from tests.pages.running import finished
 
 
@@ -96,3 +97,21 @@ def test_the_secret_lets_a_session_do_all_and_guessing_is_stopped(monkeypatch: p
     assert found(other)[1:] == (False, False)
     assert found(session)[1:] == (True, True)
     who._wrong.clear()
+
+
+def test_on_a_network_a_person_opens_fewer_models_than_at_home(
+    on_a_network: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITRINE_PERSON_MODELS", "2")
+    with reading(Link({}, "ann")):
+        assert (models.room().models, models.room().all_models) == (2, models.MOST_OPENED)
+
+
+def test_models_in_memory_are_counted_by_their_weights() -> None:
+    models.open_bundle.cache_clear()
+    sizes = []
+    for name in ("lm-rnn", "lm-gru"):
+        model = models.open_bundle(name).model
+        sizes.append(sum(4 * parameter.numel() for parameter in model.parameters()))
+    assert sum(sizes) <= models.open_bundle.cache.currsize < 1.1 * sum(sizes)
+    assert models.open_bundle.cache.maxsize == 3_000 << 20
