@@ -13,6 +13,8 @@ from pages.ui.language import section, t
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
 from pages.ui.page_layout import model_page, title
+from pages.ui.tour import FIRST_TOUR, TOUR, begin_tour
+from pages.ui.url import current
 from pages.ui.verdict import concludes, show_outcome
 from transformer_core.analysis.outcome import read
 
@@ -21,12 +23,16 @@ def explore(view: View) -> None:
     """Show the verdict with its words, the diagram, and the links to other pages."""
     with title("home"):
         offer_glossary("home")
+        if not current(TOUR):
+            begins = st.button(t("tour.begin"), type="primary", icon=":material/tour:", key="tour_begin")
+            if begins:
+                begin_tour(FIRST_TOUR)
     with st.container(key="picture"):
         turning_place = show_verdict_of(view)
         tell(section("home", "look"))
         show_diagram(view)
         st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
-        if st.button(t("home.open"), type="primary", icon=":material/grid_on:"):
+        if st.button(t("home.open"), icon=":material/grid_on:"):
             open_page("attention")
         if view.bundle.kind in READERS:
             under_the_glass(view)

@@ -7,6 +7,7 @@ from pages.ui.glossary import STYLE, begin_page
 from pages.ui.headers import NAME_LANGUAGE
 from pages.ui.language import ASSETS, language
 from pages.ui.navigation import ICONS, register, show_next
+from pages.ui.tour import show_tour
 from pages.ui.underway import show_underway
 from pages.ui.url import start_in
 
@@ -32,6 +33,7 @@ style = f"""
 .st-key-text_line {{ height: 1.25rem; margin-top: -0.5rem; flex-wrap: nowrap; }}
 .st-key-text_line button {{ min-height: 0; height: 1.25rem; padding-block: 0; font-size: 0.875rem; }}
 .st-key-counter_examples button > div {{ justify-content: flex-start; }}  /* a sentence that changes keeps its start */
+.st-key-tour {{ padding: 0.5rem 1rem; gap: 0.25rem; }}
 .st-key-title {{ row-gap: 0.25rem; }}
 .st-key-title h2 {{ font-size: 1.75rem; padding: 0.25rem 0.75rem 0.25rem 0; }}
 .stExpander :is(h1, h2, h3) {{ font-size: 1.15rem; padding: 0.75rem 0 0.25rem; }}  /* of a card */
@@ -54,5 +56,6 @@ st.html(f"<style>{style}</style><script>{NAME_LANGUAGE[language()]}</script>", u
 st.session_state.page = page.url_path
 begin_page()
 show_underway(page.url_path)
+show_tour()
 page.run()
 show_next(page.url_path or next(iter(ICONS)))

@@ -16,6 +16,7 @@ from pages.ui.link import linked
 
 MOST_IN_URL = 2_000
 MOST_SEED = 9_999
+WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|suggested .*|default .*|predict .*|models|last_read")
 T = TypeVar("T")
 
 
@@ -123,6 +124,16 @@ def forget(*names: str) -> None:
     for name in names:
         _kept().pop(name, None)
         st.session_state.pop(widget_key(name), None)
+        remember(name, None)
+
+
+def begin_anew() -> None:
+    """Forget every choice but the language, on all pages; only before their widgets are shown."""
+    state = st.session_state
+    state.kept = {name: value for name, value in _kept().items() if name == "lang"}
+    for key in [key for key in state if isinstance(key, str) and WIDGET.fullmatch(key)]:
+        del state[key]
+    for name in [name for name in st.query_params if name != "lang"]:
         remember(name, None)
 
 

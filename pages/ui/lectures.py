@@ -1,0 +1,300 @@
+"""Lectures: readable text files, each a list of scenes, and a scene is a link of the app with a few words to it.
+
+---
+title: The Transformer in twelve scenes
+about: From a typed sentence to a verdict and a translation.
+minutes: 40
+---
+
+## A sentence goes in
+screen: home?text=The film was not good, but I loved the ending.
+
+Two to four sentences, in Markdown.
+
+### Question
+measured: verdict
+
+What does the model say?
+
+- negative: It calls this bad.
+- positive: It calls this good.
+
+### Notes
+
+What only the lecturer sees.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import parse_qsl, quote
+
+from pages.ui.language import ASSETS, LANGUAGES, words
+from pages.ui.models import kind_of
+from pages.ui.navigation import ICONS
+from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, reads_text
+
+FOLDER = ASSETS / "lectures"
+MORE_LECTURES = "VITRINE_LECTURES"  # names a folder of lectures to list after the shipped ones
+LARGEST, MOST_SCENES = 200_000, 60
+LONGEST_TITLE, LONGEST_STATE, MOST_OPTIONS = 120, 2_000, 6
+NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,59}")
+KEPT_SPELLING = " ,.!?'\"/:;()[]~*@$<>|{}^`"  # stands in a screen as it is; the rest of ASCII's marks is quoted
+
+
+class LectureError(ValueError):
+    """A lecture cannot be read, or a scene asks for what is not there; with its line, in words for the page."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a scene asks.
+
+    Args:
+        measured: a name of QUESTIONS, which answers it.
+        numbers: what that takes beside the text, where the scene's state does not have it.
+        words: the question, in Markdown.
+        options: in words, by what the function may find.
+    """
+
+    measured: str
+    numbers: Mapping[str, int]
+    words: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One screen of the app, and what is said to it.
+
+    Args:
+        page: the page's name; state: what its link says.
+        text, notes: Markdown; the notes are the lecturer's alone.
+    """
+
+    title: str
+    page: str
+    state: Mapping[str, str]
+    text: str
+    question: Question | None = None
+    notes: str = ""
+
+    @property
+    def screen(self) -> str:
+        """The screen as a lecture writes it."""
+        state = "&".join(f"{name}={quote(value, safe=KEPT_SPELLING)}" for name, value in self.state.items())
+        return f"{self.page}?{state}" if state else self.page
+
+    def asked(self) -> dict[str, int]:
+        """Return the whole numbers that the question's function takes.
+
+        Raises:
+            LectureError: one is missing, or is no whole number.
+        """
+        assert self.question is not None
+        found = {}
+        for name in numbers_of(self.question.measured):
+            value = self.question.numbers.get(name, self.state.get(name))
+            if not re.fullmatch("[0-9]{1,5}", str(value)):
+                raise LectureError(f"{self.question.measured} needs {name}, a whole number, in measured or the screen")
+            found[name] = int(str(value))
+        return found
+
+
+@dataclass(frozen=True)
+class Lecture:
+    """A list of scenes in one language.
+
+    Args:
+        name: of its folder.
+        about: one sentence; minutes: how long it takes.
+    """
+
+    name: str
+    title: str
+    about: str
+    minutes: int
+    scenes: tuple[Scene, ...]
+
+    def written(self) -> str:
+        """Return the lecture's file."""
+        head = f"---\ntitle: {self.title}\nabout: {self.about}\nminutes: {self.minutes}\n---\n"
+        return head + "".join(f"\n{_written(scene)}" for scene in self.scenes)
+
+
+def _written(scene: Scene) -> str:
+    parts = [f"## {scene.title}\nscreen: {scene.screen}", scene.text]
+    if scene.question is not None:
+        question = scene.question
+        numbers = "".join(f" {name}={value}" for name, value in question.numbers.items())
+        options = "\n".join(f"- {option}: {label}" for option, label in question.options.items())
+        parts += [f"### Question\nmeasured: {question.measured}{numbers}", question.words, options]
+    if scene.notes:
+        parts += ["### Notes", scene.notes]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def read_lecture(name: str, text: str) -> Lecture:
+    """Read a lecture and check every scene: its page, part and model are there, and its question can be answered.
+
+    Raises:
+        LectureError: what is wrong, and where.
+    """
+    if len(text) > LARGEST:
+        raise LectureError(f"the lecture has {len(text):,} characters; at most {LARGEST:,} are read")
+    lines = text.replace("\r\n", "\n").split("\n")
+    ends = [number for number, line in enumerate(lines) if line.strip() == "---"]
+    if len(ends) < 2 or any(line.strip() for line in lines[: ends[0]]):
+        raise LectureError("line 1: a lecture begins with a line --- , then title, about and minutes, then --- again")
+    head = dict(_pairs(lines[ends[0] + 1 : ends[1]], ends[0] + 2))
+    for key in ("title", "about", "minutes"):
+        if not head.get(key):
+            raise LectureError(f"line {ends[0] + 1}: {key} is missing between the two lines ---")
+    if not re.fullmatch("[0-9]{1,3}", head["minutes"]):
+        raise LectureError(f"minutes={head['minutes']!r:.20} must be a whole number")
+    scenes = tuple(_scenes(lines, ends[1] + 1))
+    if not 1 <= len(scenes) <= MOST_SCENES:
+        raise LectureError(
+            f"the lecture has {len(scenes)} scenes, each with a heading ##; it must have 1 to {MOST_SCENES}"
+        )
+    return Lecture(name, head["title"][:LONGEST_TITLE], head["about"], int(head["minutes"]), scenes)
+
+
+def _pairs(lines: list[str], first: int) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, first):
+        key, colon, value = line.partition(":")
+        if line.strip() and not colon:
+            raise LectureError(f"line {number}: {line!r:.60} must be a name, a colon and a value")
+        if line.strip():
+            yield key.strip(), value.strip()
+
+
+def _scenes(lines: list[str], start: int) -> Iterator[Scene]:
+    starts = [number for number in range(start, len(lines)) if lines[number].startswith("## ")]
+    if any(line.strip() for line in lines[start : starts[0] if starts else len(lines)]):
+        raise LectureError(f"line {start + 1}: before the first scene, a heading ##, nothing may stand")
+    for first, end in pairwise([*starts, len(lines)]):
+        try:
+            yield _scene(lines[first:end])
+        except LectureError as error:
+            raise LectureError(f"line {first + 1}, scene {lines[first][3:].strip()!r:.60}: {error}") from None
+
+
+def _scene(lines: list[str]) -> Scene:
+    parts: dict[str, list[str]] = {"": []}
+    for line in lines[1:]:
+        if line.startswith("### "):
+            parts[line[4:].strip()] = []
+        else:
+            parts[list(parts)[-1]].append(line)
+    unknown = parts.keys() - {"", "Question", "Notes"}
+    if unknown:
+        raise LectureError(f"### {sorted(unknown)[0]:.60} must be ### Question or ### Notes")
+    screen, text = _headed(parts[""], "screen")
+    page, _, state = screen.partition("?")
+    said = dict(parse_qsl(state.replace("+", "%2B"), keep_blank_values=True))
+    question = _question(parts["Question"]) if "Question" in parts else None
+    scene = Scene(
+        lines[0][3:].strip()[:LONGEST_TITLE],
+        page.strip("/ ") or next(iter(ICONS)),
+        said,
+        text,
+        question,
+        "\n".join(parts.get("Notes", [])).strip(),
+    )
+    _check(scene)
+    return scene
+
+
+def _headed(lines: list[str], key: str) -> tuple[str, str]:
+    """Return what a part says under its key in the first line, and the text below."""
+    while lines and not lines[0].strip():
+        lines = lines[1:]
+    if not lines or not lines[0].startswith(f"{key}:"):
+        raise LectureError(f"its first line must be {key}: and a value")
+    return lines[0].partition(":")[2].strip(), "\n".join(lines[1:]).strip()
+
+
+def _question(lines: list[str]) -> Question:
+    measured, body = _headed(lines, "measured")
+    name, *numbers = measured.split()
+    pairs = [number.partition("=") for number in numbers]
+    if name not in QUESTIONS or not all(re.fullmatch("[0-9]{1,5}", value) for _, _, value in pairs):
+        raise LectureError(f"measured: {measured!r:.60} must be one of {', '.join(QUESTIONS)}, and numbers as layer=2")
+    text, _, options = f"\n{body}".partition("\n- ")
+    found = dict(_pairs(re.split(r"\n- |\n", options), 0)) if options else {}
+    if not text.strip() or not 2 <= len(found) <= MOST_OPTIONS:
+        raise LectureError(f"a question has its words, then 2 to {MOST_OPTIONS} lines such as - negative: It is bad.")
+    return Question(name, {key: int(value) for key, _, value in pairs}, text.strip(), found)
+
+
+def _check(scene: Scene) -> None:
+    """Raise LectureError unless the app has the scene's page, part and model, and its question its numbers."""
+    if scene.page not in ICONS:
+        raise LectureError(f"screen has the page {scene.page!r:.40}, must be one of {', '.join(ICONS)}")
+    part, model = scene.state.get(f"{scene.page}_part"), scene.state.get("model")
+    start = f"{scene.page}.part_"
+    parts = [key.removeprefix(start) for key in words("en") if key.startswith(start)]
+    if part is not None and part not in parts:
+        raise LectureError(f"screen has {scene.page}_part={part!r:.40}, must be one of {', '.join(parts)}")
+    if model is not None and kind_of(model) is None:
+        raise LectureError(f"screen has model={model!r:.60}, and there is no such model")
+    for name in ("layer", "head"):
+        if name in scene.state and not re.fullmatch("[0-9]{1,3}", scene.state[name]):
+            raise LectureError(f"screen has {name}={scene.state[name]!r:.20}, must be a whole number")
+    if any(len(value) > LONGEST_STATE for value in scene.state.values()):
+        raise LectureError(f"screen has a value of more than {LONGEST_STATE:,} characters")
+    if not scene.text:
+        raise LectureError("it has no words, must have two to four sentences")
+    if scene.question is not None:
+        scene.asked()
+        if reads_text(scene.question.measured) and not {"text", "model"} <= scene.state.keys():
+            raise LectureError(f"{scene.question.measured} needs text and model in the screen")
+
+
+@lru_cache(maxsize=64)
+def _read_file(path: Path, changed: int) -> Lecture:
+    return read_lecture(path.parent.name, path.read_text(encoding="utf-8"))
+
+
+def _paths(language: str) -> dict[str, Path]:
+    """Return the file of each lecture that comes with the server, by name, in a language or else in another."""
+    more = os.environ.get(MORE_LECTURES)
+    order = [language, *(other for other in LANGUAGES if other != language)]
+    folders = [path for root in (FOLDER, *([Path(more)] if more else [])) for path in sorted(root.glob("*/"))]
+    found = {}
+    for folder in folders:
+        files = [folder / f"{tongue}.md" for tongue in order if (folder / f"{tongue}.md").is_file()]
+        if files and NAME.fullmatch(folder.name):
+            found.setdefault(folder.name, files[0])
+    return found
+
+
+def lectures(language: str) -> dict[str, Lecture | str]:
+    """Return the lectures that come with the server, by name; of one that cannot be read, what is wrong with it."""
+    found: dict[str, Lecture | str] = {}
+    for name, path in _paths(language).items():
+        try:
+            found[name] = _read_file(path, path.stat().st_mtime_ns)
+        except (OSError, UnicodeDecodeError) as error:
+            found[name] = f"{path.name}: {type(error).__name__}"
+        except LectureError as error:
+            found[name] = f"{path.name}: {error}"
+    return found
+
+
+def find_lecture(name: str, language: str) -> Lecture | None:
+    """Return a lecture, None where there is none that can be read."""
+    found = lectures(language).get(name)
+    return found if isinstance(found, Lecture) else None
+
+
+def said_of(finding: Finding, measured: str, tongue: str) -> str:
+    """Return in words what was measured."""
+    known = words(tongue)
+    option = known.get(f"lectures.option_{finding.option}", finding.option)
+    return known[f"lectures.measured_{measured}"].format(option=option, value=finding.value)

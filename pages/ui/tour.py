@@ -1,0 +1,109 @@
+"""The tour: a lecture for one person. A bar above every page has the scene's words, back and next.
+
+Its place is in the link. Between two scenes a person may go anywhere and change anything; the bar leads back.
+"""
+
+import streamlit as st
+
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first
+from pages.ui.glossary import tell
+from pages.ui.header import MOST_TOKENS
+from pages.ui.language import language, plain, t
+from pages.ui.lectures import Lecture, LectureError, Scene, find_lecture, said_of
+from pages.ui.models import open_bundle
+from pages.ui.navigation import page_path
+from pages.ui.url import begin_anew, current, keep, whole_number
+from transformer_core.analysis.questions import QUESTIONS, Finding, reads_text
+from transformer_core.bundle_files import BundleError
+
+TOUR, SCENE = "tour", "scene"
+FIRST_TOUR = "twelve_scenes"
+
+
+def begin_tour(name: str, number: int = 1) -> None:
+    """Open a scene of a lecture, counted from 1, as it is written: what was chosen before is let go of."""
+    lecture = find_lecture(name, language())
+    if lecture is None:
+        return
+    scene = lecture.scenes[number - 1]
+    begin_anew()
+    state = {**scene.state, "lang": language(), TOUR: name, SCENE: str(number)}
+    st.switch_page(page_path(scene.page), query_params=state)
+
+
+def show_tour() -> None:
+    """Show the bar, where somebody is on a tour."""
+    name = str(current(TOUR) or "")
+    lecture = find_lecture(name, language()) if name else None
+    if lecture is None:
+        return
+    number = whole_number(current(SCENE), len(lecture.scenes), least=1) or 1
+    keep(TOUR, name, "")
+    keep(SCENE, str(number), "")
+    with st.container(key="tour", border=True):
+        if _leave_pressed(lecture, number):
+            keep(TOUR, "", "")
+            keep(SCENE, "", "")
+            st.rerun()
+        scene = lecture.scenes[number - 1]
+        if scene.question is None:
+            tell(scene.text)
+            return
+        words_place, question_place = st.columns([3, 2], gap="large")
+        with words_place:
+            tell(scene.text)
+        with question_place:
+            _ask(scene, f"tour_{number}")
+
+
+def _leave_pressed(lecture: Lecture, number: int) -> bool:
+    """Show the scene's title and the ways on from it; tell whether a person leaves the tour."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{plain(lecture.scenes[number - 1].title)}**", width="stretch")
+        st.markdown(t("tour.place", number=number, count=len(lecture.scenes)), width="content")
+        back = st.button(t("tour.back"), icon=":material/arrow_back:", disabled=number == 1, key="tour_back")
+        more = number < len(lecture.scenes)
+        on = st.button(
+            t("tour.next"),
+            icon=":material/arrow_forward:",
+            type="primary",
+            disabled=not more,
+            key="tour_next",
+        )
+        again = st.button(t("tour.again"), icon=":material/replay:", type="tertiary", key="tour_again")
+        leave = st.button(t("tour.leave"), icon=":material/close:", type="tertiary", key="tour_leave")
+    for pressed, to in ((back, number - 1), (on, number + 1), (again, number)):
+        if pressed:
+            begin_tour(lecture.name, to)
+    return leave
+
+
+def _ask(scene: Scene, name: str) -> None:
+    """Ask the scene's question; once somebody answered or asked to be shown, say what was measured."""
+    assert scene.question is not None
+    cover = ask_first(scene.question.words, scene.question.options, name=name, about=scene.screen)
+    if not cover.open:
+        return
+    try:
+        found = measured(scene)
+    except (ValueError, BundleError, LectureError) as error:
+        st.info(plain(str(error)), icon=":material/info:")
+        return
+    cover.judge(found.option, said_of(found, scene.question.measured, language()))
+
+
+def measured(scene: Scene) -> Finding:
+    """Return what the scene's question comes to, measured in the scene's own state.
+
+    Raises:
+        ValueError: as the question's function.
+        BundleError: the model cannot be opened.
+    """
+    assert scene.question is not None
+    of_text = {}
+    if reads_text(scene.question.measured):
+        bundle = open_bundle(scene.state["model"])
+        n_tokens = min(MOST_TOKENS, bundle.config.max_len)
+        of_text = {"bundle": bundle, "text": scene.state["text"], "n_tokens": n_tokens}
+    return ask(QUESTIONS[scene.question.measured], **of_text, **scene.asked()).value

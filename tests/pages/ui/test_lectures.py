@@ -1,0 +1,193 @@
+"""Lectures: what is written is read, what cannot be is told with its line, and every scene of ours is there."""
+
+from pathlib import Path
+
+import pytest
+
+from pages.ui.language import LANGUAGES, words
+from pages.ui.lectures import (
+    FOLDER,
+    MORE_LECTURES,
+    Lecture,
+    LectureError,
+    find_lecture,
+    lectures,
+    read_lecture,
+    said_of,
+)
+from pages.ui.tour import FIRST_TOUR, measured
+from tests.pages.running import asks, first_screen, told
+from transformer_core.analysis.questions import QUESTIONS, Finding
+
+OURS = [(path.parent.name, path.stem) for path in sorted(FOLDER.glob("*/*.md"))]
+HEAD = "---\ntitle: A lecture\nabout: On one thing.\nminutes: 5\n---\n"
+SCENE = """
+## A scene
+screen: attention?attention_part=heads&layer=0&head=1&text=a 100 % good film, & more&model=sentiment
+
+Two sentences. And one.
+
+### Question
+measured: a_head_off
+
+What happens?
+
+- little: Little: it stays.
+- flips: It flips.
+
+### Notes
+
+For me.
+"""
+
+
+def ours(name: str, language: str) -> Lecture:
+    found = lectures(language)[name]
+    assert isinstance(found, Lecture), found
+    return found
+
+
+def test_what_is_written_is_read_again() -> None:
+    lecture = read_lecture("mine", HEAD + SCENE.replace("% good", "%25 good").replace("& more", "%26 more"))
+    (scene,) = lecture.scenes
+    assert scene.state["text"] == "a 100 % good film, & more"
+    assert scene.question is not None
+    assert scene.question.options == {"little": "Little: it stays.", "flips": "It flips."}
+    assert scene.asked() == {"layer": 0, "head": 1}
+    assert (scene.notes, scene.text) == ("For me.", "Two sentences. And one.")
+    assert read_lecture("mine", lecture.written()) == lecture
+    assert measured(scene).option in ("little", "much", "flips")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("---\ntitle", "title", "line 1: a lecture begins with a line ---"),
+        ("minutes: 5\n", "", "minutes is missing"),
+        ("minutes: 5", "minutes: five", "minutes='five' must be a whole number"),
+        ("title: A lecture", "title", "line 2: 'title' must be a name, a colon and a value"),
+        ("## A scene", "# A scene", "before the first scene"),
+        (
+            "screen: attention",
+            "screen: atention",
+            "line 7, scene 'A scene': screen has the page 'atention', must be one",
+        ),
+        ("screen: attention", "attention", "its first line must be screen: and a value"),
+        ("_part=heads", "_part=hats", "screen has attention_part='hats', must be one of heads, arcs"),
+        ("model=sentiment", "model=nobody", "screen has model='nobody', and there is no such model"),
+        ("layer=0", "layer=one", "screen has layer='one', must be a whole number"),
+        ("Two sentences. And one.\n", "", "it has no words"),
+        ("### Notes", "### Remarks", "### Remarks must be ### Question or ### Notes"),
+        ("a_head_off", "a_hat_off", "measured: 'a_hat_off' must be one of verdict, "),
+        ("&head=1", "", "a_head_off needs head, a whole number"),
+        ("- flips: It flips.\n", "", "a question has its words, then 2 to 6 lines"),
+        ("What happens?\n", "", "a question has its words"),
+        ("text=a 100 % good film, & more&", "", "a_head_off needs text and model in the screen"),
+        ("For me.", "x" * 200_000, "the lecture has 200,"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(old: str, new: str, words: str) -> None:
+    whole = HEAD + SCENE
+    assert old in whole
+    with pytest.raises(LectureError) as error:
+        read_lecture("mine", whole.replace(old, new, 1))
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "\0" * 50, "---\n---", HEAD, "🙂\n" * 9, HEAD + "\n## \nscreen: \n"])
+def test_what_is_no_lecture_is_told(text: str) -> None:
+    with pytest.raises(LectureError):
+        read_lecture("mine", text)
+
+
+def test_lectures_of_a_folder_are_listed_beside_ours_and_a_broken_one_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("theirs", HEAD + SCENE.replace("%", "%25").replace("& more", "")), ("broken", "none")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "en.md").write_text(text, encoding="utf-8")
+    monkeypatch.setenv(MORE_LECTURES, str(tmp_path))
+    found = lectures("zh")
+    assert list(found) == [*sorted({name for name, _ in OURS}), "broken", "theirs"]
+    assert isinstance(found["theirs"], Lecture)
+    assert "en.md: line 1" in str(found["broken"])
+    assert find_lecture("broken", "en") is None
+    assert find_lecture("../x", "en") is None
+
+
+def test_our_lectures_are_there_in_both_languages_with_the_same_scenes() -> None:
+    for name in {name for name, _ in OURS}:
+        english, chinese = (ours(name, language) for language in LANGUAGES)
+        assert (FIRST_TOUR, "en") in OURS
+        for one, other in zip(english.scenes, chinese.scenes, strict=True):
+            assert one.page == other.page
+            assert (one.question is None) == (other.question is None)
+            if one.question is not None and other.question is not None:
+                assert one.question.measured == other.question.measured
+
+
+@pytest.mark.parametrize(("name", "language"), OURS)
+def test_every_question_of_ours_has_the_measured_answer_among_its_options(name: str, language: str) -> None:
+    for scene in ours(name, language).scenes:
+        assert len(scene.title + scene.text) >= 12
+        assert scene.notes
+        if scene.question is not None:
+            found = measured(scene)
+            assert found.option in scene.question.options, (scene.title, found)
+
+
+@pytest.mark.parametrize(("name", "language"), OURS)
+def test_every_scene_of_ours_opens_as_it_is_written(name: str, language: str) -> None:
+    lecture = ours(name, language)
+    for number, scene in enumerate(lecture.scenes, 1):
+        app = first_screen(scene.page, **scene.state, lang=language, tour=name, scene=str(number))
+        assert not app.exception, scene.title
+        assert not app.toast, (scene.title, [toast.value for toast in app.toast])
+        assert scene.title in told(app).replace("\\", "")
+        assert app.session_state["kept"].get("text", scene.state.get("text")) == scene.state.get("text")
+        if scene.question is not None:
+            question = next(one for one in asks(app) if f"tour_{number} " in str(one.key))
+            assert list(question.options) == list(scene.question.options.values())
+            found = measured(scene)
+            said = said_of(found, scene.question.measured, language)
+            assert said not in told(app)
+            app = question.set_value(found.option).run()
+            assert said in told(app)
+            assert words(language)["try.right"] in told(app)
+
+
+def test_the_tour_goes_on_and_back_and_each_scene_begins_as_it_is_written() -> None:
+    app = first_screen("home", lang="en", text="something else", layer="3")
+    app.button(key="tour_begin").click().run()
+    scenes = ours(FIRST_TOUR, "en").scenes
+    assert (app.query_params["tour"], app.query_params["scene"]) == (FIRST_TOUR, "1")
+    assert app.text_input[0].value == scenes[0].state["text"]
+    app.text_input[0].set_value("My own words.").run()
+    app.button(key="tour_next").click().run()
+    assert app.query_params["scene"] == "2"
+    assert app.text_input[0].value == scenes[1].state["text"]
+    app.button(key="tour_back").click().run()
+    assert app.text_input[0].value == scenes[0].state["text"]
+    assert app.button(key="tour_back").disabled
+    app.button(key="tour_leave").click().run()
+    assert "tour" not in app.query_params
+    assert not [button for button in app.button if button.key == "tour_next"]
+
+
+def test_odd_places_of_a_tour_lead_to_its_beginning_or_to_none() -> None:
+    for scene in ("0", "99", "x", "-1", "9" * 400):
+        app = first_screen("attention", lang="en", tour=FIRST_TOUR, scene=scene)
+        assert not app.exception
+        assert ours(FIRST_TOUR, "en").scenes[0].title in told(app)
+    app = first_screen("attention", lang="en", tour="../../etc", scene="1")
+    assert not app.exception
+    assert not [button for button in app.button if button.key == "tour_next"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_question_has_words_for_what_is_measured(language: str) -> None:
+    for measured_by in QUESTIONS:
+        assert "0.5" in said_of(Finding("x", 0.5), measured_by, language).replace("50.0%", "0.5") or measured_by in (
+            "how_many_tokens",
+            "strongest_head",
+        )

@@ -1,0 +1,291 @@
+"""Questions about a scene whose answers are measured: which of the options came true, and by what number.
+
+A lecture names one of QUESTIONS; its options are what that function may find. Read next: each function's own analysis.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_core.analysis.attention.head_ablation import head_effects, without_head
+from transformer_core.analysis.attention.occlusion import word_worth
+from transformer_core.analysis.attention.tendencies import NONE, PLACES, TENDENCIES, labelled, tendencies_of_text
+from transformer_core.analysis.before.by_length import by_length
+from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
+from transformer_core.analysis.feed_forward.activations import require_index
+from transformer_core.analysis.feed_forward.other_activation import swapped_activation
+from transformer_core.analysis.gpt.next_token import expected
+from transformer_core.analysis.masks.masked_head import masked_head
+from transformer_core.analysis.outcome import Outcome, outcome_label, read, require_outcome
+from transformer_core.analysis.positions.order_worth import order_edits
+from transformer_core.analysis.stream.residual_sum import stream_sum
+from transformer_core.analysis.translation.cross_attention import agreement
+from transformer_core.analysis.translation.greedy_steps import written_greedily
+from transformer_core.analysis.words.nearest_words import nearest_words
+from transformer_core.bundle import Bundle
+
+MUCH = 0.05  # of a probability: from here on it has moved much
+LEAST = 0.2  # by which a head must look at a kind of place more than a uniform one does
+BY_LENGTH = "length_en_fr"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a question comes to.
+
+    Args:
+        option: which of the things that can be came true.
+        value: the number that decided it; what it means says the question.
+    """
+
+    option: str
+    value: float
+
+
+def verdict(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Which outcome is the likeliest (a class, the next token, the token at [MASK]), and its probability.
+
+    Raises:
+        ValueError: the model predicts nothing from the text.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    outcome = require_outcome(bundle, encoding)
+    return _likeliest(bundle, outcome, read(bundle, encoding, sites=()).probabilities)
+
+
+def how_many_tokens(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Into how many tokens a text is cut, those that the template adds left out.
+
+    Raises:
+        ValueError: as encode.
+    """
+    count = sum(not special for special in bundle.tokenizer.encode(text, max_len=n_tokens).special)
+    return Finding(str(count), count)
+
+
+def nearest_word(*, bundle: Bundle, text: str, n_tokens: int, row: int) -> Finding:
+    """Which word's vector in the table has the smallest angle with that of a token of the text, and the cosine.
+
+    Args:
+        row: the token's place.
+
+    Raises:
+        ValueError: there is no such place, or as nearest_words.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    require_index("row", row, len(encoding))
+    found = nearest_words(bundle=bundle, token_id=encoding.ids[row], k=1)
+    return Finding(_word(found.labels[0]), float(found.values[0]))
+
+
+def without_positions(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Whether the verdict flips once all positions are taken away, or moves much or little; the winner's move.
+
+    Raises:
+        ValueError: the model predicts nothing from the text, or adds no positions.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    require_outcome(bundle, encoding)
+    after = read(bundle, encoding, sites=(), edits=order_edits(bundle.config.positions, None)).probabilities
+    return _moved(read(bundle, encoding, sites=()).probabilities, after)
+
+
+def under_a_causal_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Whether the verdict flips where no token sees a later one, or moves much or little; the winner's move.
+
+    Raises:
+        ValueError: as masked_head.
+    """
+    found = masked_head(
+        bundle=bundle, text=text, n_tokens=n_tokens, pads=0, mask="causal", layer=0, head=0, everywhere=True
+    )
+    return _moved(found.before, found.after)
+
+
+def where_a_head_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> Finding:
+    """Which kind of place a head looks at (TENDENCIES; "none" where at no kind), and how much more than a uniform head.
+
+    Raises:
+        ValueError: there is no such layer or head, or as read.
+    """
+    scores = tendencies_of_text(bundle=bundle, text=text, n_tokens=n_tokens).scores
+    require_index("layer", layer, scores.shape[0])
+    require_index("head", head, scores.shape[1])
+    found = int(labelled(scores[layer, head], LEAST))
+    value = scores[layer, head, found] if found != NONE else np.nanmax(scores[layer, head, : len(PLACES)])
+    return Finding("none" if found == NONE else TENDENCIES[found], float(value))
+
+
+def a_head_off(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> Finding:
+    """Whether the verdict flips without a head, or moves much or little; the winner's move.
+
+    Raises:
+        ValueError: as without_head.
+    """
+    found = without_head(bundle=bundle, text=text, n_tokens=n_tokens, layer=layer, head=head)
+    return _moved(found.before, found.after)
+
+
+def strongest_head(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Whether the head with the greatest weight is the one without which the verdict moves most; its place by that.
+
+    Raises:
+        ValueError: as head_effects.
+    """
+    found = head_effects(bundle=bundle, text=text, n_tokens=n_tokens)
+    return Finding("strongest" if found.place == 1 else "another", found.place)
+
+
+def weightiest_word(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Which word takes most from the likeliest outcome when it is hidden, and how much.
+
+    Raises:
+        ValueError: as word_worth.
+    """
+    found = word_worth(bundle=bundle, text=text, n_tokens=n_tokens)
+    place = int(np.nan_to_num(found.worth, nan=-np.inf).argmax())
+    start, end = found.spans[place]
+    return Finding(text[start:end], float(found.worth[place]))
+
+
+def another_activation(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Whether the verdict flips with ReLU in the place of GELU, or the other way round, or moves much or little.
+
+    Raises:
+        ValueError: the model was trained with another one, or predicts nothing from the text.
+    """
+    found = swapped_activation(bundle=bundle, text=text, n_tokens=n_tokens)
+    other = {"relu": "gelu", "gelu": "relu"}.get(found.used)
+    if other is None:
+        raise ValueError(f"bundle={bundle.name!r} was trained with {found.used}; it must be relu or gelu")
+    before, after = (found.probabilities[found.names.index(name)] for name in (found.used, other))
+    return _moved(tuple(before.tolist()), tuple(after.tolist()))
+
+
+def larger_part(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Which wrote the longer vectors into the first token's stream, attention or feed-forward; the ratio of the sums.
+
+    Raises:
+        ValueError: as stream_sum.
+    """
+    found = stream_sum(bundle=bundle, text=text, n_tokens=n_tokens, token=0)
+    attention, feed_forward = (
+        sum(norm for part, norm in zip(found.parts, found.norms.tolist(), strict=True) if part.endswith(name))
+        for name in ("self_attention", "feed_forward")
+    )
+    if attention >= feed_forward:
+        return Finding("attention", attention / feed_forward)
+    return Finding("feed_forward", feed_forward / attention)
+
+
+def settled_at(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """From which depth on the class map gives the verdict, 0 being the embedding; the probability there.
+
+    Raises:
+        ValueError: as layer_verdicts.
+    """
+    found = layer_verdicts(bundle=bundle, text=text, n_tokens=n_tokens)
+    own = found.probabilities[POOLINGS.index(found.pooling)]
+    return Finding(str(found.settled), float(own[found.settled, found.winner]))
+
+
+def next_token(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Which token is the likeliest after the text, and its probability.
+
+    Raises:
+        ValueError: as expected.
+    """
+    place = len(bundle.tokenizer.encode(text, max_len=n_tokens))
+    found = expected(bundle=bundle, text=text, n_tokens=n_tokens, place=place, top=1)
+    return Finding(_word(found.labels[0]), float(found.probabilities[0]))
+
+
+def written_word(*, bundle: Bundle, text: str, n_tokens: int, step: int) -> Finding:
+    """Which word a greedy translation writes at a step, and its probability.
+
+    Raises:
+        ValueError: there is no such step, or as written_greedily.
+    """
+    found = written_greedily(bundle=bundle, text=text, n_tokens=n_tokens)
+    require_index("step", step, len(found.words))
+    return Finding(_word(found.words[step]), float(found.probabilities[step]))
+
+
+def where_the_decoder_looks(*, bundle: Bundle, text: str, n_tokens: int, step: int) -> Finding:
+    """At which word of the source a greedy translation looks most as it writes a step, and the mean weight.
+
+    Raises:
+        ValueError: there is no such step, or as written_greedily.
+    """
+    found = written_greedily(bundle=bundle, text=text, n_tokens=n_tokens)
+    require_index("step", step, len(found.words))
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    looks = agreement(found.cross_weights, step, encoding.special)
+    return Finding(_word(found.source[looks.place]), float(looks.mean[looks.place]))
+
+
+def falls_most_with_length() -> Finding:
+    """Which translator loses most BLEU from the shortest captions to the longest, and how much.
+
+    Raises:
+        ValueError: as by_length.
+    """
+    found = by_length(name=BY_LENGTH)
+    place = int(found.lost.argmax())
+    return Finding(found.models[place], float(found.lost[place]))
+
+
+QUESTIONS: Mapping[str, Callable[..., Finding]] = MappingProxyType(
+    {
+        question.__name__: question
+        for question in (
+            verdict,
+            how_many_tokens,
+            nearest_word,
+            without_positions,
+            under_a_causal_mask,
+            where_a_head_looks,
+            a_head_off,
+            strongest_head,
+            weightiest_word,
+            another_activation,
+            larger_part,
+            settled_at,
+            next_token,
+            written_word,
+            where_the_decoder_looks,
+            falls_most_with_length,
+        )
+    }
+)
+
+
+def numbers_of(question: str) -> tuple[str, ...]:
+    """Return the names of the whole numbers that a question takes from its scene's link, such as layer."""
+    of_text = ("bundle", "text", "n_tokens")
+    return tuple(name for name in signature(QUESTIONS[question]).parameters if name not in of_text)
+
+
+def reads_text(question: str) -> bool:
+    """Tell whether a question is about a text and the model that reads it."""
+    return "text" in signature(QUESTIONS[question]).parameters
+
+
+def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: tuple[float, ...]) -> Finding:
+    winner = int(np.argmax(probabilities))
+    return Finding(_word(outcome_label(bundle, outcome, winner)), probabilities[winner])
+
+
+def _moved(before: tuple[float, ...], after: tuple[float, ...]) -> Finding:
+    winner = int(np.argmax(before))
+    moved = after[winner] - before[winner]
+    if int(np.argmax(after)) != winner:
+        return Finding("flips", moved)
+    return Finding("much" if abs(moved) >= MUCH else "little", moved)
+
+
+def _word(label: str) -> str:
+    return label.strip("␣")
