@@ -37,6 +37,11 @@ def safe_line(line: str) -> str:
     return f"- {_inline(line[2:])}" if line.startswith(("- ", "* ")) else _inline(line)
 
 
+def safe_text(text: str) -> str:
+    """Return Markdown of which safe_line keeps what it keeps, line by line."""
+    return "\n".join(map(safe_line, text.splitlines()))
+
+
 def show_card_text(bundle: Bundle) -> None:
     """Show a model's card in the language chosen, or that it has none.
 

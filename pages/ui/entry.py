@@ -6,7 +6,9 @@ from pages.ui.boxes import COVERED
 from pages.ui.glossary import STYLE, begin_page
 from pages.ui.headers import NAME_LANGUAGE
 from pages.ui.language import ASSETS, language
+from pages.ui.limits import limits
 from pages.ui.navigation import ICONS, register, show_next
+from pages.ui.own_lectures import SCREENS, offer_to_add
 from pages.ui.tour import show_tour
 from pages.ui.underway import show_underway
 from pages.ui.url import start_in
@@ -58,4 +60,8 @@ begin_page()
 show_underway(page.url_path)
 show_tour()
 page.run()
-show_next(page.url_path or next(iter(ICONS)))
+name = page.url_path or next(iter(ICONS))
+with st.container(horizontal=True):
+    show_next(name)
+    if name in SCREENS and not limits().read_only:
+        offer_to_add(name)

@@ -36,10 +36,13 @@ from urllib.parse import parse_qsl, quote
 from pages.ui.language import ASSETS, LANGUAGES, words
 from pages.ui.models import kind_of
 from pages.ui.navigation import ICONS
+from pages.ui.who import visitor
 from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, reads_text
 
 FOLDER = ASSETS / "lectures"
 MORE_LECTURES = "VITRINE_LECTURES"  # names a folder of lectures to list after the shipped ones
+OWN_LECTURES = "VITRINE_OWN_LECTURES"  # names the folder of those that people make here, by default .runs/lectures
+OWN = "own."  # begins the names of those of this visitor
 LARGEST, MOST_SCENES = 200_000, 60
 LONGEST_TITLE, LONGEST_STATE, MOST_OPTIONS = 120, 2_000, 6
 NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,59}")
@@ -257,8 +260,9 @@ def _check(scene: Scene) -> None:
 
 
 @lru_cache(maxsize=64)
-def _read_file(path: Path, changed: int) -> Lecture:
-    return read_lecture(path.parent.name, path.read_text(encoding="utf-8"))
+def _read_file(name: str, path: Path, changed: int) -> Lecture:
+    with path.open(encoding="utf-8") as file:
+        return read_lecture(name, file.read(LARGEST + 1))
 
 
 def _paths(language: str) -> dict[str, Path]:
@@ -276,20 +280,33 @@ def _paths(language: str) -> dict[str, Path]:
 
 def lectures(language: str) -> dict[str, Lecture | str]:
     """Return the lectures that come with the server, by name; of one that cannot be read, what is wrong with it."""
-    found: dict[str, Lecture | str] = {}
-    for name, path in _paths(language).items():
-        try:
-            found[name] = _read_file(path, path.stat().st_mtime_ns)
-        except (OSError, UnicodeDecodeError) as error:
-            found[name] = f"{path.name}: {type(error).__name__}"
-        except LectureError as error:
-            found[name] = f"{path.name}: {error}"
-    return found
+    return {name: _read_or_say(name, path) for name, path in _paths(language).items()}
+
+
+def _read_or_say(name: str, path: Path) -> Lecture | str:
+    try:
+        return _read_file(name, path, path.stat().st_mtime_ns)
+    except (OSError, UnicodeDecodeError) as error:
+        return f"{path.name}: {type(error).__name__}"
+    except LectureError as error:
+        return f"{path.name}: {error}"
+
+
+def own_folder() -> Path:
+    """Return where this visitor's own lectures lie."""
+    root = os.environ.get(OWN_LECTURES) or ASSETS.parent / ".runs" / "lectures"
+    return Path(root) / (visitor() or "home")
+
+
+def own_lectures() -> dict[str, Lecture | str]:
+    """Return this visitor's own lectures, by name; of one that cannot be read, what is wrong with it."""
+    paths = {f"{OWN}{path.stem}": path for path in sorted(own_folder().glob("*.md")) if NAME.fullmatch(path.stem)}
+    return {name: _read_or_say(name, path) for name, path in paths.items()}
 
 
 def find_lecture(name: str, language: str) -> Lecture | None:
     """Return a lecture, None where there is none that can be read."""
-    found = lectures(language).get(name)
+    found = (own_lectures() if name.startswith(OWN) else lectures(language)).get(name)
     return found if isinstance(found, Lecture) else None
 
 

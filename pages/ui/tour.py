@@ -3,14 +3,17 @@
 Its place is in the link. Between two scenes a person may go anywhere and change anything; the bar leads back.
 """
 
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first
+from pages.ui.card import safe_text
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS
 from pages.ui.language import language, plain, t
-from pages.ui.lectures import Lecture, LectureError, Scene, find_lecture, said_of
+from pages.ui.lectures import OWN, Lecture, LectureError, Scene, find_lecture, said_of
 from pages.ui.models import open_bundle
 from pages.ui.navigation import page_path
 from pages.ui.url import begin_anew, current, keep, whole_number
@@ -46,13 +49,16 @@ def show_tour() -> None:
             keep(TOUR, "", "")
             keep(SCENE, "", "")
             st.rerun()
-        scene = lecture.scenes[number - 1]
+        own = name.startswith(OWN)
+        scene, show = lecture.scenes[number - 1], st.markdown if own else tell
+        if own:
+            scene = _safe(scene)
         if scene.question is None:
-            tell(scene.text)
+            show(scene.text)
             return
         words_place, question_place = st.columns([3, 2], gap="large")
         with words_place:
-            tell(scene.text)
+            show(scene.text)
         with question_place:
             _ask(scene, f"tour_{number}")
 
@@ -91,6 +97,15 @@ def _ask(scene: Scene, name: str) -> None:
         st.info(plain(str(error)), icon=":material/info:")
         return
     cover.judge(found.option, said_of(found, scene.question.measured, language()))
+
+
+def _safe(scene: Scene) -> Scene:
+    """Return a scene that anyone may have written, without pictures and links."""
+    question = scene.question
+    if question is not None:
+        options = {option: plain(label) for option, label in question.options.items()}
+        question = replace(question, words=safe_text(question.words), options=options)
+    return replace(scene, text=safe_text(scene.text), question=question)
 
 
 def measured(scene: Scene) -> Finding:

@@ -1,0 +1,64 @@
+"""Lectures: those that come with the app and one's own, to take as a tour, to download, to put in order and to edit."""
+
+import streamlit as st
+
+from pages.lectures.own import keep_lecture, show_own, take_file
+from pages.ui.glossary import tell
+from pages.ui.language import language, plain, section, t
+from pages.ui.lectures import OWN, Lecture, lectures
+from pages.ui.limits import limits
+from pages.ui.page_layout import heading
+from pages.ui.read_only import read_only_said
+from pages.ui.tour import begin_tour
+
+
+def show_lecture(name: str, lecture: Lecture | str) -> None:
+    """Show what a lecture is about, and what can be done with it."""
+    with st.container(border=True, key=f"lecture_{name}"):
+        if isinstance(lecture, str):
+            st.warning(plain(f"{name}: {lecture}"), icon=":material/warning:")
+            return
+        words_place, buttons_place = st.columns([5, 2], vertical_alignment="center")
+        with words_place:
+            st.subheader(plain(lecture.title), anchor=False)
+            st.markdown(plain(lecture.about))
+            st.caption(t("lectures.size", count=len(lecture.scenes), minutes=lecture.minutes))
+        with buttons_place:
+            begins = st.button(
+                t("lectures.take"), type="primary", icon=":material/tour:", key=f"take {name}", width="stretch"
+            )
+            if not name.startswith(OWN) and not limits().read_only:
+                st.button(
+                    t("lectures.copy"),
+                    icon=":material/content_copy:",
+                    key=f"copy {name}",
+                    width="stretch",
+                    on_click=keep_lecture,
+                    args=(None, lecture.written()),
+                )
+            st.download_button(
+                t("lectures.download"),
+                lecture.written(),
+                f"{name}.md",
+                "text/markdown",
+                icon=":material/download:",
+                key=f"download {name}",
+                width="stretch",
+                on_click="ignore",
+            )
+        with st.expander(t("lectures.scenes"), icon=":material/list:"):
+            st.markdown("\n".join(f"{number}. {plain(one.title)}" for number, one in enumerate(lecture.scenes, 1)))
+    if begins:
+        begin_tour(name)
+
+
+heading(t("lectures.heading"))
+tell(section("lectures", "look"))
+for name, lecture in lectures(language()).items():
+    show_lecture(name, lecture)
+st.subheader(t("lectures.own"), anchor=False)
+if not read_only_said():
+    show_own(show_lecture)
+    take_file()
+with st.expander(t("lectures.format"), icon=":material/description:"):
+    tell(section("lectures", "format"))
