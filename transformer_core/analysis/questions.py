@@ -13,7 +13,10 @@ import numpy as np
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.occlusion import word_worth
 from transformer_core.analysis.attention.tendencies import NONE, PLACES, TENDENCIES, labelled, tendencies_of_text
+from transformer_core.analysis.before.alignments import word_alignment
 from transformer_core.analysis.before.by_length import by_length
+from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
 from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
@@ -22,8 +25,6 @@ from transformer_core.analysis.masks.masked_head import masked_head
 from transformer_core.analysis.outcome import Outcome, outcome_label, read, require_outcome
 from transformer_core.analysis.positions.order_worth import order_edits
 from transformer_core.analysis.stream.residual_sum import stream_sum
-from transformer_core.analysis.translation.cross_attention import agreement
-from transformer_core.analysis.translation.greedy_steps import written_greedily
 from transformer_core.analysis.words.nearest_words import nearest_words
 from transformer_core.bundle import Bundle
 
@@ -207,24 +208,47 @@ def written_word(*, bundle: Bundle, text: str, n_tokens: int, step: int) -> Find
     """Which word a greedy translation writes at a step, and its probability.
 
     Raises:
-        ValueError: there is no such step, or as written_greedily.
+        ValueError: there is no such step, or as word_alignment.
     """
-    found = written_greedily(bundle=bundle, text=text, n_tokens=n_tokens)
-    require_index("step", step, len(found.words))
-    return Finding(_word(found.words[step]), float(found.probabilities[step]))
+    found = word_alignment(bundle=bundle, text=text, n_tokens=n_tokens)
+    require_index("step", step, len(found.target))
+    return Finding(_word(found.target[step]), float(found.probabilities[step]))
 
 
 def where_the_decoder_looks(*, bundle: Bundle, text: str, n_tokens: int, step: int) -> Finding:
-    """At which word of the source a greedy translation looks most as it writes a step, and the mean weight.
+    """At which word of the source a decoder looks most as it writes a step, and the mean weight over heads and layers.
 
     Raises:
-        ValueError: there is no such step, or as written_greedily.
+        ValueError: there is no such step, or as word_alignment.
     """
-    found = written_greedily(bundle=bundle, text=text, n_tokens=n_tokens)
-    require_index("step", step, len(found.words))
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    looks = agreement(found.cross_weights, step, encoding.special)
-    return Finding(_word(found.source[looks.place]), float(looks.mean[looks.place]))
+    found = word_alignment(bundle=bundle, text=text, n_tokens=n_tokens)
+    require_index("step", step, len(found.target))
+    special = np.array(bundle.tokenizer.encode(text, max_len=n_tokens).special)
+    mean = found.weights.mean(0)[step]
+    place = int(np.where(special, -1.0, mean).argmax())
+    return Finding(_word(found.source[place]), float(mean[place]))
+
+
+def most_left_of(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Which token has the largest share in the last state of a recurrent layer that reads forward, and that share.
+
+    Raises:
+        ValueError: as gates_of_sentence.
+    """
+    found = gates_of_sentence(bundle=bundle, text=text, n_tokens=n_tokens, direction="forward")
+    place = int(found.share.argmax())
+    return Finding(_word(found.tokens[place]), float(found.share[place]))
+
+
+def half_of_the_gradient(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """How many tokens back the gradient of a recurrent layer's last state first falls below half; its share there.
+
+    Raises:
+        ValueError: as sentence_reach.
+    """
+    found = sentence_reach(bundle=bundle, text=text, n_tokens=n_tokens)
+    back = found.norms[::-1] / found.norms[found.last]
+    return Finding("never", float(back.min())) if found.half < 0 else Finding(str(found.half), float(back[found.half]))
 
 
 def falls_most_with_length() -> Finding:
@@ -257,6 +281,8 @@ QUESTIONS: Mapping[str, Callable[..., Finding]] = MappingProxyType(
             next_token,
             written_word,
             where_the_decoder_looks,
+            most_left_of,
+            half_of_the_gradient,
             falls_most_with_length,
         )
     }

@@ -90,13 +90,22 @@ def test_what_is_written_next_and_where_the_decoder_looks() -> None:
     assert QUESTIONS["falls_most_with_length"]().option == "seq2seq-en-fr-plain"
 
 
+def test_gates_let_learning_reach_farther_back() -> None:
+    text, back = "To be, or not to be: that is the questio", {}
+    for name in ("lm-rnn", "lm-gru", "lm-lstm"):
+        back[name] = int(asked("half_of_the_gradient", load(ROOT / "assets/checkpoints" / name), text).option)
+    assert back["lm-rnn"] < back["lm-lstm"] < back["lm-gru"]
+    plain = load(ROOT / "assets/checkpoints/seq2seq-en-fr-plain")
+    assert asked("most_left_of", plain, "A man in a red shirt is riding a horse.").option == "horse"
+
+
 @pytest.mark.parametrize(
     ("name", "numbers", "words"),
     [
         ("nearest_word", {"row": 99}, "row=99 must be from 0 to 11"),
         ("where_a_head_looks", {"layer": 4, "head": 0}, "layer=4 must be from 0 to 3"),
         ("where_a_head_looks", {"layer": 0, "head": 8}, "head=8 must be from 0 to 7"),
-        ("written_word", {"step": 0}, "must be a translation"),
+        ("written_word", {"step": 0}, "must be a seq2seq or a translation"),
         ("next_token", {}, "sentiment"),
     ],
 )

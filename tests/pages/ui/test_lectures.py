@@ -1,5 +1,6 @@
 """Lectures: what is written is read, what cannot be is told with its line, and every scene of ours is there."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -187,7 +188,6 @@ def test_odd_places_of_a_tour_lead_to_its_beginning_or_to_none() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_question_has_words_for_what_is_measured(language: str) -> None:
     for measured_by in QUESTIONS:
-        assert "0.5" in said_of(Finding("x", 0.5), measured_by, language).replace("50.0%", "0.5") or measured_by in (
-            "how_many_tokens",
-            "strongest_head",
-        )
+        said = said_of(Finding("x", 3.25), measured_by, language)
+        assert re.search("3.25|3.2|325|3", said) or measured_by == "how_many_tokens"
+        assert "x" in said or measured_by == "strongest_head"
