@@ -1,11 +1,13 @@
 """The architecture diagram on the page: every part that has a name opens its page."""
 
-from pages.home.figures import Architecture, architecture_svg
+from pages.home.figures import Architecture, architecture_svg, pictures_of
+from pages.ui.asking import ask
 from pages.ui.component import registered
 from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.navigation import open_page
 from pages.ui.url import keep
+from transformer_core.analysis.part_tensors import part_tensors
 
 READING = {
     "tokens": ("tokens", ""),
@@ -68,5 +70,7 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
         causal=config.causal,
         pair_head=config.pair_head,
     )
-    svg = architecture_svg(model, strings("diagram"), pages)
+    words = strings("diagram")
+    pictures = pictures_of(ask(part_tensors, **view.asked).value, words["picture"])
+    svg = architecture_svg(model, words, pages, pictures)
     return registered("architecture")(key="architecture", data={"svg": svg}, on_open_change=lambda: None).open

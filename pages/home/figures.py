@@ -3,14 +3,84 @@
 Drawing has the shapes (boxes that open a page, arrows, sums, norms); architecture_svg puts them together.
 """
 
+import base64
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from types import MappingProxyType
+
+import numpy as np
+from PIL import Image
 
 WIDTH, HEIGHT = 1180, 300
 STREAM_Y, BRANCH_Y, MEMORY_Y = 214, 92, 292
 LAYERS_X = 376
+BELOW, ABOVE = 36, -82  # of a box's middle, where its picture begins
+PICTURE_HEIGHT, STRIP_HEIGHT, MOST_COLUMNS = 46, 14, 256
+NEGATIVE, POSITIVE, WEIGHT = (181, 112, 42), (31, 143, 156), (123, 63, 184)  # seen on light and on dark
 BRANCH_WIDTHS = {2: (244, 98, 191), 3: (200, 88, 172)}  # by number of branches: width, to its middle, to its end
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A small picture of a tensor: a PNG as a data URI, and what it is in words."""
+
+    uri: str
+    title: str
+
+
+def summarised(values: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return at most so many rows and columns of a matrix; of cells that fall together the greatest by size is kept."""
+    for axis, most in ((0, height), (1, width)):
+        if values.shape[axis] > most:
+            parts = np.array_split(values, most, axis=axis)
+            low, high = (np.stack([find(part, axis=axis) for part in parts], axis=axis) for find in (np.min, np.max))
+            values = np.where(-low > high, low, high)
+    return values
+
+
+def tinted(values: np.ndarray) -> str:
+    """Return a matrix as a PNG: a cell's hue is its sign, and its opacity the root of its size, so that little is seen.
+
+    Weights and probabilities, all of 0 or more, have a hue of their own.
+    """
+    top = float(np.abs(values).max()) or 1.0
+    hues = np.where(values[..., None] < 0, NEGATIVE, WEIGHT if values.min() >= 0 else POSITIVE)
+    pixels = np.concatenate([hues, np.round(255 * np.sqrt(np.abs(values) / top))[..., None]], axis=-1).astype(np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels, "RGBA").save(file, "PNG", compress_level=1)
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def beside_each_other(heads: np.ndarray) -> np.ndarray:
+    """Lay the maps of all heads (head, row, column) out in two rows, with an empty line between any two."""
+    n_heads, rows, columns = heads.shape
+    wide = -(-n_heads // 2)
+    sheet = np.zeros((2 * rows + 1, wide * (columns + 1) - 1))
+    for head, weights in enumerate(heads):
+        top, left = (head // wide) * (rows + 1), (head % wide) * (columns + 1)
+        sheet[top : top + rows, left : left + columns] = weights
+    return sheet
+
+
+def pictures_of(tensors: Mapping[str, np.ndarray], words: str) -> dict[str, Picture]:
+    """Return a picture of the tensor at each part of the diagram that has one.
+
+    Args:
+        tensors: vectors, matrices, and maps of several heads, by part.
+        words: what is said of each, with places for its shape, and its least and its greatest number.
+    """
+    outcome = {part: tensors["outcome"] for part in ("classifier", "next_token") if "outcome" in tensors}
+    return {part: _picture(values, words) for part, values in (tensors | outcome).items()}
+
+
+def _picture(values: np.ndarray, words: str) -> Picture:
+    title = words.format(
+        shape=" × ".join(map(str, values.shape)), low=f"{values.min():.3g}", high=f"{values.max():.3g}"
+    )
+    sheet = beside_each_other(values) if values.ndim == 3 else np.atleast_2d(values)
+    return Picture(tinted(summarised(sheet, 2 * PICTURE_HEIGHT, MOST_COLUMNS)), title)
 
 
 class Drawing:
@@ -19,11 +89,14 @@ class Drawing:
     Args:
         words: labels by name.
         pages: title of the page that each part opens, by part; only these parts can be clicked.
+        pictures: of the tensor at a part, by part.
         height: of the whole drawing.
     """
 
-    def __init__(self, words: Mapping[str, str], pages: Mapping[str, str], height: int = HEIGHT) -> None:
-        self.words, self.pages, self.height = words, pages, height
+    def __init__(
+        self, words: Mapping[str, str], pages: Mapping[str, str], pictures: Mapping[str, Picture], height: int = HEIGHT
+    ) -> None:
+        self.words, self.pages, self.pictures, self.height = words, pages, pictures, height
         self.down = 0.0  # added to every y that is drawn after it is set
         self._lines: list[str] = []
         self._shapes: list[str] = []
@@ -36,6 +109,15 @@ class Drawing:
             f'<text x="{x}" y="{y - 4 + self.down}">{escape(title)}</text>'
             f'<text x="{x}" y="{y + 16 + self.down}" class="shape">{escape(detail)}</text></g>'
         )
+
+    def picture(self, part: str, x: float, y: float, width: float, height: float = PICTURE_HEIGHT) -> None:
+        """Draw the picture of a part's tensor, if there is one, centred at x, from y down."""
+        found = None if self.down else self.pictures.get(part)
+        if found is not None:
+            self._shapes.append(
+                f'<image x="{x - width / 2}" y="{y}" width="{width}" height="{height}" preserveAspectRatio="none" '
+                f'href="{found.uri}"><title>{escape(found.title)}</title></image>'
+            )
 
     def _button(self, part: str) -> str:
         if part not in self.pages:
@@ -160,8 +242,10 @@ def _feed_forward(model: Architecture, words: Mapping[str, str], size: str) -> _
 def _inputs(draw: Drawing, model: Architecture, size: str, vocab_size: int, title: str) -> None:
     words = draw.words
     draw.box("target" if draw.down else "tokens", 58, STREAM_Y, 104, title, f"(1, {size})")
+    draw.picture("tokens", 58, STREAM_Y + BELOW, 104, STRIP_HEIGHT)
     draw.arrow(110, 134, STREAM_Y, "")
     draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{vocab_size:,} × {model.d_model}")
+    draw.picture("embedding", 198, STREAM_Y + BELOW, 128)
     added = [words["segments"]] if model.n_segments and not draw.down else []
     if model.positions not in ("rotary", "alibi", "none"):
         added = [words["positions"], *added]
@@ -170,6 +254,7 @@ def _inputs(draw: Drawing, model: Architecture, size: str, vocab_size: int, titl
             "positions", 198, BRANCH_Y, 128 if len(added) == 1 else 170, " + ".join(added), f"({size}, {model.d_model})"
         )
         draw.line(198, BRANCH_Y + 30, 198, STREAM_Y - 30, "positions", arrow=True)
+        draw.picture("positions", 198, BRANCH_Y + ABOVE, 128)
     draw.arrow(262, LAYERS_X, STREAM_Y, f"(1, {size}, {model.d_model})")
     if model.embedding_norm:
         draw.pill(316, STREAM_Y, words["norm"])
@@ -191,6 +276,7 @@ def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None
         draw.line(up, BRANCH_Y, down, BRANCH_Y, "branch")
         draw.line(down, BRANCH_Y, down, STREAM_Y - 11, "branch", arrow=True)
         draw.box(branch.part, middle, BRANCH_Y, 156, branch.title, branch.detail)
+        draw.picture(branch.part, middle, BRANCH_Y + BELOW, 120)
         draw.plus(down, STREAM_Y)
         draw.pill(*((up, 156) if pre else (down + 32, STREAM_Y)), words["norm"])
     if pre:
@@ -202,26 +288,32 @@ def _sentence(draw: Drawing, model: Architecture) -> None:
     words = draw.words
     pooled = words["cls"] if model.pooling == "cls" else words["mean"]
     draw.box("pooled", 1066, STREAM_Y, 104, pooled, f"(1, {model.d_model})")
+    draw.picture("pooled", 1066, STREAM_Y + BELOW, 104, STRIP_HEIGHT)
     if model.kind == "classifier":
         draw.line(1066, STREAM_Y - 30, 1066, BRANCH_Y + 30, "stream", arrow=True)
         draw.box("classifier", 1066, BRANCH_Y, 120, words["classifier"], f"(1, {model.n_classes})")
+        draw.picture("classifier", 1066, BRANCH_Y + ABOVE + PICTURE_HEIGHT - STRIP_HEIGHT, 104, STRIP_HEIGHT)
 
 
 def _word_scores(draw: Drawing, model: Architecture) -> None:
     """Draw the score of every word of the vocabulary at every position, and what is read from it."""
     words = draw.words
     draw.box("word_scores", 1088, STREAM_Y, 156, words["word_scores"], f"(1, {model.n_tokens}, {model.vocab_size:,})")
+    draw.picture("word_scores", 1088, STREAM_Y + BELOW, 128)
     if model.kind == "gpt":
         draw.line(1088, STREAM_Y - 30, 1088, BRANCH_Y + 30, "stream", arrow=True)
         draw.box("next_token", 1088, BRANCH_Y, 140, words["next_token"], f"(1, {model.vocab_size:,})")
+        draw.picture("next_token", 1088, BRANCH_Y + ABOVE + PICTURE_HEIGHT - STRIP_HEIGHT, 128, STRIP_HEIGHT)
     elif model.pair_head:
         draw.line(988, STREAM_Y, 988, BRANCH_Y, "branch")
         draw.line(988, BRANCH_Y, 1018, BRANCH_Y, "branch", arrow=True)
         draw.box("pair", 1092, BRANCH_Y, 148, words["pair"], f"{words['cls_short']} → (1, 2)")
 
 
-def _two_stacks(model: Architecture, words: Mapping[str, str], pages: Mapping[str, str]) -> str:
-    draw, size = Drawing(words, pages, 2 * HEIGHT), words["target_size"]
+def _two_stacks(
+    model: Architecture, words: Mapping[str, str], pages: Mapping[str, str], pictures: Mapping[str, Picture]
+) -> str:
+    draw, size = Drawing(words, pages, pictures, 2 * HEIGHT), words["target_size"]
     _inputs(draw, model, str(model.n_tokens), model.vocab_size, words["source"])
     _layers(draw, model, [_attention(model, words, masked=False), _feed_forward(model, words, str(model.n_tokens))])
     draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")
@@ -244,19 +336,25 @@ def _two_stacks(model: Architecture, words: Mapping[str, str], pages: Mapping[st
     return draw.svg(words["label"])
 
 
-def architecture_svg(model: Architecture, words: Mapping[str, str], pages: Mapping[str, str]) -> str:
+def architecture_svg(
+    model: Architecture,
+    words: Mapping[str, str],
+    pages: Mapping[str, str],
+    pictures: Mapping[str, Picture] = MappingProxyType({}),
+) -> str:
     """Draw the diagram; a translation has its decoder below its encoder.
 
     Args:
         words: labels by name.
         pages: title of the page that each part opens, by part; only these parts can be clicked.
+        pictures: of the tensor at a part, by part.
 
     Returns:
         An SVG element, every text in it escaped.
     """
     if model.kind == "translation":
-        return _two_stacks(model, words, pages)
-    draw = Drawing(words, pages)
+        return _two_stacks(model, words, pages, pictures)
+    draw = Drawing(words, pages, pictures)
     _inputs(draw, model, str(model.n_tokens), model.vocab_size, words["tokens"])
     masked = model.kind == "gpt" and model.causal
     _layers(draw, model, [_attention(model, words, masked=masked), _feed_forward(model, words, str(model.n_tokens))])

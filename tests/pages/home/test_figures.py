@@ -1,13 +1,18 @@
 """The diagram shows the sizes of the model and the sentence, escapes every text, and opens pages."""
 
+import base64
+import io
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from pages.home.diagram import PLACES
-from pages.home.figures import Architecture, architecture_svg
+from pages.home.figures import Architecture, Picture, architecture_svg, beside_each_other, pictures_of, summarised
 from pages.ui.language import words
 from pages.ui.navigation import page_path
+from tests.pages.running import strings
 
 SIZES = {"vocab_size": 8000, "d_model": 128, "n_heads": 8, "d_head": 16, "d_ff": 512, "n_layers": 4, "n_classes": 2}
 
@@ -56,3 +61,46 @@ def test_every_name_in_the_diagram_opens_a_page(kind: str) -> None:
         page, part = places[node.get("data-part", "nothing")]
         assert page_path(page).exists()
         assert not part or f"{page}.part_{part}" in words("en")
+
+
+def pixels(picture: Picture) -> np.ndarray:
+    """Return the cells of a picture, (row, column, 4), from its data URI."""
+    kind, _, data = picture.uri.partition(",")
+    assert kind == "data:image/png;base64"
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
+
+
+def test_a_picture_has_a_cell_for_each_number_and_says_its_range() -> None:
+    values = np.array([[0.0, -4.0], [1.0, 4.0]])
+    picture = pictures_of({"embedding": values}, "{shape}: {low} to {high}")["embedding"]
+    assert picture.title == "2 × 2: -4 to 4"
+    cells = pixels(picture)
+    assert cells[..., 3].tolist() == [[0, 255], [128, 255]]
+    assert cells[0, 1, :3].tolist() != cells[1, 1, :3].tolist() == cells[1, 0, :3].tolist()
+
+
+def test_where_there_are_more_numbers_than_room_the_greatest_is_kept() -> None:
+    values = np.zeros((40, 5_000))
+    values[7, 4_321] = -3.0
+    values[20, 3] = 2.0
+    cells = summarised(values, 20, 256)
+    assert cells.shape == (20, 256)
+    assert (cells.min(), cells.max(), np.count_nonzero(cells)) == (-3.0, 2.0, 2)
+
+
+def test_all_heads_are_beside_each_other_in_two_rows() -> None:
+    heads = np.arange(1.0, 6.0)[:, None, None] * np.ones((5, 3, 3))
+    sheet = beside_each_other(heads)
+    assert sheet.shape == (7, 11)
+    assert sheet[0, ::4].tolist() == [1.0, 2.0, 3.0]
+    assert sheet[4, ::4].tolist() == [4.0, 5.0, 0.0]
+    assert not sheet[3].any()
+
+
+def test_pictures_stand_in_the_diagram_and_nothing_in_their_words_is_markup() -> None:
+    pictures = {part: Picture("data:image/png;base64,AAAA", "<b>") for part in ("tokens", "attention", "pooled")}
+    choices = {"n_tokens": 12, "positions": "learned", "norm_order": "pre", "pooling": "cls"} | SIZES
+    svg = architecture_svg(Architecture(**choices), strings("diagram"), {}, pictures)  # type: ignore[arg-type]
+    assert svg.count("<image ") == 3
+    assert "<b>" not in svg
+    assert "&lt;b&gt;" in svg

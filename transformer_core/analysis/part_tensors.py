@@ -1,0 +1,68 @@
+"""The tensor at each part of a model for one text: what a small picture of the part shows."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.outcome import one_text, outcome_of, scope_of
+from transformer_core.analysis.parts import reading_part
+from transformer_core.bundle import Bundle
+from transformer_core.probe import Probe
+
+LAYER = 0
+SITES = {  # of the stack that reads the text
+    "tokens": "embedding.token_ids",
+    "embedding": "embedding.token_embedding",
+    "positions": "embedding.position_embedding",
+    "attention": f"layer{LAYER}.self_attention.weights",
+    "feed_forward": f"layer{LAYER}.feed_forward.activation",
+}
+POOLED = "cls_embedding"
+
+
+def part_tensors(*, bundle: Bundle, text: str, n_tokens: int) -> dict[str, np.ndarray]:
+    """Read a text and return the tensor at each part that the model has.
+
+    Shapes:
+        tokens: (pos,), ids; embedding, positions: (pos, d_model); attention: (head, query_pos, key_pos) and
+        feed_forward: (pos, d_ff), both of layer 0; pooled: (d_model,), what stands for the sentence; word_scores:
+        (pos, vocab), probabilities; outcome: (outcome,), the probability of each class or token (see outcome.py)
+
+    Args:
+        bundle: of a kind that reads one text, or a translation, of which the encoder is read.
+        n_tokens: most tokens of the text to read.
+
+    Raises:
+        ValueError: the bundle is of another kind.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    ids, stack, part_alone = one_text(bundle, encoding), reading_part(bundle.model), bundle.kind == "translation"
+    model = stack if part_alone else bundle.model
+    sites = {part: site if part_alone else scope_of(bundle, site) for part, site in SITES.items()}
+    probe = Probe((*sites.values(), POOLED))  # it takes what there is
+    with torch.inference_mode():
+        output = model(ids, probe=probe)
+    trace = probe.trace
+    found = {part: _array(trace[site]) for part, site in sites.items() if site in trace}
+    if POOLED in trace:
+        found["pooled"] = _array(trace[POOLED])
+    scores = _word_scores(bundle.kind, output)
+    if scores is not None:
+        found["word_scores"] = _array(scores.float().softmax(-1))
+    outcome = None if part_alone else outcome_of(bundle, encoding)
+    if outcome is not None:
+        found["outcome"] = _array(outcome.logits(output).float().softmax(-1))
+    return found
+
+
+def _word_scores(kind: str, output: Any) -> Tensor | None:
+    """Return the scores (1, pos, vocab) of a model that guesses words."""
+    return output if kind == "gpt" else output.mlm_logits if kind == "bert" else None
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    """Return a tensor without its batch of one; that of the positions has none."""
+    array = tensor.detach().float().cpu().numpy()
+    return array[0] if array.shape[0] == 1 and array.ndim > 1 else array
