@@ -55,6 +55,11 @@ def listed_runs() -> list[RunStore]:
     return [store for store in run_list().all() if may_change(store.owner)]
 
 
+def newest_run() -> str | None:
+    """Return the run that this visitor began last, None where there is none."""
+    return next((store.id for store in run_list().all() if store.owner == visitor()), None)
+
+
 def begin_run(spec: RunSpec, data: bytes | Path | None = None) -> RunStore:
     """Make a run and start it; where it cannot start, nothing of it stays.
 

@@ -16,12 +16,14 @@ from pages.ui.language import language, plain, t
 from pages.ui.lectures import OWN, Lecture, LectureError, Scene, find_lecture, said_of
 from pages.ui.models import open_bundle
 from pages.ui.navigation import page_path
+from pages.ui.runs import newest_run
 from pages.ui.url import begin_anew, current, keep, whole_number
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads_text
 from transformer_core.bundle_files import BundleError
 
 TOUR, SCENE = "tour", "scene"
 FIRST_TOUR = "twelve_scenes"
+NEWEST = "newest"  # in a scene's screen: the run that this visitor began last
 
 
 def begin_tour(name: str, number: int = 1) -> None:
@@ -32,6 +34,9 @@ def begin_tour(name: str, number: int = 1) -> None:
     scene = lecture.scenes[number - 1]
     begin_anew()
     state = {**scene.state, "lang": language(), TOUR: name, SCENE: str(number)}
+    if state.get("run") == NEWEST:
+        run = newest_run()
+        state = {key: value for key, value in state.items() if key != "run"} | ({"run": run} if run else {})
     st.switch_page(page_path(scene.page), query_params=state)
 
 

@@ -16,7 +16,8 @@ from pages.ui.lectures import (
     read_lecture,
     said_of,
 )
-from pages.ui.tour import FIRST_TOUR, measured
+from pages.ui.tour import FIRST_TOUR, NEWEST, measured
+from tests.pages.made_runs import made_run
 from tests.pages.running import asks, first_screen, told
 from transformer_core.analysis.questions import QUESTIONS, Finding
 
@@ -191,3 +192,19 @@ def test_every_question_has_words_for_what_is_measured(language: str) -> None:
         said = said_of(Finding("x", 3.25), measured_by, language)
         assert re.search("3.25|3.2|325|3", said) or measured_by == "how_many_tokens"
         assert "x" in said or measured_by == "strongest_head"
+
+
+def test_a_scene_comes_back_to_the_run_that_this_visitor_began_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
+    name = "how_an_encoder_learns"
+    number, scene = next((k, one) for k, one in enumerate(ours(name, "en").scenes) if one.state.get("run") == NEWEST)
+    before = ours(name, "en").scenes[number - 1]
+    for runs in (0, 1):
+        store = made_run(tmp_path) if runs else None
+        app = first_screen(before.page, **before.state, lang="en", tour=name, scene=str(number))
+        app.button(key="tour_next").click().run()
+        assert not app.exception
+        assert scene.title in told(app)
+        assert app.query_params.get("run") == (store.id if store else None)
