@@ -14,7 +14,7 @@ from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS
 from pages.ui.language import language, plain, t
 from pages.ui.lectures import OWN, Lecture, LectureError, Scene, find_lecture, said_of
-from pages.ui.models import open_bundle
+from pages.ui.models import is_there, open_bundle
 from pages.ui.navigation import page_path
 from pages.ui.runs import newest_run
 from pages.ui.url import begin_anew, current, keep, whole_number
@@ -74,17 +74,13 @@ def _leave_pressed(lecture: Lecture, number: int) -> bool:
         st.markdown(f"**{plain(lecture.scenes[number - 1].title)}**", width="stretch")
         st.markdown(t("tour.place", number=number, count=len(lecture.scenes)), width="content")
         back = st.button(t("tour.back"), icon=":material/arrow_back:", disabled=number == 1, key="tour_back")
-        more = number < len(lecture.scenes)
-        on = st.button(
-            t("tour.next"),
-            icon=":material/arrow_forward:",
-            type="primary",
-            disabled=not more,
-            key="tour_next",
+        last = number == len(lecture.scenes)
+        onward = st.button(
+            t("tour.next"), icon=":material/arrow_forward:", type="primary", disabled=last, key="tour_next"
         )
         again = st.button(t("tour.again"), icon=":material/replay:", type="tertiary", key="tour_again")
         leave = st.button(t("tour.leave"), icon=":material/close:", type="tertiary", key="tour_leave")
-    for pressed, to in ((back, number - 1), (on, number + 1), (again, number)):
+    for pressed, to in ((back, number - 1), (onward, number + 1), (again, number)):
         if pressed:
             begin_tour(lecture.name, to)
     return leave
@@ -118,12 +114,15 @@ def measured(scene: Scene) -> Finding:
 
     Raises:
         ValueError: as the question's function.
-        BundleError: the model cannot be opened.
+        BundleError: this visitor has no such model, or it cannot be opened.
     """
     assert scene.question is not None
     of_text = {}
     if reads_text(scene.question.measured):
-        bundle = open_bundle(scene.state["model"])
+        name = scene.state["model"]
+        if not is_there(name):
+            raise BundleError(t("model.gone", name=name))
+        bundle = open_bundle(name)
         n_tokens = min(MOST_TOKENS, bundle.config.max_len)
         of_text = {"bundle": bundle, "text": scene.state["text"], "n_tokens": n_tokens}
     return ask(QUESTIONS[scene.question.measured], **of_text, **scene.asked()).value
