@@ -58,3 +58,22 @@ def test_a_person_steps_off_plays_and_steps_back_on(own_page: Page, address: str
     expect(page.get_by_role("textbox").first).to_have_value(scene.state["text"])
     page.go_back()
     expect(page.locator(".st-key-tour")).to_contain_text(scene.title)
+
+
+def test_a_lecture_begins_a_run_and_comes_back_to_it(own_page: Page, address: str) -> None:
+    page, name = own_page, "how_an_encoder_learns"
+    lecture = lectures("en")[name]
+    assert isinstance(lecture, Lecture)
+    small = "preset=quick&examples=200&held_out=100&epochs=1&frames=4"
+    page.goto(f"{address}/train?{small}&lang=en&tour={name}&scene=2")
+    page.get_by_role("button", name="Start training").click()
+    page.wait_for_url(re.compile(r"[?&]run="), timeout=60_000)
+    run = re.search(r"[?&]run=([a-z0-9]+)", page.url)
+    assert run is not None
+    bar = page.locator(".st-key-tour")
+    for scene in lecture.scenes[2:7]:
+        bar.locator(".st-key-tour_next button").click()
+        expect(bar).to_contain_text(scene.title)
+    assert lecture.scenes[6].state["run"] == "newest"
+    page.wait_for_url(re.compile(rf"/train\?.*run={run[1]}"))
+    expect(page.get_by_role("button", name="Export")).to_be_visible(timeout=60_000)
