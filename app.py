@@ -8,6 +8,8 @@ from starlette.middleware import Middleware
 from pages.attention.arcs import live_arcs
 from pages.attention.heads import live_heads
 from pages.film.mount import film_routes
+from pages.gpt.draw import live_draw
+from pages.gpt.next import live_next
 from pages.masks.paint import live_paint
 from pages.ui.live import live_routes
 from pages.ui.server import guard, health_routes, lifespan, show_error
@@ -20,6 +22,8 @@ LIVE = {
     ("attention", "heads"): live_heads,
     ("attention", "arcs"): live_arcs,
     ("masks", "paint"): live_paint,
+    ("gpt", "next"): live_next,
+    ("gpt", "draw"): live_draw,
 }
 app = st.App(
     ENTRY,

@@ -86,6 +86,20 @@ def specification(chart: Shown) -> dict[str, Any]:
     return drawn
 
 
+def followed(drawn: dict[str, Any], event: str) -> dict[str, Any]:
+    """Return a specification whose chart draws other rows as soon as the browser has them, before the page's run.
+
+    assets/components/live/live.js lays {version, rows} on the page's body and tells this event; the rows carry the
+    version in a column `live`. Until it lays nothing there, what the page's run brings of an older text is replaced.
+    """
+    params = [{"name": "live", "value": None, "bind": {"element": "body", "event": event}}]
+    for place, name in enumerate(map(json.dumps, drawn.get("datasets", {}))):
+        there, rows = f"data({name})", f"live.rows[{name}]"
+        other = f"length({there}) ? {there}[0].live !== live.version : length({rows}) > 0"
+        params.append({"name": f"live_{place}", "expr": f"live && ({other}) ? modify({name}, {rows}, true) : 0"})
+    return drawn | {"params": [*drawn.get("params", []), *params]}
+
+
 def shows_several_tables(chart: Filled) -> bool:
     """Tell whether the first of a chart's tables would pass for the whole: marks of several show something."""
     whole = chart.to_dict(validate=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -37,7 +38,13 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("masks", "paint", {"masks_preset": "window", "masks_window": "3", "masks_pads": "2", "masks_where": "one"}),
     ("masks", "paint", {"masks_preset": "painted", "masks_rows": "broken"}),
     ("masks", "paint", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh", "layer": "1"}),
+    ("gpt", "next", {}),
+    ("gpt", "next", {"model": "gpt-poem", "text": "秋风入客衣，", "lang": "zh", "gpt_back": "-2"}),
+    ("gpt", "next", {"text": "good film " * 200, "gpt_back": "-9"}),
+    ("gpt", "draw", {}),
+    ("gpt", "draw", {"gpt_temperature": "1.35", "gpt_top_k": "5", "gpt_top_p": "1.0", "gpt_seed": "7"}),
 ]
+MODELS = {"gpt": "gpt"}  # of the other pages "sentiment"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +55,7 @@ def client() -> TestClient:
 
 def asked(page: str, part: str, query: dict[str, str]) -> dict[str, str]:
     """Return a link to a part of a page that names everything."""
-    return {"lang": "en", "model": "sentiment", "text": TEXT, f"{page}_part": part, **query}
+    return {"lang": "en", "model": MODELS.get(page, "sentiment"), "text": TEXT, f"{page}_part": part, **query}
 
 
 def pictures_in(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -91,10 +98,17 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     answer = client.get(f"/live/{page}/{part}", params=link)
     assert answer.status_code == 200
     header, found = pictures_in(answer.content)
-    assert found
+    assert found or header["drawings"]
     for key, data in found.items():
         assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
+    charts = [element.proto for element in app.get("vega_lite_chart")]
+    for event, rows in header["drawings"].items():
+        (chart,) = (chart for chart in charts if json.dumps(event) in chart.spec)
+        drawn = {data.name: pa.ipc.open_stream(data.data.data).read_all().to_pylist() for data in chart.datasets}
+        assert drawn == rows
     shown = "".join(element.proto.body for element in app.get("html"))
+    for name, lines in header["lines"].items():
+        assert f'<div data-lines="{name}">{lines}</div>' in shown
     for name, verdict in header["verdicts"].items():
         assert live.Verdict(**verdict).html(name) in shown
     assert set(header["numbers"]) <= {"masks_change", "masks_reach"}
