@@ -6,7 +6,10 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from pages.attention.arcs import live_arcs
+from pages.attention.effect import live_effect
+from pages.attention.flow import live_flow
 from pages.attention.heads import live_heads
+from pages.attention.tendencies import live_tendencies
 from pages.film.mount import film_routes
 from pages.gpt.draw import live_draw
 from pages.gpt.next import live_next
@@ -21,6 +24,9 @@ ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
     ("attention", "heads"): live_heads,
     ("attention", "arcs"): live_arcs,
+    ("attention", "flow"): live_flow,
+    ("attention", "tendencies"): live_tendencies,
+    ("attention", "effect"): live_effect,
     ("masks", "paint"): live_paint,
     ("gpt", "next"): live_next,
     ("gpt", "draw"): live_draw,

@@ -62,9 +62,7 @@ def _show_place(view: View) -> None:
     answer = ask_once(expected, **view.asked, place=place, top=TOP)
     bars, numbers = st.columns([3, 2], gap="large")
     with bars:
-        show_drawing(
-            expected_drawing(answer, key="before_expected", stem="before_next", label=t("before.next_label"))
-        )
+        show_drawing(expected_drawing(answer, key="before_expected", stem="before_next", label=t("before.next_label")))
     found = answer.value
     with numbers:
         end = view.encoding.offsets[place - 1][1]

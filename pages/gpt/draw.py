@@ -56,7 +56,9 @@ def choose_rules() -> SamplingRules:
 def chosen_rules() -> SamplingRules:
     """Return what the sliders of temperature, top-k and top-p hold, without them."""
     temperature, top_k, top_p = (slid(**ends) for ends in (TEMPERATURE, TOP_K, TOP_P))
-    return SamplingRules(round(float(temperature), 2), int(top_k) or None, round(float(top_p), 2) if top_p < 1 else None)
+    return SamplingRules(
+        round(float(temperature), 2), int(top_k) or None, round(float(top_p), 2) if top_p < 1 else None
+    )
 
 
 def choose_seed() -> int:

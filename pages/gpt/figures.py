@@ -67,7 +67,7 @@ def _draws(said: tuple[tuple[str, str], ...]) -> Chart:
             alt.Tooltip("chance:Q", format=".3%"),
         ],
     )
-    across = alt.X("count:Q", title=words["count"], scale=alt.Scale(nice=False))
+    across = alt.X("count:Q", title=words["count"])
     bars = base.mark_bar(color=CHANCE, opacity=0.55, cornerRadiusEnd=2).encode(x=across)
     band = base.mark_rule(strokeWidth=2, color=HUES["residual"]).encode(x="low:Q", x2="high:Q")
     tick = base.mark_tick(thickness=3, size=16, color=PALETTE[4]).encode(x="due:Q")

@@ -25,8 +25,8 @@ from pages.ui.charts import Drawing
 from pages.ui.component import registered
 from pages.ui.header import View, linked_view
 from pages.ui.language import language
-from pages.ui.link import LIVE, Link, reading
 from pages.ui.last_text import last_read
+from pages.ui.link import LIVE, Link, reading
 from pages.ui.url import below_base, current, whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import owner_in
@@ -151,10 +151,15 @@ def follow_finger(
         return
     said = {"lang": language(), "model": view.bundle.name, **{name: chosen for name, (_, chosen) in choices.items()}}
     said |= {name: str(value) for name, value in sliders.items()}
-    said |= {box: last_read(box) or str(current(box) or "") for box in boxes}
+    typed = {box: str(current(box) or "") for box in boxes}
+    said |= {box: last_read(box) or text for box, text in typed.items()}
     options = {name: list(options) for name, (options, _) in choices.items()}
     data = {"route": f"./live/{page}/{part}", "page": page, "said": said, "boxes": list(boxes)}
-    data |= {"choices": options, "sliders": list(sliders)}
+    data |= {
+        "choices": options,
+        "sliders": list(sliders),
+        "typed": typed,
+    }  # what was typed: the component hears of each run
     registered("live")(key="live", data=data)
 
 

@@ -129,9 +129,8 @@ class Follower {
     clearTimeout(this.returning);
     if (!this.drawn.size) return;
     this.returning = setTimeout(() => {
-      if (Object.keys(this.changed).length) return; // the page's run follows
       if (this.link() === this.shown) this.giveBack();
-      else this.ask({});
+      else if (!Object.keys(this.changed).length) this.ask({}); // else the page's run follows
     }, LEAD);
   }
 
