@@ -10,9 +10,13 @@ from pages.attention.effect import live_effect
 from pages.attention.flow import live_flow
 from pages.attention.heads import live_heads
 from pages.attention.tendencies import live_tendencies
+from pages.embeddings.sentence import live_sentence
+from pages.encoder.layers import live_layers
 from pages.film.mount import film_routes
 from pages.gpt.draw import live_draw
 from pages.gpt.next import live_next
+from pages.home.verdict import live_verdict
+from pages.masks.batch import live_batch
 from pages.masks.paint import live_paint
 from pages.ui.live import live_routes
 from pages.ui.server import guard, health_routes, lifespan, show_error
@@ -22,12 +26,16 @@ from pages.ui.who import GiveKey
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
+    ("home", "verdict"): live_verdict,
     ("attention", "heads"): live_heads,
     ("attention", "arcs"): live_arcs,
     ("attention", "flow"): live_flow,
     ("attention", "tendencies"): live_tendencies,
     ("attention", "effect"): live_effect,
     ("masks", "paint"): live_paint,
+    ("masks", "batch"): live_batch,
+    ("embeddings", "sentence"): live_sentence,
+    ("encoder", "layers"): live_layers,
     ("gpt", "next"): live_next,
     ("gpt", "draw"): live_draw,
 }

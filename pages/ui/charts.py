@@ -99,8 +99,8 @@ def _show(
     """
     hidden = covered()
     drawn = covered_specification(chart) if hidden else specification(chart)
-    if event:
-        drawn = followed(drawn, event)
+    if event and isinstance(chart, Filled):
+        drawn = followed(drawn, event, chart.rows)
     alt = t("try.covered") if hidden else label
     if on_place is not None:
 

@@ -39,7 +39,7 @@ HEADERS = {"Cache-Control": "no-store"}
 
 Choices = dict[str, tuple[Sequence[str], str]]  # by their names in the URL: the options as shown, and the one chosen
 NO_CHOICES: Mapping[str, tuple[Sequence[str], str]] = MappingProxyType({})
-NO_SLIDERS: Mapping[str, float] = MappingProxyType({})
+NO_SLIDERS: Mapping[str, float | str] = MappingProxyType({})
 
 
 class AnyPicture(Protocol):
@@ -137,24 +137,25 @@ def follow_finger(
     view: View,
     *,
     choices: Mapping[str, tuple[Sequence[str], str]] = NO_CHOICES,
-    boxes: Sequence[str] = ("text",),
-    sliders: Mapping[str, float] = NO_SLIDERS,
+    boxes: Sequence[str] = (),
+    sliders: Mapping[str, float | str] = NO_SLIDERS,
 ) -> None:
     """Let the pictures of a part follow what is typed, chosen and slid; only where the route is there.
 
     Args:
         choices: of controls that the pictures depend on.
-        boxes: names of the lines of text that they depend on.
-        sliders: what those hold that they depend on, by name.
+        boxes: names of the boxes of text that they depend on beside the header's.
+        sliders: what those hold that they depend on, by name; "" where that follows the text.
     """
     if (page, part) not in LIVE:
         return
+    boxes = list(dict.fromkeys(("text", *boxes)))
     said = {"lang": language(), "model": view.bundle.name, **{name: chosen for name, (_, chosen) in choices.items()}}
     said |= {name: str(value) for name, value in sliders.items()}
     typed = {box: str(current(box) or "") for box in boxes}
     said |= {box: last_read(box) or text for box, text in typed.items()}
     options = {name: list(options) for name, (options, _) in choices.items()}
-    data = {"route": f"./live/{page}/{part}", "page": page, "said": said, "boxes": list(boxes)}
+    data = {"route": f"./live/{page}/{part}", "page": st.session_state.page, "said": said, "boxes": boxes}
     data |= {
         "choices": options,
         "sliders": list(sliders),
@@ -163,10 +164,11 @@ def follow_finger(
     registered("live")(key="live", data=data)
 
 
-def show_lines(place: str, html: str) -> None:
+def show_lines(place: str, html: str, *, style: str = "") -> None:
     """Show HTML that follows a finger.
 
     Args:
         place: its name, by which assets/components/live/live.js finds it.
+        style: an element with their style.
     """
-    st.html(f'<div data-lines="{escape(place)}">{html}</div>')
+    st.html(f'{style}<div data-lines="{escape(place)}">{html}</div>')

@@ -42,8 +42,7 @@ class Follower {
   onSlide({ target }) {
     if (target.type !== "range") return;
     const name = this.data.sliders.find((slider) => target.closest(placeOf(slider, this.data.page)));
-    const before = { ...this.data.said, ...this.changed }[name];
-    if (name && Number(target.value) !== Number(before)) this.ask({ [name]: target.value });
+    if (name && target === document.activeElement) this.ask({ [name]: target.value }); // held, not moved by the page
   }
 
   onInput({ target }) {
@@ -71,8 +70,9 @@ class Follower {
     while (this.waits && !this.ending.signal.aborted) {
       this.waits = false;
       const link = this.link();
+      const asked = `${this.data.route}?${link}&stamp=${this.changed.stamp ?? 0}`;
       try {
-        const answer = await fetch(`${this.data.route}?${link}`, { signal: this.ending.signal, cache: "no-store" });
+        const answer = await fetch(asked, { signal: this.ending.signal, cache: "no-store" });
         if (answer.status === 200) this.give(await answer.arrayBuffer(), link);
       } catch {
         // The page's own run brings the picture.
@@ -85,6 +85,7 @@ class Follower {
   link() {
     const said = new URLSearchParams(location.search);
     for (const [name, value] of Object.entries({ ...this.data.said, ...this.changed })) said.set(name, value);
+    said.delete("stamp"); // of a stroke
     said.sort();
     return String(said);
   }
@@ -123,11 +124,11 @@ class Follower {
     }
   }
 
-  // Charts hold what came the short way until the page's run shows the same; where it shows something else after LEAD,
-  // such as the last text that could be read, they get that.
+  // Charts hold what came the short way until the page's run shows the same; where that shows something else after LEAD,
+  // such as the last text that could be read, it is asked for.
   settle() {
     clearTimeout(this.returning);
-    if (!this.drawn.size) return;
+    if (!this.shown) return;
     this.returning = setTimeout(() => {
       if (this.link() === this.shown) this.giveBack();
       else if (!Object.keys(this.changed).length) this.ask({}); // else the page's run follows
