@@ -58,13 +58,21 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("embeddings", "sentence", {"embeddings_stage": "after_layers", "text": "good film " * 60}),
     ("encoder", "layers", {}),
     ("encoder", "layers", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("translation", "steps", {}),
+    ("translation", "steps", {"translation_step": "1", "layer": "1", "pin_translation_rows": "0.1.1"}),
+    ("translation", "steps", {"translation_over": "head", "layer": "1", "head": "3", "translation_step": "2"}),
+    ("translation", "cross", {}),
+    ("translation", "cross", {"translation_over": "head", "head": "2", "step": "scores", "text": "Thank you."}),
+    ("bert", "fill", {}),
+    ("bert", "fill", {"bert_hidden": "2.4", "lang": "zh"}),
+    ("bert", "fill", {"text": "A <b>[MASK]</b> film.", "bert_predict": "on"}),
     ("gpt", "next", {}),
     ("gpt", "next", {"model": "gpt-poem", "text": "秋风入客衣，", "lang": "zh", "gpt_back": "-2"}),
     ("gpt", "next", {"text": "good film " * 200, "gpt_back": "-9"}),
     ("gpt", "draw", {}),
     ("gpt", "draw", {"gpt_temperature": "1.35", "gpt_top_k": "5", "gpt_top_p": "1.0", "gpt_seed": "7"}),
 ]
-MODELS = {"gpt": "gpt"}  # of the other pages "sentiment"
+MODELS = {"gpt": "gpt", "bert": "bert", "translation": "translation-en-fr"}  # of the other pages "sentiment"
 
 
 @pytest.fixture(scope="module")
