@@ -4,17 +4,25 @@ import math
 
 import streamlit as st
 
-from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
+from pages.attention.chosen_head import (
+    board_words,
+    choose_layer_and_head,
+    chosen_layer_and_head,
+    head_choices,
+    large_head,
+    on_cell,
+    read_heads,
+)
 from pages.attention.figures import effect_board
 from pages.attention.flow import chance_of
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
-from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import strings, t
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import on_board
-from pages.ui.url import choose
+from pages.ui.url import choose, chosen_option
 from pages.ui.verdict import chart_word, concludes, outcome_word, show_outcome
 from transformer_core.analysis.attention.head_ablation import (
     SMALL,
@@ -25,7 +33,31 @@ from transformer_core.analysis.attention.head_ablation import (
 )
 from transformer_core.analysis.attention.heads import Ablation
 
-MOST_NAMED = 3
+MOST_NAMED, WAYS = 3, ("zero", "mean")
+
+
+def live_effect(view: View) -> Live:
+    """Return the greatest weights with the effects beside them, and the chosen head's weights."""
+    layer, head = chosen_layer_and_head(view)
+    how = _how()
+    effects = ask_once(head_effects, **view.asked, how=how)
+    found, words = effects.value, strings("attention_effect")
+    change = t("attention.change", label=chart_word(view, found.winner))
+    board = effect_board(
+        found.strongest,
+        100 * found.change,
+        words | {"change": change},
+        board_words(),
+        chosen=(layer, head),
+        version=f"{how}|{layer}.{head}|{view.encoding.text}",
+    )
+    answer = read_heads(view, layer, head)
+    large = large_head(view, answer.value, layer, head, "weights")
+    return Live((Picture("effects", board, effects, pins=False), Picture("head_effect", large, answer, pins=False)))
+
+
+def _how() -> Ablation:
+    return "zero" if chosen_option("attention_ablation", WAYS, default="zero") == "zero" else "mean"
 
 
 def show_effect(view: View) -> None:
@@ -36,23 +68,21 @@ def show_effect(view: View) -> None:
     with head_place:
         layer, head = choose_layer_and_head(view)
     with board_place:
-        ways = {name: t(f"attention.ablation_{name}") for name in ("zero", "mean")}
-        chosen = choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")
-        how = "zero" if chosen == "zero" else "mean"
-        cover = show_boards(view, layer, head, how)
+        ways = {name: t(f"attention.ablation_{name}") for name in WAYS}
+        choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")
+        board, large = (one for one in live_effect(view).pictures if isinstance(one, Picture))
+        cover = show_boards(view, board)
     with head_place:
         with cover.picture("_without"):
-            show_without(view, layer, head, how)
-        answer = read_heads(view, layer, head)
-        figure = large_head(view, answer.value, layer, head, "weights")
-        show_matrix(figure, answer, key="head_effect", on_cell=on_cell)
-        export_matrix(figure, answer, key="head_effect")
+            show_without(view, layer, head, _how())
+        show_picture(large, on_cell=on_cell)
+        export_picture(large)
+    follow_finger("attention", "effect", view, choices=head_choices(view) | {"attention_ablation": (WAYS, _how())})
 
 
-def show_boards(view: View, layer: int, head: int, how: Ablation) -> Cover:
+def show_boards(view: View, board: Picture) -> Cover:
     """Ask for a prediction, then show the greatest weights with the effects beside them."""
-    answer = ask_once(head_effects, **view.asked, how=how)
-    found, words = answer.value, strings("attention_effect")
+    found: HeadEffects = board.answer.value
     top_layer, top_head = found.most_weight
     weight = f"{found.strongest[found.most_weight]:.3f}"
     options = {name: t(f"attention.place_{name}") for name in ("first", "upper", "lower")}
@@ -62,20 +92,11 @@ def show_boards(view: View, layer: int, head: int, how: Ablation) -> Cover:
         name="attention_effects",
         about=view.bundle.name,
     )
-    label = chart_word(view, found.winner)
     outcome = "first" if found.place == 1 else "upper" if found.place <= found.change.size / 2 else "lower"
     cover.judge(outcome)
     with cover.picture():
-        board = effect_board(
-            found.strongest,
-            100 * found.change,
-            words | {"change": t("attention.change", label=label)},
-            board_words(),
-            chosen=(layer, head),
-            version=f"{how}|{layer}.{head}|{view.encoding.text}",
-        )
-        show_matrix(board, answer, key="effects", on_cell=on_board)
-        export_matrix(board, answer, key="effects")
+        show_picture(board, on_cell=on_board)
+        export_picture(board)
         tell_causes(found)
     return cover
 

@@ -15,6 +15,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.heads import head_board
 from pages.figures.matrix import Axis, Buffers, MatrixFigure, Panel, Scale, packed
 from pages.figures.standalone import component_assets, self_contained
@@ -175,13 +176,13 @@ def _named(labels: tuple[str, ...]) -> list[str]:
     return [f"{label} {index}" for index, label in enumerate(labels)]
 
 
-def _across(words: Mapping[str, str], labels: tuple[str, ...]) -> alt.X:
-    overlap = "greedy" if len(labels) > MOST_NAMED else False
+def _across(title: str, *, many: bool) -> alt.X:
+    overlap = "greedy" if many else False
     axis = alt.Axis(labelAngle=-50, labelLimit=80, labelOverlap=overlap, ticks=False, titlePadding=2)
-    return alt.X("token:N", scale=alt.Scale(domain=_named(labels)), title=words["token"], axis=axis)
+    return alt.X("token:N", sort=in_order("place"), title=title, axis=axis)
 
 
-def entropy_bars(nats: np.ndarray, bounds: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
+def entropy_bars(nats: np.ndarray, bounds: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Filled:
     """Draw one head's entropy at each token, with each token's maximum as a line.
 
     Shapes:
@@ -191,28 +192,33 @@ def entropy_bars(nats: np.ndarray, bounds: np.ndarray, labels: tuple[str, ...], 
         words: token, nats, greatest.
     """
     greatest = float(bounds.max())
-    bars = (
-        alt.Chart(records(token=_named(labels), nats=nats))
-        .mark_bar(color=HUES["weights"])
-        .encode(
-            x=_across(words, labels),
-            y=alt.Y(
-                "nats:Q", title=words["nats"], scale=alt.Scale(domain=[0, max(greatest, float(nats.max())) * 1.15])
-            ),
-            tooltip=["token:N", alt.Tooltip("nats:Q", format=".4f", title=words["nats"])],
-        )
+    tokens = records(
+        token=_named(labels),
+        nats=nats,
+        bound=bounds,
+        place=list(range(len(labels))),
+        axis_end=[max(greatest, float(nats.max())) * 1.15] * len(labels),
     )
-    steps = (
-        alt.Chart(records(token=_named(labels), bound=bounds))
-        .mark_line(interpolate="step", strokeDash=[6, 3], color=HUES["residual"])
-        .encode(x=_across(words, labels), y="bound:Q")
-    )
-    line = alt.Chart(records(greatest=[greatest], word=[words["greatest"]])).encode(y="greatest:Q")
+    said = records(greatest=[greatest], word=[words["greatest"]])
+    bars = _entropies(words["token"], words["nats"], many=len(labels) > MOST_NAMED)
+    return Filled(bars, {"tokens": tokens, "greatest": said}, height=HEIGHT)
+
+
+@form
+def _entropies(token: str, nats: str, *, many: bool) -> Chart:
+    tokens, across = named("tokens"), _across(token, many=many)
+    up = alt.Y("nats:Q", title=nats)
+    tooltip = ["token:N", alt.Tooltip("nats:Q", format=".4f", title=nats)]
+    bars = tokens.mark_bar(color=HUES["weights"]).encode(x=across, y=up, tooltip=tooltip)
+    dashed = tokens.mark_line(interpolate="step", strokeDash=[6, 3], color=HUES["residual"], tooltip=None)
+    steps = dashed.encode(x=across, y="bound:Q")
+    room = tokens.mark_rule(opacity=0, aria=False, tooltip=None).encode(y="axis_end:Q")
+    line = named("greatest").encode(y="greatest:Q")
     text = line.mark_text(align="left", baseline="bottom", dx=4, dy=-3).encode(x=alt.value(0), text="word:N")
-    return alt.layer(bars, steps, text).properties(width="container", height=HEIGHT)
+    return alt.layer(bars, steps, room, text)
 
 
-def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Chart:
+def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> Filled:
     """Draw what the verdict rests on by rollout and by the last layer's weights, side by side at each token.
 
     Shapes:
@@ -221,27 +227,35 @@ def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], wor
     Args:
         words: token, part, rollout, last.
     """
-    names = [words["rollout"], words["last"]]
-    data = records(
-        token=_named(labels) * 2, share=np.concatenate([rollout, last]), by=np.repeat(names, len(labels)).tolist()
+    names = (words["rollout"], words["last"])
+    tokens = records(
+        token=_named(labels) * 2,
+        share=np.concatenate([rollout, last]),
+        by=np.repeat(names, len(labels)).tolist(),
+        place=[*range(len(labels))] * 2,
     )
+    bars = _led(names, words["token"], words["part"], many=len(labels) > MOST_NAMED)
+    return Filled(bars, {"tokens": tokens}, height=HEIGHT)
+
+
+@form
+def _led(names: tuple[str, str], token: str, part: str, *, many: bool) -> Chart:
     colour = alt.Color(
         "by:N",
         title=None,
-        scale=alt.Scale(domain=names, range=[HUES["weights"], PALETTE[1]]),
+        scale=alt.Scale(domain=list(names), range=[HUES["weights"], PALETTE[1]]),
         legend=alt.Legend(orient="top", direction="horizontal"),
     )
     return (
-        alt.Chart(data)
+        named("tokens")
         .mark_bar()
         .encode(
-            x=_across(words, labels),
-            xOffset=alt.XOffset("by:N", sort=names),
-            y=alt.Y("share:Q", title=words["part"], axis=alt.Axis(minExtent=46, format=".2f")),
+            x=_across(token, many=many),
+            xOffset=alt.XOffset("by:N", sort=list(names)),
+            y=alt.Y("share:Q", title=part, axis=alt.Axis(minExtent=46, format=".2f")),
             color=colour,
-            tooltip=["token:N", "by:N", alt.Tooltip("share:Q", format=".4f", title=words["part"])],
+            tooltip=["token:N", "by:N", alt.Tooltip("share:Q", format=".4f", title=part)],
         )
-        .properties(width="container", height=HEIGHT)
     )
 
 
@@ -256,13 +270,14 @@ def hidden_bars(change: np.ndarray, labels: tuple[str, ...], words: Mapping[str,
     """
     points = [100 * value if np.isfinite(value) else None for value in change.tolist()]
     does = [words["supports"] if (value or 0) < 0 else words["opposes"] for value in points]
-    data = records(token=_named(labels), points=points, does=does)
+    places, many = list(range(len(labels))), len(labels) > MOST_NAMED
+    data = records(token=_named(labels), points=points, does=does, place=places)
     names = [words["supports"], words["opposes"]]
     bars = (
         alt.Chart(data)
         .mark_bar()
         .encode(
-            x=_across(words, labels),
+            x=_across(words["token"], many=many),
             y=alt.Y("points:Q", title=words["points"], axis=alt.Axis(minExtent=46)),
             color=alt.Color(
                 "does:N",

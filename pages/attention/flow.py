@@ -4,16 +4,16 @@ import math
 
 import streamlit as st
 
-from pages.attention.chosen_head import board_words, choose_layer_and_head
+from pages.attention.chosen_head import board_words, choose_layer_and_head, chosen_layer_and_head, head_choices
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
 from pages.ui.asking import ask, ask_once
 from pages.ui.boxes import Cover, ask_first, say, say_number
-from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import on_board
 from pages.ui.url import choose
 from pages.ui.verdict import chart_word, concludes
@@ -30,6 +30,13 @@ ROLLOUT = (
 ENTROPY = r"H_i=-\sum_j a_{ij}\ln a_{ij}\ \text{nats},\qquad 0\le H_i\le\ln n"
 
 
+def live_flow(view: View) -> Live:
+    """Return the entropy of every head and of the chosen one at each token, and where the weights lead."""
+    board, bars = _entropy(view)
+    matrices, led = _rollout(view)
+    return Live((board, matrices), drawings=(bars, led))
+
+
 def show_flow(view: View) -> None:
     """Show how broadly each head looks, where the weights lead, and whether that is what counts."""
     show_entropy(view)
@@ -37,34 +44,47 @@ def show_flow(view: View) -> None:
     show_evidence(view)
 
 
+def _entropy(view: View) -> tuple[Picture, Drawing]:
+    layer, head = chosen_layer_and_head(view)
+    answer = ask(head_entropies, **view.asked)
+    found, words = answer.value, strings("attention_flow")
+    version = f"{layer}.{head}|{view.encoding.text}"
+    board = entropy_board(
+        found.heads, found.shares, found.greatest, words, board_words(), chosen=(layer, head), version=version
+    )
+    greatest = t("attention.greatest", count=len(view.encoding), nats=f"{found.greatest:.3f}")
+    words = words | {"greatest": greatest}
+    bars = entropy_bars(found.tokens[layer, head], found.bounds, view.encoding.labels, words)
+    title = t("attention.title_head", layer=layer, head=head)
+    return (
+        Picture("entropy", board, answer, pins=False),
+        Drawing("entropy_tokens", bars, answer, "attention_entropy", title),
+    )
+
+
 @st.fragment
 def show_entropy(view: View) -> None:
     """Show the entropy of every head, and of the chosen one at each token."""
-    layer, head = choose_layer_and_head(view)
-    answer = ask(head_entropies, **view.asked)
-    found, words = answer.value, strings("attention_flow")
+    choose_layer_and_head(view)
+    board, bars = _entropy(view)
     board_place, bars_place = st.columns(2, gap="large")
     with board_place:
-        board = entropy_board(
-            found.heads,
-            found.shares,
-            found.greatest,
-            words,
-            board_words(),
-            chosen=(layer, head),
-            version=f"{layer}.{head}|{view.encoding.text}",
-        )
-        show_matrix(board, answer, key="entropy", on_cell=on_board)
-        export_matrix(board, answer, key="entropy")
+        show_picture(board, on_cell=on_board)
+        export_picture(board)
     with bars_place:
         st.latex(ENTROPY)
-        greatest = t("attention.greatest", count=len(view.encoding), nats=f"{found.greatest:.3f}")
-        chart = entropy_bars(
-            found.tokens[layer, head], found.bounds, view.encoding.labels, words | {"greatest": greatest}
-        )
-        title = t("attention.title_head", layer=layer, head=head)
-        st.markdown(f"**{title}**")
-        show_chart(chart, answer, key="entropy_tokens", stem="attention_entropy", label=title)
+        st.markdown(f"**{bars.label}**")
+        show_drawing(bars)
+    follow_finger("attention", "flow", view, choices=head_choices(view))
+
+
+def _rollout(view: View) -> tuple[Picture, Drawing]:
+    answer = ask(attention_flow, **view.asked)
+    found, words = answer.value, strings("attention_flow") | {"query": t("axis.query"), "key": t("axis.key")}
+    labels, version = view.encoding.labels, f"rollout|{view.encoding.text}"
+    figure = flow_matrices(found.rollout, found.last, labels, words, strings("matrix"), version=version)
+    led = led_bars(found.verdict_rollout, found.verdict_last, labels, words)
+    return Picture("rollout", figure, answer), Drawing("led", led, answer, "attention_rests_on", rests_on(view))
 
 
 def show_rollout(view: View) -> None:
@@ -72,18 +92,11 @@ def show_rollout(view: View) -> None:
     st.subheader(t("attention.rollout"), anchor=False)
     tell(section("attention", "rollout"))
     st.latex(ROLLOUT)
-    answer = ask(attention_flow, **view.asked)
-    found, words = answer.value, strings("attention_flow") | {"query": t("axis.query"), "key": t("axis.key")}
-    labels = view.encoding.labels
-    figure = flow_matrices(
-        found.rollout, found.last, labels, words, strings("matrix"), version=f"rollout|{view.encoding.text}"
-    )
-    show_matrix(figure, answer, key="rollout")
-    export_matrix(figure, answer, key="rollout")
-    chart = led_bars(found.verdict_rollout, found.verdict_last, labels, words)
-    pooled = rests_on(view)
-    st.markdown(f"**{pooled}**")
-    show_chart(chart, answer, key="led", stem="attention_rests_on", label=pooled)
+    matrices, led = _rollout(view)
+    show_picture(matrices)
+    export_picture(matrices)
+    st.markdown(f"**{led.label}**")
+    show_drawing(led)
 
 
 def rests_on(view: View) -> str:

@@ -3,15 +3,24 @@
 import numpy as np
 import streamlit as st
 
-from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
+from pages.attention.chosen_head import (
+    board_words,
+    choose_layer_and_head,
+    chosen_layer_and_head,
+    head_choices,
+    large_head,
+    on_cell,
+    read_heads,
+)
 from pages.attention.figures import tendency_board
-from pages.ui.asking import ask_once
+from pages.ui.asking import Answer, ask_once
 from pages.ui.exports import export_matrix
 from pages.ui.header import View, language_of
 from pages.ui.language import strings, t
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import on_head
-from pages.ui.url import choose, current, read_number, slide
+from pages.ui.url import choose, chosen_option, current, read_number, slide
 from transformer_core.analysis.attention.tendencies import (
     BROAD_FROM,
     NONE,
@@ -24,6 +33,7 @@ from transformer_core.analysis.attention.tendencies import (
     tendencies_of_text,
 )
 
+LANGUAGES = ("en", "zh")
 SENTENCES = 48
 THRESHOLD = 0.2
 MOST_CLAIMS = 60
@@ -41,21 +51,11 @@ def threshold() -> float:
     return THRESHOLD if value is None else value
 
 
-def show_tendencies(view: View) -> None:
-    """Show every head's scores here and on the sample, and the label that each earns."""
-    head_place, sample_place, threshold_place = st.columns([3, 1.4, 2], vertical_alignment="bottom")
-    with head_place:
-        layer, head = choose_layer_and_head(view)
-    with sample_place:
-        spoken = language_of(view.encoding.text) or "en"
-        languages = {"en": t("attention.sample_en"), "zh": t("attention.sample_zh")}
-        language = choose(t("attention.sample"), languages, name="attention_sample", default=spoken)
-    with threshold_place:
-        least = slide(
-            t("attention.threshold"), LOWEST, HIGHEST, name="attention_threshold", default=THRESHOLD, step=STEP
-        )
+def live_tendencies(view: View) -> Live:
+    """Return every head's scores here and on the sample, and the chosen head's weights."""
+    layer, head = chosen_layer_and_head(view)
     here = ask_once(tendencies_of_text, **view.asked)
-    sample = ask_once(tendencies_of_reviews, bundle=view.bundle, language=language, sentences=SENTENCES)
+    sample = _sample(view)
     words = {
         **strings("attention_tendencies"),
         "here": t("attention.here"),
@@ -70,25 +70,51 @@ def show_tendencies(view: View) -> None:
         chosen=(layer, head),
         version=f"{layer}.{head}|{view.encoding.text}",
     )
-    n_heads = view.bundle.config.n_heads
+    answer = read_heads(view, layer, head)
+    large = large_head(view, answer.value, layer, head, "weights")
+    return Live((Picture("tendencies", board, here, pins=False), Picture("head_tendency", large, answer, pins=False)))
+
+
+def _sample(view: View) -> Answer[Tendencies]:
+    """Return the scores on the sample of the chosen language, by default the text's."""
+    language = chosen_option("attention_sample", LANGUAGES, default=_spoken(view))
+    return ask_once(tendencies_of_reviews, bundle=view.bundle, language=language, sentences=SENTENCES)
+
+
+def _spoken(view: View) -> str:
+    return language_of(view.encoding.text) or "en"
+
+
+def show_tendencies(view: View) -> None:
+    """Show every head's scores here and on the sample, and the label that each earns."""
+    head_place, sample_place, threshold_place = st.columns([3, 1.4, 2], vertical_alignment="bottom")
+    with head_place:
+        choose_layer_and_head(view)
+    with sample_place:
+        languages = {name: t(f"attention.sample_{name}") for name in LANGUAGES}
+        language = choose(t("attention.sample"), languages, name="attention_sample", default=_spoken(view))
+    with threshold_place:
+        least = slide(
+            t("attention.threshold"), LOWEST, HIGHEST, name="attention_threshold", default=THRESHOLD, step=STEP
+        )
+    board, large = (one for one in live_tendencies(view).pictures if isinstance(one, Picture))
+    here, sample, n_heads = board.answer, _sample(view), view.bundle.config.n_heads
+    choices = head_choices(view) | {"attention_sample": (LANGUAGES, language)}
+    follow_finger("attention", "tendencies", view, choices=choices)
     board_place, claim_place = st.columns([1.1, 1], gap="large")
     with board_place:
-        show_matrix(
-            board, here, key="tendencies", on_cell=lambda cell: on_head(*divmod(cell[0], n_heads)) if cell else None
-        )
+        show_picture(board, on_cell=lambda cell: on_head(*divmod(cell[0], n_heads)) if cell else None)
         here_place, sample_place = st.columns(2)
         with here_place:
             st.caption(t("attention.here"))
-            export_matrix(board, here, key="tendencies_here")
+            export_matrix(board.figure, here, key="tendencies_here")
         with sample_place:
             st.caption(t("attention.on_sample", count=SENTENCES))
-            export_matrix(board, sample, key="tendencies_sample")
+            export_matrix(board.figure, sample, key="tendencies_sample")
     with claim_place:
         show_claims(here.value, sample.value, least)
-        answer = read_heads(view, layer, head)
-        figure = large_head(view, answer.value, layer, head, "weights")
-        show_matrix(figure, answer, key="head_tendency", on_cell=on_cell)
-        export_matrix(figure, answer, key="head_tendency")
+        show_picture(large, on_cell=on_cell)
+        export_picture(large)
 
 
 def show_claims(here: Tendencies, sample: Tendencies, least: float) -> None:

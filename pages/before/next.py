@@ -6,10 +6,10 @@ import streamlit as st
 from pages.before.figures import foreseen_bars
 from pages.before.recurrent import is_language_model
 from pages.figures.token_strip import text_strip
-from pages.gpt.next import show_expected
+from pages.gpt.next import expected_drawing
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
-from pages.ui.charts import clickable, show_chart
+from pages.ui.charts import clickable, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
@@ -62,7 +62,7 @@ def _show_place(view: View) -> None:
     answer = ask_once(expected, **view.asked, place=place, top=TOP)
     bars, numbers = st.columns([3, 2], gap="large")
     with bars:
-        show_expected(answer, key="before_expected", stem="before_next", label=t("before.next_label"))
+        show_drawing(expected_drawing(answer, key="before_expected", stem="before_next", label=t("before.next_label")))
     found = answer.value
     with numbers:
         end = view.encoding.offsets[place - 1][1]

@@ -7,20 +7,24 @@ import streamlit as st
 
 from pages.bert.figures.guesses import each_chart, guesses_chart
 from pages.bert.hidden_words import (
+    HIDDEN,
     asked_of,
     called,
     choose_hidden,
+    chosen_hidden,
     chosen_places,
     has_words,
+    hidden_choice,
     masked_view,
-    show_sentence,
+    sentence_of,
 )
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.live import Live, follow_finger, show_lines
 from pages.ui.number_format import percent
 from pages.ui.url import switch
 from transformer_core.analysis.bert.masked_words import Filled, Hidden, each_hidden, fill_in
@@ -32,6 +36,14 @@ CANDIDATES = 3
 OTHER = "other"
 
 
+def live_fill(view: View) -> Live:
+    """Return the sentence with its masks, and the guesses for each."""
+    read = chosen_hidden(view)
+    answer = ask(fill_in, **asked_of(view), hidden=chosen_places(read), top=TOP)
+    drawings = tuple(_bars(answer, row) for row in range(min(MOST_SHOWN, len(read.places))))
+    return Live(drawings=drawings, lines={"bert_sentence": sentence_of(read)})
+
+
 def fill_part(view: View) -> View:
     """Show the chips, the sentence with its masks, and the guesses; return the view that is under the glass."""
     chips, asking = st.columns([5, 1], vertical_alignment="bottom", gap="medium")
@@ -41,24 +53,25 @@ def fill_part(view: View) -> View:
         return view
     with asking:
         first = switch(t("bert.predict_first"), name="bert_predict", default=False)
-    show_sentence(read)
-    answer = ask(fill_in, **asked_of(view), hidden=chosen_places(read), top=TOP)
+    live = live_fill(view)
+    show_lines("bert_sentence", live.lines["bert_sentence"])
     if len(read.places) == 1:
-        _one(view, read, answer, 0, first)
+        _one(view, read, live.drawings[0], 0, first)
     else:
         columns = st.columns(2, gap="large")
-        for row in range(min(MOST_SHOWN, len(read.places))):
+        for row, drawing in enumerate(live.drawings):
             with columns[row % 2]:
-                _one(view, read, answer, row, first)
+                _one(view, read, drawing, row, first)
         if len(read.places) > MOST_SHOWN:
             st.caption(t("bert.more_masks", shown=MOST_SHOWN, count=len(read.places)))
+    follow_finger("bert", "fill", view, choices={HIDDEN: ((), hidden_choice(view, read))})
     tell(section("bert", "fill_try"), small=True)
     _hardest(view, read)
     return masked_view(view, read)
 
 
-def _one(view: View, read: Hidden, answer: Answer[Filled], row: int, predict_first: bool) -> None:
-    found = answer.value
+def _one(view: View, read: Hidden, drawing: Drawing, row: int, predict_first: bool) -> None:
+    found: Filled = drawing.answer.value
     with _predicted(view, read, found, row).picture() if predict_first else nullcontext():
         if len(read.places) == 1:
             bars, numbers = st.columns([3, 2], gap="large")
@@ -66,7 +79,7 @@ def _one(view: View, read: Hidden, answer: Answer[Filled], row: int, predict_fir
             st.subheader(plain(called(read, read.places[row])), anchor=False)
             bars = numbers = st.container()
         with bars:
-            _bars(answer, row)
+            show_drawing(drawing)
         with numbers:
             _truth(found, row)
 
@@ -89,7 +102,7 @@ def _predicted(view: View, read: Hidden, found: Filled, row: int) -> Cover:
     return cover
 
 
-def _bars(answer: Answer[Filled], row: int) -> None:
+def _bars(answer: Answer[Filled], row: int) -> Drawing:
     found = answer.value
     ids, true_id = found.ids[row].tolist(), int(found.true_ids[row])
     inside = ids.index(true_id) if true_id in ids else None
@@ -105,7 +118,7 @@ def _bars(answer: Answer[Filled], row: int) -> None:
     }
     chart = guesses_chart(found.labels[row], found.probabilities[row], words, true_word=outside, inside=inside)
     label = t("bert.bars_label", place=int(found.places[row]), count=len(ids))
-    show_chart(chart, answer, key=f"bert_guesses_{row}", stem=f"bert_mask_{int(found.places[row])}", label=label)
+    return Drawing(f"bert_guesses_{row}", chart, answer, f"bert_mask_{int(found.places[row])}", label)
 
 
 def _truth(found: Filled, row: int) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -9,7 +10,7 @@ import streamlit as st
 
 from pages.ui.header import View
 from pages.ui.language import plain, t
-from pages.ui.url import choose_from_list, held, keep, put, widget_key
+from pages.ui.url import choose_from_list, chosen, held, keep, put, widget_key
 from transformer_core.analysis.bert.masked_words import Hidden, encode_masks, hidden_text, own_places
 from transformer_core.text import Encoding
 
@@ -36,26 +37,28 @@ def _usual(encoding: Encoding) -> tuple[int, ...]:
     return () if typed or not own else ((words or own)[-1],)
 
 
+def _read_places(own: tuple[int, ...], asked: Any) -> list[int] | None:
+    """Return the places that the chips hold or a link names, None where those are not the text's own."""
+    if isinstance(asked, list):
+        return [place for place in asked if place in own]
+    if asked == NOTHING:
+        return []
+    places = sorted(set(map(int, str(asked).split(".")))) if CODE.fullmatch(str(asked)) else []
+    return places if places and set(places) <= set(own) else None
+
+
 def _show_chips(encoding: Encoding, own: tuple[int, ...], usual: tuple[int, ...]) -> tuple[int, ...]:
     """Show the tokens of the text as chips and return the places that are hidden.
 
     Chips that a person has not touched follow the default of a new text.
     """
 
-    def read(asked: Any) -> list[int] | None:
-        if isinstance(asked, list):
-            return [place for place in asked if place in own]
-        if asked == NOTHING:
-            return []
-        places = sorted(set(map(int, str(asked).split(".")))) if CODE.fullmatch(str(asked)) else []
-        return places if places and set(places) <= set(own) else None
-
     key = widget_key(HIDDEN)
     before = st.session_state.get(f"{key} usual")
     if before is not None and st.session_state.get(key) == before:
         put(HIDDEN, list(usual))
     st.session_state[f"{key} usual"] = list(usual)
-    key, places = held(HIDDEN, list(usual), read, f"{own[0]} … {own[-1]}" if own else NOTHING)
+    key, places = held(HIDDEN, list(usual), partial(_read_places, own), f"{own[0]} … {own[-1]}" if own else NOTHING)
     chosen = st.pills(
         t("bert.hide"),
         own,
@@ -73,16 +76,38 @@ def choose_hidden(view: View) -> Hidden | None:
     if view.bundle.tokenizer.mask_id is None:
         st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")
         return None
-    asked = asked_of(view)
-    encoding = encode_masks(view.bundle, asked["text"], asked["n_tokens"])
-    own, usual = own_places(encoding), _usual(encoding)
+    encoding, own, usual = _maskable(view)
     hidden = _show_chips(encoding, own, usual)
     keep(HIDDEN, _code(hidden), _code(usual))
-    read = hidden_text(view.bundle, asked["text"], asked["n_tokens"], hidden)
+    read = _hide(view, hidden)
     if not read.places:
         st.info(t("bert.hide_one"), icon=":material/visibility_off:")
         return None
     return read
+
+
+def chosen_hidden(view: View) -> Hidden:
+    """Return what is hidden, without the chips."""
+    _, own, usual = _maskable(view)
+    return _hide(view, tuple(sorted(chosen(HIDDEN, list(usual), partial(_read_places, own), ""))))
+
+
+def hidden_choice(view: View, read: Hidden) -> str:
+    """Return the chips that are chosen as the URL has them, "" where those are the text's usual ones."""
+    _, _, usual = _maskable(view)
+    return "" if chosen_places(read) == usual else _code(chosen_places(read))
+
+
+def _maskable(view: View) -> tuple[Encoding, tuple[int, ...], tuple[int, ...]]:
+    """Return the text as the model reads it with its own masks, the places that can be hidden, and the usual ones."""
+    asked = asked_of(view)
+    encoding = encode_masks(view.bundle, asked["text"], asked["n_tokens"])
+    return encoding, own_places(encoding), _usual(encoding)
+
+
+def _hide(view: View, places: tuple[int, ...]) -> Hidden:
+    asked = asked_of(view)
+    return hidden_text(view.bundle, asked["text"], asked["n_tokens"], places)
 
 
 def has_words(read: Hidden) -> bool:
@@ -122,15 +147,15 @@ def _mask(place: int) -> str:
     return f'<span style="{style}">[MASK]<sub style="font-size:0.65em"> {place}</sub></span>'
 
 
-def show_sentence(read: Hidden) -> None:
-    """Show the sentence with its masks, each with its place."""
+def sentence_of(read: Hidden) -> str:
+    """Return the sentence with its masks, each with its place, as HTML."""
     text, parts, end = read.original.text, [], 0
     for place in read.places:
         start, stop = read.original.offsets[place]
         parts += [escape(text[end:start]), _mask(place)]
         end = stop
     parts.append(escape(text[end:]))
-    st.html(f'<div dir="auto" style="font-size:1.35rem;line-height:2.1;margin:0.1em 0">{"".join(parts)}</div>')
+    return f'<div dir="auto" style="font-size:1.35rem;line-height:2.1;margin:0.1em 0">{"".join(parts)}</div>'
 
 
 def masked_view(view: View, read: Hidden) -> View:

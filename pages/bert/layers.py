@@ -12,7 +12,7 @@ from pages.bert.hidden_words import (
     has_words,
     hide_only,
     masked_view,
-    show_sentence,
+    sentence_of,
 )
 from pages.figures.lens import stage_names
 from pages.ui.asking import Answer, ask, ask_once
@@ -38,7 +38,7 @@ def layers_part(view: View) -> View:
     with which:
         place = choose_mask(read)
     with sentence:
-        show_sentence(read)
+        st.html(sentence_of(read))
     answer = ask(by_layer, **asked_of(view), hidden=chosen_places(read), place=place, top=TOP)
     found, words = answer.value, strings("bert") | {"layer": t("axis.layer")}
     stages = stage_names(len(found.ranks), words)

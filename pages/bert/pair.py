@@ -14,7 +14,7 @@ from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell, require_length
 from pages.ui.url import choose_from_list, set_choice, text_input
-from pages.ui.verdict import show_verdict
+from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.bert.masked_words import own_places
 from transformer_core.analysis.bert.sentence_pairs import WordsOfPair, encode_pair, pair_verdict, words_of_pair
 from transformer_core.text import Encoding
@@ -102,7 +102,7 @@ def _offer_swap(view: View, pair: Encoding) -> None:
 
 def _verdict(follows: float) -> None:
     st.subheader(t("bert.yes" if follows > 0.5 else "bert.no"), anchor=False)
-    show_verdict((t("bert.goes"), t("bert.goes_not")), (follows, 1 - follows))
+    show_verdict(verdict_of((t("bert.goes"), t("bert.goes_not")), (follows, 1 - follows)))
     tell(section("bert", "pair_note"))
 
 

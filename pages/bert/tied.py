@@ -10,7 +10,7 @@ from pages.bert.hidden_words import (
     choose_mask,
     chosen_places,
     masked_view,
-    show_sentence,
+    sentence_of,
 )
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, say
@@ -36,7 +36,7 @@ def tied_part(view: View) -> View:
     with which:
         place = choose_mask(read)
     with sentence:
-        show_sentence(read)
+        st.html(sentence_of(read))
     filled = fill_in(**asked_of(view), hidden=chosen_places(read), top=TOP)
     with word:
         word_id = _choose_word(read, filled, place)

@@ -5,45 +5,60 @@ import streamlit as st
 from pages.embeddings.figures.vectors import cosine_matrix, norm_bars, same_word_curve, vectors_matrix
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
-from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.url import choose
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
+from pages.ui.url import choose, chosen_option
 from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
 
 STAGES = ("looked_up", "with_positions", "after_layers")
 SAME, CLOSE = 0.99, 0.5
 
 
+def live_sentence(view: View) -> Live:
+    """Return a sentence's vectors at the chosen stage, their cosines and their lengths."""
+    words, ui = strings("embeddings"), strings("matrix")
+    stage = chosen_option("embeddings_stage", STAGES, default=STAGES[0])
+    answer = ask(sentence_vectors, **view.asked, stage=stage)
+    found, version = answer.value, f"{stage}|{view.encoding.text}"
+    vectors = vectors_matrix(found.vectors, found.labels, words, ui, version=version)
+    cosines = cosine_matrix(found.cosine, found.labels, words, ui, version=version)
+    norms = norm_bars(found.norms, found.labels, words)
+    return Live(
+        (Picture("embeddings_vectors", vectors, answer), Picture("embeddings_cosine", cosines, answer)),
+        drawings=(Drawing("embeddings_norms", norms, answer, "embedding_norms", words["label_norms"]),),
+    )
+
+
 @st.fragment
 def show_sentence(view: View) -> None:
     """Show a sentence's vectors at one stage."""
-    words, ui = strings("embeddings"), strings("matrix")
+    words = strings("embeddings")
     stage = choose(
         words["stage"], {name: words[f"stage_{name}"] for name in STAGES}, name="embeddings_stage", default=STAGES[0]
     )
-    answer = ask(sentence_vectors, **view.asked, stage=stage)
-    found, version = answer.value, f"{stage}|{view.encoding.text}"
+    live = live_sentence(view)
+    vectors, cosines = (one for one in live.pictures if isinstance(one, Picture))
+    (norms,) = live.drawings
+    found = vectors.answer.value
     left, right = st.columns([1.5, 1], gap="medium")
     with left:
-        figure = vectors_matrix(found.vectors, found.labels, words, ui, version=version)
-        show_matrix(figure, answer, key="embeddings_vectors")
-        export_matrix(figure, answer, key="embeddings_vectors_files")
+        show_picture(vectors)
+        export_picture(vectors)
     with right:
-        figure = cosine_matrix(found.cosine, found.labels, words, ui, version=version)
-        show_matrix(figure, answer, key="embeddings_cosine")
-        export_matrix(figure, answer, key="embeddings_cosine_files")
+        show_picture(cosines)
+        export_picture(cosines)
         if found.closest is not None:
             first, second = found.closest
             names = {"first": plain(found.labels[first]), "second": plain(found.labels[second])}
             st.markdown(t("embeddings.closest", **names, cosine=f"{found.cosine[first, second]:.3f}"))
     tell(section("embeddings", stage), small=True)
-    chart = norm_bars(found.norms, found.labels, words)
     tell(section("embeddings", "norms"))
-    show_chart(chart, answer, key="embeddings_norms", stem="embedding_norms", label=words["label_norms"])
+    show_drawing(norms)
+    follow_finger("embeddings", "sentence", view, choices={"embeddings_stage": (STAGES, stage)})
 
 
 @st.fragment

@@ -15,7 +15,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.url import set_choice, suggested_text_input
-from pages.ui.verdict import show_verdict
+from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.two_sentences import SentencePair, sentence_pair
 
@@ -37,7 +37,7 @@ def edit_part(view: View) -> None:
     ):
         with place:
             st.caption(t(f"encoder.{name}_sentence"))
-            show_verdict(view.bundle.labels, probabilities.tolist())
+            show_verdict(verdict_of(view.bundle.labels, probabilities.tolist()))
     if not len(found.pairs):
         st.info(t("encoder.nothing_aligned"), icon=":material/info:")
         return

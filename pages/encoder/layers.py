@@ -7,13 +7,13 @@ from pages.encoder.names import board_words, class_name, depth_names, token_name
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
 from pages.ui.boxes import ask_first, lazy_box, say
-from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.verdict import show_verdict
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
+from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.encoder.layers import POOLINGS, LayerVerdicts, layer_verdicts
 from transformer_core.analysis.encoder.linear_probes import LinearProbes, linear_probes
 from transformer_core.analysis.positions.order_cases import LABELS
@@ -22,17 +22,26 @@ TRAIN, HELD_OUT = 400, 600
 NEAR, FAR = 0.55, 0.65
 
 
+def live_layers(view: View) -> Live:
+    """Return the verdict at every depth, the model's own, and how far each token's vector moves."""
+    answer = ask(layer_verdicts, **view.asked)
+    verdict = verdict_of(view.bundle.labels, answer.value.final)
+    return Live((_moves(view, answer),), {"encoder_layers": verdict}, drawings=(_curve(view, answer),))
+
+
 @st.fragment
 def layers_part(view: View) -> None:
     """Show the verdict at every depth beside the model's own, and below how far each token's vector moves."""
-    answer = ask(layer_verdicts, **view.asked)
-    found = answer.value
+    live = live_layers(view)
+    (moves,), (curve,) = live.pictures, live.drawings
+    assert isinstance(moves, Picture)
+    found: LayerVerdicts = moves.answer.value
     chart_place, numbers_place = st.columns([5, 2], gap="large")
     with chart_place:
-        _show_curve(view, answer)
+        show_drawing(curve)
     with numbers_place:
         st.caption(t("encoder.own_verdict", pooling=t(f"encoder.pooling_{found.pooling}")))
-        show_verdict(view.bundle.labels, found.final)
+        show_verdict(live.verdicts["encoder_layers"], place="encoder_layers")
         st.metric(
             t("encoder.settled", label=class_name(view, found.winner)),
             depth_names(view)[found.settled],
@@ -45,17 +54,18 @@ def layers_part(view: View) -> None:
             f"{by_other:.1%}",
         )
         st.caption(t(f"encoder.only_{found.pooling}"))
+    follow_finger("encoder", "layers", view)
     because_place, turning_place = st.columns([3, 2], gap="large")
     with because_place:
         show_because(view)
         show_weak_sides(view)
-    _show_moves(view, answer)
+    _show_moves(view, moves)
     _try_probes(view)
     with turning_place:  # computed last, because it takes longest
         show_counter_examples(view)
 
 
-def _show_curve(view: View, answer: Answer[LayerVerdicts]) -> None:
+def _curve(view: View, answer: Answer[LayerVerdicts]) -> Drawing:
     found, label = answer.value, class_name(view, answer.value.winner)
     own = POOLINGS.index(found.pooling)
     series = {
@@ -66,14 +76,11 @@ def _show_curve(view: View, answer: Answer[LayerVerdicts]) -> None:
     }
     words = {"stage": t("encoder.axis_depth"), "value": t("encoder.axis_probability", label=label)}
     chart = stage_lines(depth_names(view), series, words, domain=(0.0, 1.0), level=0.5, format=".1%")
-    show_chart(chart, answer, key="encoder_curve", stem="encoder_layers", label=t("encoder.curve_label", label=label))
+    return Drawing("encoder_curve", chart, answer, "encoder_layers", t("encoder.curve_label", label=label))
 
 
-def _show_moves(view: View, answer: Answer[LayerVerdicts]) -> None:
+def _moves(view: View, answer: Answer[LayerVerdicts]) -> Picture:
     found = answer.value
-    layer, token = found.farthest
-    st.subheader(t("encoder.moves_heading"), anchor=False)
-    tell(section("encoder", "moves"))
     figure = moves_figure(
         found.moves,
         found.angles,
@@ -82,7 +89,15 @@ def _show_moves(view: View, answer: Answer[LayerVerdicts]) -> None:
         board_words(),
         version=f"moves|{view.encoding.text}",
     )
-    show_matrix(figure, answer, key="encoder_moves")
+    return Picture("encoder_moves", figure, answer)
+
+
+def _show_moves(view: View, picture: Picture) -> None:
+    found: LayerVerdicts = picture.answer.value
+    layer, token = found.farthest
+    st.subheader(t("encoder.moves_heading"), anchor=False)
+    tell(section("encoder", "moves"))
+    show_picture(picture)
     st.caption(
         t(
             "encoder.farthest",
@@ -92,7 +107,7 @@ def _show_moves(view: View, answer: Answer[LayerVerdicts]) -> None:
             angle=f"{found.angles[layer, token]:.0f}",
         )
     )
-    export_matrix(figure, answer, key="encoder_moves")
+    export_picture(picture)
 
 
 def knows_reviews(view: View) -> bool:

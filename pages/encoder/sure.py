@@ -12,7 +12,7 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.url import slide
-from pages.ui.verdict import show_verdict
+from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.encoder.calibration import Calibration, calibration
 from transformer_core.analysis.encoder.layers import layer_verdicts
 
@@ -26,7 +26,7 @@ def sure_part(view: View) -> None:
     if not knows_reviews(view):
         return
     own = ask(layer_verdicts, **view.asked).value
-    show_verdict(view.bundle.labels, own.final)
+    show_verdict(verdict_of(view.bundle.labels, own.final))
     options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
     cover = ask_first(
         section("encoder", "try_sure").format(count=HELD_OUT), options, name="encoder_sure", about=view.bundle.name

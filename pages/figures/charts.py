@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -84,6 +84,23 @@ def specification(chart: Shown) -> dict[str, Any]:
     else:
         drawn["datasets"] = {name: pa.Table.from_pylist(named[name]) for name in names}
     return drawn
+
+
+def followed(drawn: dict[str, Any], event: str, names: Iterable[str]) -> dict[str, Any]:
+    """Return a specification whose chart draws other rows as soon as the browser has them, before the page's run.
+
+    assets/components/live/live.js lays {version, rows} on the page's body and tells this event; the rows carry the
+    version in a column `live`. Until it lays nothing there, what the page's run brings of an older text is replaced.
+
+    Args:
+        names: of the data that are replaced.
+    """
+    params = [{"name": "live", "value": None, "bind": {"element": "body", "event": event}}]
+    for place, name in enumerate(map(json.dumps, names)):
+        there, rows = f"data({name})", f"live.rows[{name}]"
+        other = f"length({there}) ? {there}[0].live !== live.version : length({rows}) > 0"
+        params.append({"name": f"live_{place}", "expr": f"live && ({other}) ? modify({name}, {rows}, true) : 0"})
+    return drawn | {"params": [*drawn.get("params", []), *params]}
 
 
 def shows_several_tables(chart: Filled) -> bool:

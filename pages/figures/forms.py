@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, wraps
@@ -31,6 +32,14 @@ class Filled:
     form: str
     rows: Mapping[str, Mapping[str, Any]]
     height: int | None = None
+
+    def called(self, key: str) -> str:
+        """Return the name of the event at which the browser's chart takes other rows; another form has another.
+
+        Args:
+            key: the chart's place on the page.
+        """
+        return f"vitrine:{key}:{zlib.crc32(self.form.encode()):x}"
 
     def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
         """Return the chart in Vega-Lite, as Altair's charts do; the form was checked when it was made.

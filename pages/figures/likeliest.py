@@ -108,7 +108,7 @@ def redrawn_bars(
     words: Words,
     *,
     chosen: int | None = None,
-) -> Chart:
+) -> Filled:
     """Draw the chance of each token as the model has it and under the rules, side by side; what was cut is grey.
 
     Shapes:
@@ -127,22 +127,28 @@ def redrawn_bars(
     kinds = [*own, *[words["after"]] * len(names)]
     values = np.array([*before, rest[0], *after, rest[1]], dtype=float)
     sides = np.repeat(["1", "2"], len(names)).tolist()
-    data = records(token=[*names, *names], chance=values, kind=kinds, side=sides)
+    places, high = [*range(len(names))] * 2, float(values.max()) * 1.14
+    data = records(
+        token=[*names, *names], chance=values, kind=kinds, side=sides, place=places, axis_end=[high] * len(values)
+    )
+    said = tuple((name, words[name]) for name in ("before", "cut", "after", "probability"))
+    return Filled(_redrawn(said), {"tokens": data}, height=ROOM + 34 * len(names))
+
+
+@form
+def _redrawn(said: tuple[tuple[str, str], ...]) -> Chart:
+    words = dict(said)
     order = [words["before"], words["cut"], words["after"]]
     hue = alt.Scale(domain=order, range=["#a6d5da", CUT, CHANCE])
-    base = alt.Chart(data).encode(
-        y=alt.Y("token:N", sort=None, scale=alt.Scale(domain=names), title=None, axis=_axis()),
+    base = named("tokens").encode(
+        y=alt.Y("token:N", sort=in_order("place"), title=None, axis=_axis()),
         yOffset=alt.YOffset("side:N", sort=["1", "2"]),
-        x=alt.X(
-            "chance:Q",
-            title=words["probability"],
-            scale=alt.Scale(domain=[0, float(values.max()) * 1.14]),
-            axis=_percent(),
-        ),
+        x=alt.X("chance:Q", title=words["probability"], scale=alt.Scale(nice=False), axis=_percent()),
         tooltip=["token:N", "kind:N", alt.Tooltip("chance:Q", format=".4%", title=words["probability"])],
     )
     colour = alt.Color("kind:N", title=None, scale=hue, legend=alt.Legend(orient="top", labelLimit=300))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(color=colour)
     above_zero = base.transform_filter(alt.datum.chance > 0)
     numbers = above_zero.mark_text(align="left", dx=4, fontSize=11).encode(text=alt.Text("chance:Q", format=".1%"))
-    return alt.layer(bars, numbers).properties(width="container", height=ROOM + 34 * len(names))
+    room = base.mark_rule(opacity=0, aria=False, tooltip=None).encode(x=alt.X("axis_end:Q", title=words["probability"]))
+    return alt.layer(bars, numbers, room)

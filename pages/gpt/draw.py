@@ -7,20 +7,24 @@ import streamlit as st
 
 from pages.figures.likeliest import redrawn_bars
 from pages.gpt.figures import draws_bars
-from pages.gpt.text import TOP, choose_place
-from pages.ui.asking import ask
+from pages.gpt.text import BACK, TOP, choose_place, chosen_place
+from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.url import next_seed, slide
-from transformer_core.analysis.gpt.next_token import Redrawn, drawn, redrawn
+from pages.ui.live import Live, follow_finger
+from pages.ui.url import chosen_seed, next_seed, slid, slide
+from transformer_core.analysis.gpt.next_token import Draws, Redrawn, drawn, redrawn
 
 DRAWS = 1_000
 COLD = 0.3
 SEED, MOST_SEED = "gpt_seed", 999
 MOST_K = 50
+TEMPERATURE: dict[str, Any] = {"name": "gpt_temperature", "low": 0.1, "high": 3.0, "default": 0.7, "step": 0.05}
+TOP_K: dict[str, Any] = {"name": "gpt_top_k", "low": 0, "high": MOST_K, "default": 0}
+TOP_P: dict[str, Any] = {"name": "gpt_top_p", "low": 0.05, "high": 1.0, "default": 0.9, "step": 0.05}
 
 
 @dataclass(frozen=True)
@@ -41,14 +45,20 @@ def choose_rules() -> SamplingRules:
     """Show the sliders of temperature, top-k and top-p side by side."""
     places = st.columns(3, gap="medium")
     with places[0]:
-        temperature = slide(
-            t("gpt.temperature"), 0.1, 3.0, name="gpt_temperature", default=0.7, step=0.05, format="%.2f"
-        )
+        slide(t("gpt.temperature"), **TEMPERATURE, format="%.2f")
     with places[1]:
-        top_k = int(slide(t("gpt.top_k"), 0, MOST_K, name="gpt_top_k", default=0))
+        slide(t("gpt.top_k"), **TOP_K)
     with places[2]:
-        top_p = slide(t("gpt.top_p"), 0.05, 1.0, name="gpt_top_p", default=0.9, step=0.05, format="%.2f")
-    return SamplingRules(round(float(temperature), 2), top_k or None, round(float(top_p), 2) if top_p < 1 else None)
+        slide(t("gpt.top_p"), **TOP_P, format="%.2f")
+    return chosen_rules()
+
+
+def chosen_rules() -> SamplingRules:
+    """Return what the sliders of temperature, top-k and top-p hold, without them."""
+    temperature, top_k, top_p = (slid(**ends) for ends in (TEMPERATURE, TOP_K, TOP_P))
+    return SamplingRules(
+        round(float(temperature), 2), int(top_k) or None, round(float(top_p), 2) if top_p < 1 else None
+    )
 
 
 def choose_seed() -> int:
@@ -61,24 +71,49 @@ def next_draw() -> None:
     next_seed(SEED, most=MOST_SEED)
 
 
+def live_draw(view: View) -> Live:
+    """Return the probabilities before and after the rules, and the counts of many draws, at the chosen place."""
+    asked = view.asked | {"place": chosen_place(view)} | chosen_rules().asked | {"top": TOP}
+    seed = chosen_seed(SEED, most=MOST_SEED)
+    return Live(drawings=(_redrawn(ask(redrawn, **asked)), _draws(ask(drawn, **asked, seed=seed, draws=DRAWS), seed)))
+
+
 def draw_part(view: View) -> None:
     """Show the probabilities before and after the rules, and the counts of many draws beside them."""
     place = choose_place(view)
-    rules = choose_rules()
-    answer = ask(redrawn, **view.asked, place=place, **rules.asked, top=TOP)
-    found = answer.value
+    choose_rules()
     bars, many = st.columns(2, gap="large")
+    with many:
+        title, again = st.columns([3, 2], vertical_alignment="bottom")
+        title.markdown(t("gpt.draws_heading", draws=f"{DRAWS:,}"))
+        again.button(t("gpt.draw_again"), icon=":material/casino:", key="gpt_draw_again", on_click=next_draw)
+        seed = choose_seed()
+    chances, draws = live_draw(view).drawings
     with bars:
         st.markdown(t("gpt.rules_heading", place=place, token=plain(view.encoding.labels[place - 1])))
-        chart = redrawn_bars(
-            found.labels, found.before, found.after, found.kept, (found.rest_before, found.rest_after), _words(found)
-        )
-        show_chart(chart, answer, key="gpt_redrawn", stem="gpt_redrawn", label=t("gpt.redrawn_label"))
-        _numbers(found)
+        show_drawing(chances)
+        _numbers(chances.answer.value)
         tell(section("gpt", "kept"), small=True)
     with many:
-        _many(view, place, rules)
+        _many(draws, seed)
+    sliders = {BACK: place - len(view.encoding), SEED: seed}
+    sliders |= {ends["name"]: slid(**ends) for ends in (TEMPERATURE, TOP_K, TOP_P)}
+    follow_finger("gpt", "draw", view, sliders=sliders)
     _cold(view, place)
+
+
+def _redrawn(answer: Answer[Redrawn]) -> Drawing:
+    found = answer.value
+    rest = (found.rest_before, found.rest_after)
+    chart = redrawn_bars(found.labels, found.before, found.after, found.kept, rest, _words(found))
+    return Drawing("gpt_redrawn", chart, answer, "gpt_redrawn", t("gpt.redrawn_label"))
+
+
+def _draws(answer: Answer[Draws], seed: int) -> Drawing:
+    found = answer.value
+    words = {name: t(f"gpt.draws_{name}") for name in ("count", "counted", "due", "rest")}
+    chart = draws_bars(found.labels, found.chances, found.counts, found.spread, words)
+    return Drawing("gpt_draws", chart, answer, f"gpt_draws_seed{seed}", t("gpt.draws_label", draws=f"{DRAWS:,}"))
 
 
 def _words(found: Redrawn) -> dict[str, str]:
@@ -100,18 +135,10 @@ def _numbers(found: Redrawn) -> None:
     st.caption(t("gpt.cut_measured", cut=f"{found.cut:.2%}"))
 
 
-def _many(view: View, place: int, rules: SamplingRules) -> None:
-    title, again = st.columns([3, 2], vertical_alignment="bottom")
-    title.markdown(t("gpt.draws_heading", draws=f"{DRAWS:,}"))
-    again.button(t("gpt.draw_again"), icon=":material/casino:", key="gpt_draw_again", on_click=next_draw)
-    seed = choose_seed()
-    answer = ask(drawn, **view.asked, place=place, **rules.asked, top=TOP, seed=seed, draws=DRAWS)
-    found = answer.value
+def _many(draws: Drawing, seed: int) -> None:
+    found: Draws = draws.answer.value
     st.markdown(t("gpt.first_draw", seed=seed, token=plain(found.first)))
-    words = {name: t(f"gpt.draws_{name}") for name in ("count", "counted", "due", "rest")}
-    chart = draws_bars(found.labels, found.chances, found.counts, found.spread, words)
-    label = t("gpt.draws_label", draws=f"{DRAWS:,}")
-    show_chart(chart, answer, key="gpt_draws", stem=f"gpt_draws_seed{seed}", label=label)
+    show_drawing(draws)
     st.caption(
         t("gpt.draws_measured", within=found.within, count=found.possible, distance=f"{found.distance:.2%}"),
     )

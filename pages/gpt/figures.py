@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
-from pages.figures.forms import Filled, form, named
+from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.heads import head_board
 from pages.figures.lens import stage_axis, stage_names
 from pages.figures.likeliest import CHANCE, REST, ROOM, distinct
@@ -23,7 +23,7 @@ def draws_bars(
     counts: np.ndarray,
     spread: np.ndarray,
     words: Mapping[str, str],
-) -> Chart:
+) -> Filled:
     """Draw the counts as bars, and over each the expected count with two standard deviations either way.
 
     Shapes:
@@ -37,14 +37,26 @@ def draws_bars(
     due = chances * draws
     low, high = (due - 2 * spread).clip(0.0), due + 2 * spread
     data = records(
-        token=names, count=counts, due=due.round(2), low=low.round(2), high=high.round(2), chance=chances.round(6)
+        token=names,
+        count=counts,
+        due=due.round(2),
+        low=low.round(2),
+        high=high.round(2),
+        chance=chances.round(6),
+        place=list(range(len(names))),
+        axis_end=[float(max(counts.max(), high.max())) * 1.08] * len(names),
     )
-    top = float(max(counts.max(), high.max())) * 1.08
-    base = alt.Chart(data).encode(
+    said = tuple((name, words[name]) for name in ("count", "counted", "due"))
+    return Filled(_draws(said), {"tokens": data}, height=ROOM + 26 * len(names))
+
+
+@form
+def _draws(said: tuple[tuple[str, str], ...]) -> Chart:
+    words = dict(said)
+    base = named("tokens").encode(
         y=alt.Y(
             "token:N",
-            sort=None,
-            scale=alt.Scale(domain=names),
+            sort=in_order("place"),
             title=None,
             axis=alt.Axis(labelFont="monospace", labelFontSize=13, labelLimit=220, labelOverlap=False, ticks=False),
         ),
@@ -55,13 +67,12 @@ def draws_bars(
             alt.Tooltip("chance:Q", format=".3%"),
         ],
     )
-    across = alt.Scale(domain=[0, top])
-    bars = base.mark_bar(color=CHANCE, opacity=0.55, cornerRadiusEnd=2).encode(
-        x=alt.X("count:Q", title=words["count"], scale=across)
-    )
+    across = alt.X("count:Q", title=words["count"])
+    bars = base.mark_bar(color=CHANCE, opacity=0.55, cornerRadiusEnd=2).encode(x=across)
     band = base.mark_rule(strokeWidth=2, color=HUES["residual"]).encode(x="low:Q", x2="high:Q")
     tick = base.mark_tick(thickness=3, size=16, color=PALETTE[4]).encode(x="due:Q")
-    return alt.layer(bars, band, tick).properties(width="container", height=ROOM + 26 * len(names))
+    room = base.mark_rule(opacity=0, aria=False, tooltip=None).encode(x=alt.X("axis_end:Q", title=words["count"]))
+    return alt.layer(bars, band, tick, room)
 
 
 def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, words: Mapping[str, str]) -> Chart:

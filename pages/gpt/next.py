@@ -3,40 +3,48 @@
 import streamlit as st
 
 from pages.figures.likeliest import expected_bars
-from pages.gpt.text import TOP, choose_place, measured_text, show_text
+from pages.gpt.text import BACK, TOP, choose_place, chosen_place, go_to, measured_text, strip_of
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, lazy_box
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
+from pages.ui.live import Live, follow_finger
 from transformer_core.analysis.gpt.next_token import Expected, Surprisals, expected
 
 GUESSES = (0, 1, 3, 6)
 AROUND = 160
 
 
+def live_next(view: View) -> Live:
+    """Return the text with its surprisal, and the distribution at the chosen place."""
+    place = chosen_place(view)
+    answer = ask(expected, **view.asked, place=place, top=TOP)
+    return Live(drawings=(strip_of(measured_text(view), place), _bars(answer, key="gpt_expected")))
+
+
 def next_part(view: View) -> None:
     """Show the text with its surprisal, the distribution at one place, and a guess to compare with the model's."""
-    text = measured_text(view)
-    strip = st.container()
+    strip_place = st.container()
     place = choose_place(view)
-    with strip:
-        show_text(view, text, place, key="gpt_text")
-    bars, numbers = st.columns([3, 2], gap="large")
-    answer = ask(expected, **view.asked, place=place, top=TOP)
-    with bars:
-        _bars(answer, key="gpt_expected")
+    strip, bars = live_next(view).drawings
+    with strip_place:
+        show_drawing(strip, on_place=lambda where: go_to(where, len(view.encoding)))
+    bars_place, numbers = st.columns([3, 2], gap="large")
+    with bars_place:
+        show_drawing(bars)
+    follow_finger("gpt", "next", view, sliders={BACK: place - len(view.encoding)})
     with numbers:
-        _numbers(view, answer.value, text.value, place)
+        _numbers(view, bars.answer.value, strip.answer.value, place)
     _guess(view)
 
 
-def show_expected(answer: Answer[Expected], *, key: str, stem: str, label: str) -> None:
-    """Show the probabilities of the likeliest tokens at a place, and of the one that the text has there.
+def expected_drawing(answer: Answer[Expected], *, key: str, stem: str, label: str) -> Drawing:
+    """Draw the probabilities of the likeliest tokens at a place, and of the one that the text has there.
 
     Args:
-        key, stem, label: as of show_chart.
+        key, stem, label: as of Drawing.
     """
     found = answer.value
     inside = found.ids.tolist().index(found.came_id) if found.came_id in found.ids.tolist() else None
@@ -49,11 +57,11 @@ def show_expected(answer: Answer[Expected], *, key: str, stem: str, label: str) 
         "rest": t("gpt.rest", count=f"{found.n_rest - (outside is not None):,}"),
     }
     chart = expected_bars(found.labels, found.probabilities, found.rest, words, came=outside, inside=inside)
-    show_chart(chart, answer, key=key, stem=stem, label=label)
+    return Drawing(key, chart, answer, stem, label)
 
 
-def _bars(answer: Answer[Expected], *, key: str) -> None:
-    show_expected(answer, key=key, stem="gpt_next_token", label=t("gpt.expected_label"))
+def _bars(answer: Answer[Expected], *, key: str) -> Drawing:
+    return expected_drawing(answer, key=key, stem="gpt_next_token", label=t("gpt.expected_label"))
 
 
 def _numbers(view: View, found: Expected, text: Surprisals, place: int) -> None:
@@ -104,7 +112,7 @@ def _guess(view: View) -> None:
             came = t("gpt.guess_came", came=plain(found.came), rank=f"{found.came_rank:,}")
         cover.judge(str(found.ids[0]), joined(measured, came))
         with cover.picture():
-            _bars(answer, key="gpt_guessed")
+            show_drawing(_bars(answer, key="gpt_guessed"))
     tell(section("gpt", "next_after"))
 
 

@@ -2,10 +2,10 @@
 
 from pages.figures.token_strip import text_strip
 from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import clickable
+from pages.ui.charts import Drawing
 from pages.ui.header import View, header
 from pages.ui.language import t
-from pages.ui.url import forget, keep, slide
+from pages.ui.url import forget, keep, slid, slide
 from transformer_core.analysis.gpt.next_token import Surprisals, surprisals
 
 EXAMPLE = "Once upon a time, there was a little elephant who loved to"
@@ -26,6 +26,12 @@ def choose_place(view: View) -> int:
     return size + int(slide(t("gpt.place"), 1 - size, 0, name=BACK, default=0))
 
 
+def chosen_place(view: View) -> int:
+    """Return how many tokens come before the chosen place, without its slider."""
+    size = len(view.encoding)
+    return size + int(slid(1 - size, 0, name=BACK, default=0)) if size > 1 else 1
+
+
 def go_to(place: int, size: int) -> None:
     """Choose another place; only in a callback."""
     forget(BACK)
@@ -43,10 +49,9 @@ def measured_text(view: View) -> Answer[Surprisals]:
     return ask_once(surprisals, **view.asked)
 
 
-def show_text(view: View, answer: Answer[Surprisals], place: int, *, key: str) -> None:
-    """Show the text as a strip of its tokens, coloured by surprisal; a click on a token chooses its place."""
-    found, size = answer.value, len(view.encoding)
-    blank = [""]
+def strip_of(answer: Answer[Surprisals], place: int) -> Drawing:
+    """Draw the text as a strip of its tokens, coloured by surprisal, with the chosen place."""
+    found, blank = answer.value, [""]
     about = {
         t("gpt.bits"): [_number(bits, "{:.2f}") for bits in found.bits.tolist()] + blank,
         t("gpt.probability"): [_number(chance, "{:.2%}") for chance in found.probability.tolist()] + blank,
@@ -61,7 +66,7 @@ def show_text(view: View, answer: Answer[Surprisals], place: int, *, key: str) -
         chosen=place,
     )
     label = t("gpt.strip_label")  # without a number: a chart whose label changes is mounted again
-    clickable(strip, answer, key=key, stem="gpt_surprisal", label=label, on_place=lambda where: go_to(where, size))
+    return Drawing("gpt_text", strip, answer, "gpt_surprisal", label)
 
 
 def _number(value: float, form: str) -> str:

@@ -1,11 +1,11 @@
 """Home: what the model concludes from the sentence, which words did it, and the loaded model as a diagram."""
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from pages.glass.box import under_the_glass
 from pages.home.diagram import show_diagram
-from pages.ui.because import show_because, show_counter_examples, show_weak_sides
+from pages.home.verdict import PART, show_verdict_and_words
+from pages.ui.because import show_counter_examples
 from pages.ui.card import show_card_text
 from pages.ui.glossary import offer_glossary, tell
 from pages.ui.header import View, header
@@ -15,20 +15,17 @@ from pages.ui.navigation import open_page
 from pages.ui.page_layout import model_page, title
 from pages.ui.tour import FIRST_TOUR, TOUR, begin_tour
 from pages.ui.url import current
-from pages.ui.verdict import concludes, show_outcome
-from transformer_core.analysis.outcome import read
 
 
 def explore(view: View) -> None:
     """Show the verdict with its words, the diagram, and the links to other pages."""
     with title("home"):
         offer_glossary("home")
-        if not current(TOUR):
-            begins = st.button(t("tour.begin"), type="primary", icon=":material/tour:", key="tour_begin")
-            if begins:
-                begin_tour(FIRST_TOUR)
+        away = not current(TOUR)
+        if away and st.button(t("tour.begin"), type="primary", icon=":material/tour:", key="tour_begin"):
+            begin_tour(FIRST_TOUR)
     with st.container(key="picture"):
-        turning_place = show_verdict_of(view)
+        turning_place = show_verdict_and_words(view)
         tell(section("home", "look"))
         show_diagram(view)
         st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
@@ -43,20 +40,10 @@ def explore(view: View) -> None:
                 show_counter_examples(view)
 
 
-def show_verdict_of(view: View) -> DeltaGenerator | None:
-    """Show the verdict and the words that led to it; return the place for the words that would change it."""
-    if view.bundle.kind == "translation":
-        if st.button(t("home.translate"), icon=":material/translate:"):
-            open_page("translation")
-        return None
-    if not concludes(view):
-        return None
-    words_place, others_place = st.columns([3, 2], gap="large")
-    with words_place:
-        show_outcome(view, read(view.bundle, view.encoding, sites=()).probabilities)
-        show_because(view)
-        show_weak_sides(view)
-    return others_place.container(key="counter_examples", gap=None)
+def look() -> View:
+    """Show the header."""
+    st.session_state.part = PART
+    return header(kinds=(*READERS, "translation"))
 
 
-model_page("home", lambda: header(kinds=(*READERS, "translation")), explore)
+model_page("home", look, explore)

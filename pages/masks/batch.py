@@ -8,13 +8,13 @@ import streamlit as st
 from pages.masks.figures import batch_figure
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
-from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import language, section, strings, t
 from pages.ui.last_text import read_and_tell
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger, show_lines
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant
-from pages.ui.url import choose_from_list, current, set_choice, text_area
+from pages.ui.url import choose_from_list, chosen_option, current, set_choice, text_area
 from transformer_core.analysis.masks.batch_masks import BatchMasks, batch_masks, mask_polarity
 
 DEFAULTS = {
@@ -59,7 +59,9 @@ def _lines(text: str) -> tuple[str, ...]:
     return found
 
 
-def _show_ids(batch: BatchMasks) -> None:
+def _ids_of(batch: BatchMasks) -> str:
+    """Return the table of a batch's tokens and ids."""
+
     def cell(label: str, token_id: int, real: bool) -> str:
         return f'<td class="{"" if real else "pad"}"><bdi>{html.escape(label)}</bdi><small>{token_id}</small></td>'
 
@@ -67,7 +69,10 @@ def _show_ids(batch: BatchMasks) -> None:
         f'<tr><th scope="row">{index}</th>' + "".join(map(cell, labels, ids.tolist(), real.tolist())) + "</tr>"
         for index, (labels, ids, real) in enumerate(zip(batch.labels, batch.token_ids, batch.real, strict=True))
     ]
-    st.html(f'{STYLE}<div class="masks-batch-room"><table class="masks-batch">{"".join(rows)}</table></div>')
+    return f'<div class="masks-batch-room"><table class="masks-batch">{"".join(rows)}</table></div>'
+
+
+def _tell_padding(batch: BatchMasks) -> None:
     padding = float(1 - np.mean(batch.real))
     st.caption(t("masks.ids", rows=batch.real.shape[0], columns=batch.real.shape[1], share=f"{padding:.0%}"))
     if batch.unknown:
@@ -94,23 +99,22 @@ def _try_polarity(view: View, texts: tuple[str, ...]) -> None:
         st.code("ours(x, mask=allowed)\ntorch_attention(x, x, x, attn_mask=~allowed)", language="python")
 
 
-def batch_part(view: View) -> None:
-    """Show the batch's ids, and the masks of a chosen text as boolean and as additive ones."""
-    text_place, pick_place = st.columns([2, 1], gap="medium")
-    with text_place:
-        text, example = _text_area()
-    texts = read_and_tell("masks_lines", text, example, _lines)
-    if texts is None:
-        return
-    options = {str(index): f"{index} · {text[:40]}" for index, text in enumerate(texts)}
-    with pick_place:
-        source = choose_from_list(t("masks.source"), options, name="masks_source") or "0"
-        turned = dict(reversed(options.items()))
-        target = choose_from_list(t("masks.target"), turned, name="masks_target") or "0"
+def live_batch(view: View) -> Live:
+    """Return the batch's ids, and the masks of a chosen text.
+
+    Raises:
+        ValueError: as _lines, of a text that no page has read yet.
+    """
+    return _batch(view, _lines(str(current("masks_lines") or DEFAULTS[language()])))
+
+
+def _batch(view: View, texts: tuple[str, ...]) -> Live:
+    places = [str(index) for index in range(len(texts))]
+    source = chosen_option("masks_source", places, default=places[0])
+    target = chosen_option("masks_target", places, default=places[-1])
     answer = ask(
         batch_masks, bundle=view.bundle, texts=texts, source=int(source), target=int(target), n_tokens=N_TOKENS
     )
-    _show_ids(answer.value)
     targets = answer.value.labels[int(target)][: int(answer.value.real[int(target)].sum())]
     figure = batch_figure(
         answer.arrays,
@@ -121,6 +125,27 @@ def batch_part(view: View) -> None:
         version=f"{source}.{target}|{'|'.join(texts)}",
         note=section("masks", "batch_note"),
     )
-    show_matrix(figure, answer, key="masks_batch")
-    export_matrix(figure, answer, key="masks_batch")
+    return Live((Picture("masks_batch", figure, answer),), lines={"masks_batch_ids": _ids_of(answer.value)})
+
+
+def batch_part(view: View) -> None:
+    """Show the batch's ids, and the masks of a chosen text as boolean and as additive ones."""
+    text_place, pick_place = st.columns([2, 1], gap="medium")
+    with text_place:
+        text, example = _text_area()
+    texts = read_and_tell("masks_lines", text, example, _lines)
+    if texts is None:
+        return
+    options = {str(index): f"{index} · {text[:40]}" for index, text in enumerate(texts)}
+    with pick_place:
+        choose_from_list(t("masks.source"), options, name="masks_source")
+        choose_from_list(t("masks.target"), dict(reversed(options.items())), name="masks_target")
+    live = _batch(view, texts)
+    (picture,) = live.pictures
+    assert isinstance(picture, Picture)
+    show_lines("masks_batch_ids", live.lines["masks_batch_ids"], style=STYLE)
+    _tell_padding(picture.answer.value)
+    show_picture(picture)
+    export_picture(picture)
+    follow_finger("masks", "batch", view, boxes=("masks_lines",))
     _try_polarity(view, texts)

@@ -30,7 +30,16 @@ from pages.ui.url import (
     slide,
     whole_number,
 )
-from pages.ui.verdict import Number, Verdict, chart_word, concludes, outcome_verdict, outcome_word, show_number
+from pages.ui.verdict import (
+    Number,
+    Verdict,
+    chart_word,
+    concludes,
+    outcome_verdict,
+    outcome_word,
+    show_number,
+    show_verdict,
+)
 from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
 from transformer_core.analysis.masks.masked_head import (
     MaskedHead,
@@ -248,8 +257,7 @@ def show_change(choices: Choices, found: Live) -> None:
         verdict = found.verdicts[f"masks_{name}"]
         with place:
             st.caption(t(f"masks.{name}"))
-            if verdict is not None:
-                st.html(verdict.html(f"masks_{name}"))
+            show_verdict(verdict, place=f"masks_{name}")
     for place, name in ((change_place, "masks_change"), (reach_place, "masks_reach")):
         with place:
             show_number(name, found.numbers[name])

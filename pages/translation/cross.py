@@ -10,23 +10,26 @@ from pages.figures.heads import STEP_NAMES, heads_grid, one_head
 from pages.translation.figures.charts import hiding_chart
 from pages.translation.figures.matrices import mean_matrix
 from pages.translation.translated import (
+    STYLE,
     choose_weights,
     choose_written_word,
+    chosen_weights,
     over_word,
-    show_sentences,
+    sentences,
     translated,
+    weights_choices,
     weights_over,
 )
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
 from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger, show_lines
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import shown_word, some_places
-from pages.ui.url import choose, set_choice, text_input
+from pages.ui.url import choose, chosen_option, set_choice, text_input
 from transformer_core.analysis.translation.cross_attention import Agreement, agreement, cross_head, without_source
 from transformer_core.analysis.translation.greedy_steps import Written
 
@@ -40,8 +43,8 @@ def _on_head(panel: str) -> None:
     set_choice("translation_over", "head")
 
 
-def _large(view: View, written: Written, layer: int, head: int) -> None:
-    step = choose(t("attention.step"), {name: t(f"step.{name}") for name in STEP_NAMES}, name="step", default="weights")
+def _large(view: View, written: Written, layer: int, head: int) -> Picture:
+    step = chosen_option("step", STEP_NAMES, default="weights")
     answer = ask(cross_head, **view.asked, target_ids=written.token_ids[:-1], layer=layer, head=head)
     figure = one_head(
         vars(answer.value),
@@ -56,11 +59,10 @@ def _large(view: View, written: Written, layer: int, head: int) -> None:
         note=section("translation", "row_note"),
         keys=written.source,
     )
-    show_matrix(figure, answer, key="translation_large")
-    export_matrix(figure, answer, key="translation_large")
+    return Picture("translation_large", figure, answer)
 
 
-def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
+def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> Picture:
     written = answer.value
     figure = mean_matrix(
         weights_over(written.cross_weights, over, layer, 0),
@@ -72,8 +74,7 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> None:
         version=f"{over}|{layer}|{view.encoding.text}",
         note=section("translation", "row_note"),
     )
-    show_matrix(figure, answer, key="translation_mean")
-    export_matrix(figure, answer, key="translation_mean")
+    return Picture("translation_mean", figure, answer)
 
 
 def _with_words(view: View, text: str) -> View:
@@ -136,33 +137,48 @@ def _hiding_experiment(view: View) -> None:
             _hide_each(read)
 
 
-def show_cross(view: View) -> None:
-    """Show the grid of heads, the chosen weights large, and the experiment."""
+def live_cross(view: View) -> Live:
+    """Return both sentences, the chosen weights large, and the grid of heads."""
     answer = translated(view)
     written = answer.value
-    show_sentences(written)
+    over, layer, head = chosen_weights(view)
+    grid = heads_grid(
+        written.cross_weights,
+        written.words,
+        strings("axis") | {"weight": t("quantity.weights")},
+        strings("matrix"),
+        layer=layer,
+        head=head,
+        version=f"{over} {layer}.{head}|{view.encoding.text}",
+        note=section("translation", "grid"),
+        keys=written.source,
+        filename="translation_heads",
+    )
+    if over != "head":
+        grid = replace(grid, selected=None)
+    large = _large(view, written, layer, head) if over == "head" else _mean(view, answer, over, layer)
+    return Live((large, Picture("translation_heads", grid, answer)), lines={"translation": sentences(written)})
+
+
+def show_cross(view: View) -> None:
+    """Show the grid of heads, the chosen weights large, and the experiment."""
+    sentences_place = st.container()
     large_place, grid_place = st.columns(2, gap="medium")
+    choices = {}
     with large_place:
-        over, layer, head = choose_weights(view)
+        over, _, _ = choose_weights(view)
         if over == "head":
-            _large(view, written, layer, head)
-        else:
-            _mean(view, answer, over, layer)
+            steps = {name: t(f"step.{name}") for name in STEP_NAMES}
+            choices["step"] = (STEP_NAMES, choose(t("attention.step"), steps, name="step", default="weights"))
+    live = live_cross(view)
+    large, grid = (one for one in live.pictures if isinstance(one, Picture))
+    with sentences_place:
+        show_lines("translation", live.lines["translation"], style=STYLE)
+    with large_place:
+        show_picture(large)
+        export_picture(large)
     with grid_place:
-        grid = heads_grid(
-            written.cross_weights,
-            written.words,
-            strings("axis") | {"weight": t("quantity.weights")},
-            strings("matrix"),
-            layer=layer,
-            head=head,
-            version=f"{over} {layer}.{head}|{view.encoding.text}",
-            note=section("translation", "grid"),
-            keys=written.source,
-            filename="translation_heads",
-        )
-        if over != "head":
-            grid = replace(grid, selected=None)
-        show_matrix(grid, answer, key="translation_heads", on_select=_on_head)
-        export_matrix(grid, answer, key="translation_heads")
+        show_picture(grid, on_select=_on_head)
+        export_picture(grid)
+    follow_finger("translation", "cross", view, choices=weights_choices(view) | choices)
     _hiding_experiment(view)

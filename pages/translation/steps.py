@@ -7,56 +7,83 @@ import streamlit as st
 from pages.translation.figures.charts import likeliest_bars, lines_chart
 from pages.translation.figures.matrices import step_rows
 from pages.translation.translated import (
+    STYLE,
     choose_weights,
+    chosen_weights,
     over_word,
-    show_sentences,
+    sentences,
     slide_to_default,
     translated,
+    weights_choices,
     weights_over,
 )
 from pages.ui.boxes import ask_first, lazy_box
-from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger, show_lines
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant
-from pages.ui.pickers import choose_layer, shown_word
+from pages.ui.pickers import choose_layer, chosen_number, shown_word
+from pages.ui.url import slid
 from transformer_core.analysis.translation.greedy_steps import Written
 
 LIKELIEST, LEAST_LIKELY = 0.5, 0.05
 
 
-def _choose_step(written: Written) -> int:
-    """Show the slider of steps and return the step, from 0; at first the one where the model was least sure."""
-    count = len(written.words)
-    if count == 1:
-        return 0
-    unsure = int(written.probabilities.argmin())
-    return slide_to_default(t("translation.step"), 0, count - 1, name="translation_step", default=unsure)
+def _unsure(written: Written) -> int:
+    """Return the step where the model was least sure, which is shown at first."""
+    return int(written.probabilities.argmin())
 
 
-def _show_rows(view: View, written: Written, step: int, layer: int | None) -> None:
-    """Show every head's two rows at this step: over the words so far, and over the source.
+def _choose_step(written: Written) -> None:
+    """Show the slider of steps."""
+    if len(written.words) > 1:
+        slide_to_default(
+            t("translation.step"), 0, len(written.words) - 1, name="translation_step", default=_unsure(written)
+        )
 
-    Args:
-        layer: the layer chosen above; None to choose it here.
-    """
-    tell(section("translation", "rows"))
-    if layer is None:
-        layer = choose_layer(t("translation.rows_layer"), view)
-    figure = step_rows(
-        written.self_weights[layer, :, step, : step + 1],
-        written.cross_weights[layer, :, step],
+
+def _chosen_step(written: Written) -> int:
+    """Return the chosen step, from 0, without the slider."""
+    last = len(written.words) - 1
+    return int(slid(0, last, name="translation_step", default=_unsure(written))) if last else 0
+
+
+def live_steps(view: View) -> Live:
+    """Return both sentences, the likeliest words of the chosen step, and where the decoder looked."""
+    answer = translated(view)
+    written = answer.value
+    step = _chosen_step(written)
+    over, layer, head = chosen_weights(view)
+    lines = lines_chart(
+        weights_over(written.cross_weights, over, layer, head),
+        written.source,
+        written.words,
+        strings("translation_lines"),
+        step=step,
+    )
+    bars = likeliest_bars(written.others[step], written.likeliest[step], strings("translation_bars"))
+    rows_layer = chosen_number("layer", view.bundle.config.n_layers)
+    rows = step_rows(
+        written.self_weights[rows_layer, :, step, : step + 1],
+        written.cross_weights[rows_layer, :, step],
         written.read[: step + 1],
         written.source,
         strings("translation_rows"),
         strings("matrix"),
-        version=f"rows {layer}.{step}|{view.encoding.text}",
+        version=f"rows {rows_layer}.{step}|{view.encoding.text}",
     )
-    show_matrix(figure, translated(view), key="translation_rows")
-    export_matrix(figure, translated(view), key="translation_rows")
+    drawings = (
+        Drawing("translation_bars", bars, answer, "translation_likeliest", t("translation.bars_label")),
+        Drawing("translation_lines", lines, answer, "translation_lines", t("translation.lines_label")),
+    )
+    return Live(
+        (Picture("translation_rows", rows, answer),),
+        drawings=drawings,
+        lines={"translation": sentences(written, step)},
+    )
 
 
 def _whole_experiment(view: View, written: Written) -> None:
@@ -83,28 +110,36 @@ def _whole_experiment(view: View, written: Written) -> None:
 
 def show_steps(view: View) -> None:
     """Show both sentences, the slider of steps, and one step in detail."""
-    answer = translated(view)
-    written = answer.value
-    sentences = st.container()
-    step = _choose_step(written)
-    with sentences:
-        show_sentences(written, step)
-        if not written.ended:
-            st.caption(f":material/content_cut: {t('translation.cut', count=len(written.words))}")
+    written = translated(view).value
+    sentences_place = st.container()
+    _choose_step(written)
+    step = _chosen_step(written)
     lines_place, bars_place = st.columns([6, 5], gap="large")
-    with bars_place:
-        word, chance = plain(shown_word(written.words[step])), f"{written.probabilities[step]:.2%}"
-        st.markdown(f"**{t('translation.came', step=step, word=word, chance=chance)}**")
-        chart = likeliest_bars(written.others[step], written.likeliest[step], strings("translation_bars"))
-        show_chart(
-            chart, answer, key="translation_bars", stem="translation_likeliest", label=t("translation.bars_label")
-        )
-        st.caption(t("translation.others_note", count=f"{view.bundle.config.target_vocab_size or 0:,}"))
     with lines_place:
         over, layer, head = choose_weights(view)
-        weights = weights_over(written.cross_weights, over, layer, head)
+    rows_place = st.container()
+    with rows_place:
+        tell(section("translation", "rows"))
+        if over == "all":
+            choose_layer(t("translation.rows_layer"), view)
+    live = live_steps(view)
+    (rows,), (bars, lines) = live.pictures, live.drawings
+    assert isinstance(rows, Picture)
+    with sentences_place:
+        show_lines("translation", live.lines["translation"], style=STYLE)
+        if not written.ended:
+            st.caption(f":material/content_cut: {t('translation.cut', count=len(written.words))}")
+    word, chance = plain(shown_word(written.words[step])), f"{written.probabilities[step]:.2%}"
+    with bars_place:
+        st.markdown(f"**{t('translation.came', step=step, word=word, chance=chance)}**")
+        show_drawing(bars)
+        st.caption(t("translation.others_note", count=f"{view.bundle.config.target_vocab_size or 0:,}"))
+    with lines_place:
         st.markdown(f"**{t('translation.lines', word=word, whose=over_word(over, layer, head))}**")
-        chart = lines_chart(weights, written.source, written.words, strings("translation_lines"), step=step)
-        show_chart(chart, answer, key="translation_lines", stem="translation_lines", label=t("translation.lines_label"))
-    _show_rows(view, written, step, None if over == "all" else layer)
+        show_drawing(lines)
+    with rows_place:
+        show_picture(rows)
+        export_picture(rows)
+    slider = {"translation_step": str(step) if step != _unsure(written) else ""}
+    follow_finger("translation", "steps", view, choices=weights_choices(view), sliders=slider)
     _whole_experiment(view, written)

@@ -6,14 +6,18 @@ from html import escape
 import numpy as np
 import streamlit as st
 
+from pages.attention.chosen_head import head_choices
 from pages.ui.asking import Answer, ask_once
 from pages.ui.header import View
 from pages.ui.language import t
-from pages.ui.pickers import choose_head, choose_layer, shown_word
-from pages.ui.url import choose, choose_from_list, current, forget, slide
+from pages.ui.live import Choices
+from pages.ui.pickers import choose_head, choose_layer, chosen_number, shown_word
+from pages.ui.url import choose, choose_from_list, chosen_option, current, forget, slide
 from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
 
 OVERS = ("all", "layer", "head")
+MOST_DRAFTS = 64
+_drafts: dict[str, tuple[int, ...]] = {}  # by model
 STYLE = """<style>
 .tr-line { display: flex; flex-wrap: wrap; gap: 6px 5px; align-items: flex-start; margin: 2px 0; }
 .tr-side { flex: 0 0 5.2em; font-size: 0.85rem; opacity: 0.75; padding-top: 5px; }
@@ -29,10 +33,14 @@ STYLE = """<style>
 
 
 def translated(view: View) -> Answer[Written]:
-    """Translate the text greedily; the previous translation is a draft, which saves the steps that stay the same."""
-    last = f"translation of {view.bundle.name}"
-    answer = ask_once(written_greedily, {"draft": st.session_state.get(last, ())}, **view.asked)
-    st.session_state[last] = answer.value.token_ids[1:]
+    """Translate the text greedily; the model's last translation is a draft, which saves the steps that stay the same.
+
+    It may be another visitor's, which costs its time and changes nothing else.
+    """
+    answer = ask_once(written_greedily, {"draft": _drafts.get(view.bundle.name, ())}, **view.asked)
+    _drafts[view.bundle.name] = answer.value.token_ids[1:]
+    if len(_drafts) > MOST_DRAFTS:
+        _drafts.clear()
     return answer
 
 
@@ -75,6 +83,19 @@ def choose_weights(view: View) -> tuple[str, int, int]:
     return over, layer, head
 
 
+def chosen_weights(view: View) -> tuple[str, int, int]:
+    """Return what choose_weights chose, without its controls."""
+    over, config = chosen_option("translation_over", OVERS, default="all"), view.bundle.config
+    layer = chosen_number("layer", config.n_layers) if over != "all" else 0
+    return over, layer, chosen_number("head", config.n_heads) if over == "head" else 0
+
+
+def weights_choices(view: View) -> Choices:
+    """Return its controls as a live figure follows them."""
+    over, _, _ = chosen_weights(view)
+    return {"translation_over": (OVERS, over)} | head_choices(view)
+
+
 def weights_over(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray:
     """Return one matrix of weights: the mean of all heads, of a layer's, or one head's.
 
@@ -91,8 +112,8 @@ def over_word(over: str, layer: int, head: int) -> str:
     return t(f"translation.of_{over}", layer=layer, head=head)
 
 
-def show_sentences(written: Written, step: int | None = None) -> None:
-    """Show both sentences word by word, each target word with its probability; words after `step` are pale."""
+def sentences(written: Written, step: int | None = None) -> str:
+    """Return both sentences word by word, each target word with its probability; words after `step` are pale."""
     rows = []
     source = "".join(f'<span class="tr-word tr-source">{escape(shown_word(label))}</span>' for label in written.source)
     rows.append(f'<div class="tr-line"><span class="tr-side">{escape(t("translation.source"))}</span>{source}</div>')
@@ -107,7 +128,7 @@ def show_sentences(written: Written, step: int | None = None) -> None:
     rows.append(f'<div class="tr-line"><span class="tr-side">{side}</span>{"".join(chips)}</div>')
     text = written.text if step is None else written.prefixes[step]
     rows.append(f'<div class="tr-line"><span class="tr-side"></span><span class="tr-text">{escape(text)}</span></div>')
-    st.html(STYLE + "".join(rows))
+    return "".join(rows)
 
 
 def shown_gap(after: float, before: float) -> float:

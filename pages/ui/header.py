@@ -68,7 +68,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         model = choose_model(kinds)
     with text_place:
         example = EXAMPLES.get(model or "", example)
-        short_way = (st.session_state.page, st.session_state.get("part")) in LIVE
+        short_way = (st.session_state.page or "home", st.session_state.get("part")) in LIVE
         pause = PAUSE if short_way else "0ms"
         text = suggested_text_input(t("header.text"), example, name="text", pause=pause)
     if model is None:

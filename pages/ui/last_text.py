@@ -44,6 +44,11 @@ def read_or_last(name: str, text: str, example: str, read: Callable[[str], T]) -
     raise reason
 
 
+def last_read(name: str) -> str | None:
+    """Return the last text of a box that could be read in this visit, if any."""
+    return st.session_state.get("last_read", {}).get(name)
+
+
 def read_and_tell(name: str, text: str, example: str, read: Callable[[str], T]) -> T | None:
     """Read the text of a part's own box as read_or_last does, and say in a line where it shows another one.
 

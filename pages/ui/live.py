@@ -10,19 +10,24 @@ import logging
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from html import escape
+from types import MappingProxyType
 from typing import Protocol
 
+import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from pages.figures.matrix import padded
+from pages.ui.charts import Drawing
 from pages.ui.component import registered
 from pages.ui.header import View, linked_view
 from pages.ui.language import language
+from pages.ui.last_text import last_read
 from pages.ui.link import LIVE, Link, reading
-from pages.ui.url import below_base, whole_number
+from pages.ui.url import below_base, current, whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import owner_in
 from transformer_core.bundle_files import BundleError
@@ -33,6 +38,8 @@ HEADERS = {"Cache-Control": "no-store"}
 
 
 Choices = dict[str, tuple[Sequence[str], str]]  # by their names in the URL: the options as shown, and the one chosen
+NO_CHOICES: Mapping[str, tuple[Sequence[str], str]] = MappingProxyType({})
+NO_SLIDERS: Mapping[str, float | str] = MappingProxyType({})
 
 
 class AnyPicture(Protocol):
@@ -53,18 +60,22 @@ class Live:
     """What follows a finger on one part of a page.
 
     Args:
-        pictures: as the page mounts them.
+        pictures, drawings: matrices and charts as the page mounts them.
         verdicts, numbers: by the names of their places on the page.
+        lines: in HTML, by the names of their places on the page, as show_lines has them.
     """
 
-    pictures: tuple[AnyPicture, ...]
+    pictures: tuple[AnyPicture, ...] = ()
     verdicts: Mapping[str, Verdict | None] = field(default_factory=dict)
     numbers: Mapping[str, Number] = field(default_factory=dict)
+    drawings: tuple[Drawing, ...] = ()
+    lines: Mapping[str, str] = field(default_factory=dict)
 
     def to_bytes(self, *, stamp: int = 0) -> bytes:
         """Return the length of a header (uint32, little-endian), the header in JSON, and the pictures' bytes.
 
-        Everything is padded to 8 bytes; the header has verdicts and numbers, and for each picture its key and length.
+        Everything is padded to 8 bytes; the header has verdicts, numbers, lines and the rows of charts, and for each
+        picture its key and length.
 
         Args:
             stamp: of the last stroke, as of MatrixFigure.
@@ -74,7 +85,9 @@ class Live:
         verdicts = {name: asdict(verdict) for name, verdict in self.verdicts.items() if verdict is not None}
         numbers = {name: asdict(number) for name, number in self.numbers.items()}
         pictures = list(zip(keys, map(len, parts), strict=True))
-        header = {"verdicts": verdicts, "numbers": numbers, "pictures": pictures}
+        drawings = {drawing.event: drawing.rows for drawing in self.drawings}
+        header = {"verdicts": verdicts, "numbers": numbers, "lines": dict(self.lines), "drawings": drawings}
+        header["pictures"] = pictures
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return padded(struct.pack("<I", len(text)) + text) + b"".join(parts)
 
@@ -123,18 +136,39 @@ def follow_finger(
     part: str,
     view: View,
     *,
-    choices: Choices,
-    boxes: Sequence[str] = ("text",),
+    choices: Mapping[str, tuple[Sequence[str], str]] = NO_CHOICES,
+    boxes: Sequence[str] = (),
+    sliders: Mapping[str, float | str] = NO_SLIDERS,
 ) -> None:
-    """Let the pictures of a part follow what is typed and chosen; only where the route is there.
+    """Let the pictures of a part follow what is typed, chosen and slid; only where the route is there.
 
     Args:
         choices: of controls that the pictures depend on.
-        boxes: names of the lines of text that they depend on.
+        boxes: names of the boxes of text that they depend on beside the header's.
+        sliders: what those hold that they depend on, by name; "" where that follows the text.
     """
     if (page, part) not in LIVE:
         return
+    boxes = list(dict.fromkeys(("text", *boxes)))
     said = {"lang": language(), "model": view.bundle.name, **{name: chosen for name, (_, chosen) in choices.items()}}
+    said |= {name: str(value) for name, value in sliders.items()}
+    typed = {box: str(current(box) or "") for box in boxes}
+    said |= {box: last_read(box) or text for box, text in typed.items()}
     options = {name: list(options) for name, (options, _) in choices.items()}
-    data = {"route": f"./live/{page}/{part}", "page": page, "said": said, "boxes": list(boxes), "choices": options}
+    data = {"route": f"./live/{page}/{part}", "page": st.session_state.page, "said": said, "boxes": boxes}
+    data |= {
+        "choices": options,
+        "sliders": list(sliders),
+        "typed": typed,
+    }  # what was typed: the component hears of each run
     registered("live")(key="live", data=data)
+
+
+def show_lines(place: str, html: str, *, style: str = "") -> None:
+    """Show HTML that follows a finger.
+
+    Args:
+        place: its name, by which assets/components/live/live.js finds it.
+        style: an element with their style.
+    """
+    st.html(f'{style}<div data-lines="{escape(place)}">{html}</div>')

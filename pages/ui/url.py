@@ -252,16 +252,10 @@ def text_area(
     return text
 
 
-def slide(
-    label: str, low: float, high: float, *, name: str, default: float, step: float = 1, format: str | None = None
-) -> float:
-    """Show a slider; what it held stays within its ends where these move.
-
-    Args:
-        low, high, default, step: all whole for a whole number, which is then an int.
-        name: the choice's name in the URL.
-        format: of the number shown, as of any slider.
-    """
+def _slider(
+    low: float, high: float, default: float, step: float
+) -> tuple[type, Callable[[Any], float | None], Callable[[Any], float]]:
+    """Return a slider's kind of number, what reads one, and what reads the nearest that it can hold."""
     whole = all(float(value).is_integer() for value in (low, high, default, step))
     kind = int if whole else float
 
@@ -272,6 +266,30 @@ def slide(
         value = read_number(asked, -math.inf, math.inf)
         return kind(default if value is None else min(max(value, low), high))
 
+    return kind, read, nearest
+
+
+def slid(low: float, high: float, *, name: str, default: float, step: float = 1) -> float:
+    """Return what a slider holds, without showing it.
+
+    Args:
+        low, high, name, default, step: as of slide.
+    """
+    kind, read, nearest = _slider(low, high, default, step)
+    return chosen(name, kind(default), read, f"{kind(low)} … {kind(high)}", instead=nearest)
+
+
+def slide(
+    label: str, low: float, high: float, *, name: str, default: float, step: float = 1, format: str | None = None
+) -> float:
+    """Show a slider; what it held stays within its ends where these move.
+
+    Args:
+        low, high, default, step: all whole for a whole number, which is then an int.
+        name: the choice's name in the URL.
+        format: of the number shown, as of any slider.
+    """
+    kind, read, nearest = _slider(low, high, default, step)
     key, value = held(name, kind(default), read, f"{kind(low)} … {kind(high)}", instead=nearest)
     value = st.slider(label, kind(low), kind(high), value, kind(step), key=key, format=format)
     keep(name, str(value), str(kind(default)))

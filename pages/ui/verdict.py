@@ -150,8 +150,8 @@ def show_outcome(
     verdict = outcome_verdict(view, probabilities, beside=beside)
     if verdict is not None and beside is None:
         show_verdict_of(view, verdict)
-    elif verdict is not None:
-        st.html(verdict.html(place))
+    else:
+        show_verdict(verdict, place=place)
 
 
 def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> None:
@@ -165,7 +165,7 @@ def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> 
         return
     if outcome.asks != "class":
         st.caption(t(f"outcome.asks_{outcome.asks}"))
-    st.html(verdict.html(place))
+    show_verdict(verdict, place=place)
 
 
 def sureness(view: View, probabilities: Sequence[float]) -> str | None:
@@ -210,9 +210,14 @@ def verdict_of(
     return Verdict(tuple(names), tuple(map(float, probabilities)), winner, None if note is None else hidden(note))
 
 
-def show_verdict(labels: Sequence[str], probabilities: Sequence[float]) -> None:
-    """Show every class with its probability, and as a part of one bar."""
-    st.html(verdict_of(labels, probabilities).html(""))
+def show_verdict(verdict: Verdict | None, *, place: str = "") -> None:
+    """Show every class with its probability, and as a part of one bar; nothing where there is no verdict.
+
+    Args:
+        place: its name, where it follows a finger.
+    """
+    if verdict is not None:
+        st.html(verdict.html(place))
 
 
 def concludes(view: View, *, key: str = "concludes") -> bool:

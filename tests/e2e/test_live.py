@@ -102,3 +102,60 @@ def test_a_stroke_shows_its_weights_and_verdict_while_the_finger_is_down_and_sta
     visit(page, address, page.url.removeprefix(f"{address}/"))
     rest(page)
     assert page.evaluate("() => document.querySelector('[data-verdict=masks_after]').textContent") == after
+
+
+WORDS_OF_CHART = """
+(place) => [...document.querySelectorAll("[data-testid=stVegaLiteChart]")[place].querySelectorAll("text")]
+  .map((text) => text.textContent)
+"""
+
+
+def changed(page: Page, place: int, before: list[str]) -> list[str]:
+    """Wait until a chart of the page has other words than before, and return them."""
+    script = f"([place, before]) => ({WORDS_OF_CHART})(place).join() !== before"
+    page.wait_for_function(script, arg=[place, ",".join(before)])
+    return page.evaluate(WORDS_OF_CHART, place)
+
+
+def test_charts_follow_each_letter_and_the_page_brings_what_they_show(page: Page, address: str) -> None:
+    opened(page, address, "gpt")
+    strip, bars = (page.evaluate(WORDS_OF_CHART, place) for place in (0, 1))
+    typed(page, " and bad", delay=100)
+    assert page.evaluate("() => window.ran") == 0
+    changed(page, 1, bars)
+    page.wait_for_timeout(100)
+    live = [page.evaluate(WORDS_OF_CHART, place) for place in (0, 1)]
+    assert set(live[0]) - set(strip) == {"␣and", "␣bad"}
+    page.wait_for_function("() => window.ran > 0")
+    rest(page)
+    page.wait_for_timeout(1_500)  # the page's own rows are shown again
+    assert [page.evaluate(WORDS_OF_CHART, place) for place in (0, 1)] == live
+
+
+def test_a_chart_goes_back_to_the_last_text_that_could_be_read(page: Page, address: str) -> None:
+    opened(page, address, "gpt")
+    strip = page.evaluate(WORDS_OF_CHART, 0)
+    with page.expect_response("**/live/gpt/next?*bad*"):
+        typed(page, " and bad so", delay=60)
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.press("Delete")
+    page.locator("[data-pale]").wait_for()
+    page.wait_for_timeout(2_500)
+    assert page.evaluate(WORDS_OF_CHART, 0) == strip
+
+
+def test_a_slider_takes_the_short_way_while_it_is_held(page: Page, address: str) -> None:
+    opened(page, address, "gpt", gpt_part="draw", gpt_temperature="0.1", gpt_top_p="1.0")
+    slider = page.locator(".st-key-gpt_temperature-gpt [role=group]")
+    slider.scroll_into_view_if_needed()
+    frame = slider.bounding_box()
+    assert frame is not None
+    before = page.evaluate(WORDS_OF_CHART, 0)
+    height = frame["y"] + frame["height"] / 2
+    page.mouse.move(frame["x"] + 2, height)
+    page.mouse.down()
+    with page.expect_response("**/live/gpt/draw?*gpt_temperature=*"):
+        page.mouse.move(frame["x"] + 90, height, steps=4)
+    changed(page, 0, before)
+    page.mouse.up()
+    rest(page)

@@ -1,32 +1,48 @@
-// Live figures: asks the server for the pictures of what is typed, chosen or painted, before the page has run.
+// Live figures: asks the server for the pictures of what is typed, chosen, slid or painted, before the page has run.
 // pages/ui/live.py. One request is on its way at a time; of those that wait, the newest goes. What comes back is given
-// to whom it belongs by name: matrices listen for it, and verdicts on the page are rewritten in place.
+// to whom it belongs by name: matrices listen for it, charts take its rows (pages/figures/charts.py), and verdicts on the
+// page are rewritten in place.
 
 import { lasting, release } from "../kit.js";
 
 const ASK = "vitrine:ask";
 const PICTURE = "vitrine:picture";
+const LEAD = 1000; // ms for which rows that came the short way are newer than what the page's run brings; see newest.js
 const placeOf = (name, page) => `.st-key-${`${name}@${page}`.replace(/[^\w-]/g, "-")}`;
 
 class Follower {
   constructor() {
     this.ending = new AbortController();
     this.changed = {};
+    this.drawn = new Set(); // charts that show rows which came the short way
+    this.versions = 0;
     const on = (target, type, act) => target.addEventListener(type, act, { capture: true, signal: this.ending.signal });
     on(document, "input", (event) => this.onInput(event));
     on(document, "click", (event) => this.onClick(event));
     on(window, ASK, ({ detail }) => this.ask(detail));
+    this.thumbs = new MutationObserver((changes) => changes.forEach((change) => this.onSlide(change)));
+    this.thumbs.observe(document.body, { subtree: true, attributeFilter: ["value"] });
     window.vitrineLive = true;
   }
 
   remove() {
     this.ending.abort();
+    this.thumbs.disconnect();
+    clearTimeout(this.returning);
+    this.giveBack();
     window.vitrineLive = false;
   }
 
   receive(data) {
     this.data = data;
     this.changed = {}; // the page has run with them
+    this.settle();
+  }
+
+  onSlide({ target }) {
+    if (target.type !== "range") return;
+    const name = this.data.sliders.find((slider) => target.closest(placeOf(slider, this.data.page)));
+    if (name && target === document.activeElement) this.ask({ [name]: target.value }); // held, not moved by the page
   }
 
   onInput({ target }) {
@@ -53,11 +69,11 @@ class Follower {
     this.flies = true;
     while (this.waits && !this.ending.signal.aborted) {
       this.waits = false;
-      const said = new URLSearchParams(location.search);
-      for (const [name, value] of Object.entries({ ...this.data.said, ...this.changed })) said.set(name, value);
+      const link = this.link();
+      const asked = `${this.data.route}?${link}&stamp=${this.changed.stamp ?? 0}`;
       try {
-        const answer = await fetch(`${this.data.route}?${said}`, { signal: this.ending.signal, cache: "no-store" });
-        if (answer.status === 200) this.give(await answer.arrayBuffer());
+        const answer = await fetch(asked, { signal: this.ending.signal, cache: "no-store" });
+        if (answer.status === 200) this.give(await answer.arrayBuffer(), link);
       } catch {
         // The page's own run brings the picture.
       }
@@ -65,7 +81,16 @@ class Follower {
     this.flies = false;
   }
 
-  give(buffer) {
+  // What is on the page, or will be once it has run, as a link says it.
+  link() {
+    const said = new URLSearchParams(location.search);
+    for (const [name, value] of Object.entries({ ...this.data.said, ...this.changed })) said.set(name, value);
+    said.delete("stamp"); // of a stroke
+    said.sort();
+    return String(said);
+  }
+
+  give(buffer, link) {
     const length = new DataView(buffer).getUint32(0, true);
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
     let at = Math.ceil((4 + length) / 8) * 8;
@@ -81,7 +106,46 @@ class Follower {
       place.querySelector("[data-label]").textContent = label;
       place.querySelector("[data-value]").textContent = value;
     }
+    for (const [name, html] of Object.entries(header.lines)) {
+      const place = document.querySelector(`[data-lines="${CSS.escape(name)}"]`);
+      if (place && place.innerHTML !== html) place.innerHTML = html;
+    }
+    this.draw(header.drawings);
+    this.shown = link;
+    this.settle();
   }
+
+  draw(drawings) {
+    const version = (this.versions += 1);
+    for (const [event, rows] of Object.entries(drawings)) {
+      for (const row of Object.values(rows).flat()) row.live = version;
+      bring(event, { version, rows });
+      this.drawn.add(event);
+    }
+  }
+
+  // Charts hold what came the short way until the page's run shows the same; where that shows something else after LEAD,
+  // such as the last text that could be read, it is asked for.
+  settle() {
+    clearTimeout(this.returning);
+    if (!this.shown) return;
+    this.returning = setTimeout(() => {
+      if (this.link() === this.shown) this.giveBack();
+      else if (!Object.keys(this.changed).length) this.ask({}); // else the page's run follows
+    }, LEAD);
+  }
+
+  giveBack() {
+    for (const event of this.drawn) bring(event, null);
+    this.drawn.clear();
+  }
+}
+
+// Hands rows to a chart: its signal `live` is bound to what lies on the page's body when it hears this event.
+function bring(event, value) {
+  document.body.value = value;
+  document.body.dispatchEvent(new Event(event));
+  delete document.body.value;
 }
 
 // Writes a verdict's numbers where the page wrote the last ones (pages/ui/verdict.py).

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -33,11 +34,45 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("attention", "heads", {"text": "good film " * 200, "start": "40"}),
     ("attention", "arcs", {}),
     ("attention", "arcs", {"attention_direction": "to", "attention_over": "max", "attention_token": "3"}),
+    ("attention", "flow", {}),
+    ("attention", "flow", {"layer": "2", "head": "5", "pin_rollout": "1.2.1"}),
+    ("attention", "flow", {"model": "gpt", "text": "good film " * 60}),
+    ("attention", "tendencies", {"layer": "1", "head": "2"}),
+    ("attention", "tendencies", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("attention", "effect", {"layer": "3", "head": "1"}),
+    ("attention", "effect", {"attention_ablation": "mean", "shown": "attention_effects", "lang": "zh"}),
     ("masks", "paint", {}),
     ("masks", "paint", {"masks_preset": "window", "masks_window": "3", "masks_pads": "2", "masks_where": "one"}),
     ("masks", "paint", {"masks_preset": "painted", "masks_rows": "broken"}),
     ("masks", "paint", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh", "layer": "1"}),
+    ("masks", "batch", {}),
+    (
+        "masks",
+        "batch",
+        {"masks_lines": "Good.\nA <b>bad</b> film.\nNo.", "masks_source": "2", "pin_masks_batch": "0.1.1"},
+    ),
+    ("masks", "batch", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("home", "verdict", {}),
+    ("home", "verdict", {"model": "gpt", "lang": "zh"}),
+    ("embeddings", "sentence", {"pin_embeddings_cosine": "0.2.1"}),
+    ("embeddings", "sentence", {"embeddings_stage": "after_layers", "text": "good film " * 60}),
+    ("encoder", "layers", {}),
+    ("encoder", "layers", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("translation", "steps", {}),
+    ("translation", "steps", {"translation_step": "1", "layer": "1", "pin_translation_rows": "0.1.1"}),
+    ("translation", "steps", {"translation_over": "head", "layer": "1", "head": "3", "translation_step": "2"}),
+    ("translation", "cross", {}),
+    ("translation", "cross", {"translation_over": "head", "head": "2", "step": "scores", "text": "Thank you."}),
+    ("bert", "fill", {}),
+    ("bert", "fill", {"bert_hidden": "2.4", "lang": "zh"}),
+    ("bert", "fill", {"text": "A <b>[MASK]</b> film.", "bert_predict": "on"}),
+    ("gpt", "next", {}),
+    ("gpt", "next", {"model": "gpt-poem", "text": "秋风入客衣，", "lang": "zh", "gpt_back": "-2"}),
+    ("gpt", "next", {"text": "good film " * 200, "gpt_back": "-9"}),
+    ("gpt", "draw", {}),
+    ("gpt", "draw", {"gpt_temperature": "1.35", "gpt_top_k": "5", "gpt_top_p": "1.0", "gpt_seed": "7"}),
 ]
+MODELS = {"gpt": "gpt", "bert": "bert", "translation": "translation-en-fr"}  # of the other pages "sentiment"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +83,7 @@ def client() -> TestClient:
 
 def asked(page: str, part: str, query: dict[str, str]) -> dict[str, str]:
     """Return a link to a part of a page that names everything."""
-    return {"lang": "en", "model": "sentiment", "text": TEXT, f"{page}_part": part, **query}
+    return {"lang": "en", "model": MODELS.get(page, "sentiment"), "text": TEXT, f"{page}_part": part, **query}
 
 
 def pictures_in(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -91,10 +126,17 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     answer = client.get(f"/live/{page}/{part}", params=link)
     assert answer.status_code == 200
     header, found = pictures_in(answer.content)
-    assert found
+    assert found or header["drawings"] or header["verdicts"]
     for key, data in found.items():
         assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
+    charts = [element.proto for element in app.get("vega_lite_chart")]
+    for event, rows in header["drawings"].items():
+        (chart,) = (chart for chart in charts if json.dumps(event) in chart.spec)
+        drawn = {data.name: pa.ipc.open_stream(data.data.data).read_all().to_pylist() for data in chart.datasets}
+        assert {name: drawn[name] for name in rows} == rows
     shown = "".join(element.proto.body for element in app.get("html"))
+    for name, lines in header["lines"].items():
+        assert f'<div data-lines="{name}">{lines}</div>' in shown
     for name, verdict in header["verdicts"].items():
         assert live.Verdict(**verdict).html(name) in shown
     assert set(header["numbers"]) <= {"masks_change", "masks_reach"}
