@@ -6,6 +6,7 @@ import streamlit as st
 from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.attention.figures import tendency_board
 from pages.ui.asking import ask_once
+from pages.ui.boxes import awaited
 from pages.ui.exports import export_matrix
 from pages.ui.header import View, language_of
 from pages.ui.language import strings, t
@@ -55,7 +56,10 @@ def show_tendencies(view: View) -> None:
             t("attention.threshold"), LOWEST, HIGHEST, name="attention_threshold", default=THRESHOLD, step=STEP
         )
     here = ask_once(tendencies_of_text, **view.asked)
-    sample = ask_once(tendencies_of_reviews, bundle=view.bundle, language=language, sentences=SENTENCES)
+    asked = {"bundle": view.bundle, "language": language, "sentences": SENTENCES}
+    sample = awaited(tendencies_of_reviews, t("attention.reading"), key="attention_sample", height=420, **asked)
+    if sample is None:
+        return
     words = {
         **strings("attention_tendencies"),
         "here": t("attention.here"),

@@ -88,9 +88,7 @@ def cheat_part() -> None:
         )
         st.caption(t("masks.train_note", steps=steps))
         return
-    trained = {"language": corpus, "steps": steps, "seed": seed}
-    wanted = t("masks.training", steps=steps) if cover.open else None
-    axes = t("masks.step"), t("masks.loss")
-    answer = awaited(mask_cheating, *axes, key="masks_cheat", wanted=wanted, **trained)
+    trained, said = {"language": corpus, "steps": steps, "seed": seed}, t("masks.training", steps=steps)
+    answer = awaited(mask_cheating, said, key="masks_cheat", **trained)
     if answer is not None:
         _show(answer, cover)

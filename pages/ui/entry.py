@@ -42,6 +42,8 @@ style = f"""
 .text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: {surface}; }}
 .text-line[data-pale] span {{ opacity: 1; font-weight: 600; }}
 {STYLE.replace("SURFACE", surface)}
+.await {{ display: grid; gap: 0.5rem; justify-items: center; font-size: 0.875rem; }}
+.await progress {{ width: min(20rem, 100%); height: 0.5rem; }}
 {COVERED}
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
 .st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * {{ opacity: 0.4; }}

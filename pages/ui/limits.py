@@ -9,6 +9,7 @@
 | `VITRINE_PERSON_RUNS` | runs that a person keeps, on a network | 6 |
 | `VITRINE_PERSON_RUNS_MB` | the files of a person's runs, in MB, on a network | 1,000 |
 | `VITRINE_PERSON_LIVE_RUNS` | a person's runs that compute, wait or pause, on a network | 3 |
+| `VITRINE_HEAVY_PROCESSES` | processes that compute what takes long, at once | cores but one, from 1 to 4 |
 | `VITRINE_READ_ONLY` | with 1, visitors only look: no runs, no uploads, no models opened | 0 |
 """
 
@@ -18,6 +19,8 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
+from transformer_core.training.runs.queue.slots import cores
+
 if sys.platform != "win32":
     import resource
 
@@ -25,6 +28,7 @@ FILES_OF_A_VISITOR = 4  # a socket, and three of the event loop that Streamlit m
 FILES_OF_THE_SERVER = 640  # 256 of its own, and 3 of each of 128 visitors who have gone and may come back
 MOST_VISITORS = 1_000
 MOST_UPLOAD_MB = 500
+MOST_HEAVY_UNASKED = 4  # each takes 0.3 GB and more
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Limits:
     person_runs: int
     person_runs_mb: int
     person_live_runs: int
+    heavy_processes: int
     read_only: bool
 
 
@@ -55,6 +60,7 @@ def limits() -> Limits:
         person_runs=_number("VITRINE_PERSON_RUNS", 6),
         person_runs_mb=_number("VITRINE_PERSON_RUNS_MB", 1_000),
         person_live_runs=_number("VITRINE_PERSON_LIVE_RUNS", 3),
+        heavy_processes=_number("VITRINE_HEAVY_PROCESSES", max(1, min(cores() - 1, MOST_HEAVY_UNASKED)), most=256),
         read_only=bool(_number("VITRINE_READ_ONLY", 0, least=0, most=1)),
     )
 

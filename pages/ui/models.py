@@ -14,13 +14,13 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.ui.heavy_process import Place
 from pages.ui.language import ASSETS, language, plain, t
 from pages.ui.runs import find_run, run_list
 from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
 from pages.ui.who import may_change, visitor
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
-from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import HUB, kind_of_folder
 from transformer_core.training.runs.errors import RunError
 from transformer_core.user_models.store import OpenedModels, default_root
@@ -35,6 +35,7 @@ FIRST = {  # shipped models that a person meets first, by the interface's langua
 }
 READERS = ("classifier", "bert", "gpt", "encoder")  # the kinds that read one text alone
 SECONDS_FRESH = 3.0
+_forgotten = 0  # how often all models were let go of
 
 
 def name_of_moment(run: str, frame: int | None = None) -> str:
@@ -132,6 +133,25 @@ def called(name: str) -> str:
     return t("model.run", name=f"{found[1] if store is None else store.spec.name}{moment}")
 
 
+def place_of(name: str) -> Place:
+    """Return where a model lies.
+
+    Raises:
+        BundleError: there is none of that name.
+    """
+    found = OF_RUN.fullmatch(name)
+    if found is None:
+        folder = model_folders().get(name)
+        if folder is None:
+            raise BundleError(t("model.gone", name=name))
+        return Place(name, folder, opened=_forgotten)
+    store = find_run(found[1])
+    if store is None:
+        raise BundleError(t("model.run_gone", run=found[1]))
+    frame = None if found[2] is None else int(found[2])
+    return Place(name, store.folder, of_run=True, frame=frame, opened=_forgotten)
+
+
 @lru_cache(maxsize=16)
 def open_bundle(name: str) -> Bundle:
     """Load a model, once for all sessions.
@@ -139,21 +159,15 @@ def open_bundle(name: str) -> Bundle:
     Raises:
         BundleError: what is wrong with it.
     """
-    found = OF_RUN.fullmatch(name)
-    if found is None:
-        folder = model_folders().get(name)
-        if folder is None:
-            raise BundleError(t("model.gone", name=name))
-        return replace(load(folder), name=name)
-    store = find_run(found[1])
-    if store is None:
-        raise BundleError(t("model.run_gone", run=found[1]))
+    place = place_of(name)
     try:
-        bundle = store.model(None if found[2] is None else int(found[2]))
+        bundle = place.open()
     except RunError as error:
         raise BundleError(str(error)) from error
-    card = store.folder / "bundle" / "card.md"
-    return replace(bundle, name=name, card=card.read_text(encoding="utf-8") if card.is_file() else "")
+    card = place.folder / "bundle" / "card.md"
+    if place.of_run:
+        bundle = replace(bundle, card=card.read_text(encoding="utf-8") if card.is_file() else "")
+    return bundle
 
 
 def open_or_say(name: str) -> Bundle | None:
@@ -197,6 +211,8 @@ def is_there(name: str) -> bool:
 
 def forget_models() -> None:
     """Let go of every model that was opened and of what kind it is, since a name may now mean another one."""
+    global _forgotten
+    _forgotten += 1
     open_bundle.cache_clear()
     _kind_of.cache_clear()
 
