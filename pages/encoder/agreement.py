@@ -8,8 +8,8 @@ import streamlit as st
 from pages.encoder.faithfulness import show_deletion_on_reviews
 from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
 from pages.encoder.names import board_words, measure_names
-from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, has_words, show_signs
-from pages.ui.asking import Answer, ask_once
+from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, has_words, measured, show_signs
+from pages.ui.asking import Answer
 from pages.ui.boxes import Cover, ask_first, awaited, lazy_box, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
@@ -19,7 +19,7 @@ from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
 from transformer_core.analysis.encoder.faithfulness import SanityCheck, sanity_check
-from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews, measures
+from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews
 from transformer_core.analysis.rank_correlation import agreement_word
 
 REVIEWS = 24
@@ -33,7 +33,9 @@ def agreement_part(view: View) -> None:
     if not has_words(view):
         return
     baseline = choose_baseline(view)
-    answer = ask_once(measures, **view.asked, steps=DEFAULT_STEPS, baseline=baseline)
+    answer = measured(view, steps=DEFAULT_STEPS, baseline=baseline)
+    if answer is None:
+        return
     figure = measures_figure(
         answer.value.values,
         measure_names(),

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.asking import Answer, ask_away, forget_answer, question_of
+from pages.ui.asking import Answer, ask_away, ask_once, forget_answer, question_of
 from pages.ui.heavy import Job, ProcessDiedError, pool
 from pages.ui.language import t
 from pages.ui.url import current, keep, read_switch, widget_key, written_switch
@@ -26,6 +26,7 @@ T = TypeVar("T")
 SECONDS_BETWEEN_LOOKS = 0.7
 SECONDS_AT_ONCE = 0.2  # so long a page waits before it shows a box
 ROOM = 300
+BRIEF = 40  # tokens: of so short a text, what runs the model once for each of them takes a moment
 SHOWN = "shown"
 FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
 COVERED = """
@@ -97,7 +98,7 @@ def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> 
 
 
 def awaited(
-    function: Callable[..., T], said: str, *, key: str, height: int = ROOM, **arguments: Any
+    function: Callable[..., T], said: str, *, key: str, height: int = ROOM, brief: bool = False, **arguments: Any
 ) -> Answer[T] | None:
     """Return an answer that takes longer than a moment; None while it is computed, with a box in its place.
 
@@ -107,11 +108,14 @@ def awaited(
         said: what is being done.
         key: unique on the page; one question is waited for there.
         height: of the box, about that of what comes.
+        brief: it takes a moment only, for so little is asked; the page computes it itself.
         arguments: as of ask.
 
     Raises:
         ValueError: as the function does.
     """
+    if brief:
+        return ask_once(function, **arguments)
     state, question = st.session_state, question_of(function, arguments)
     stopped, waits = f"stopped {key}", f"waits {key}"
     if state.get(stopped) == question:

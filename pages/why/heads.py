@@ -46,7 +46,7 @@ def _cost(desk: Desk, outcome: str) -> Finding:
         measurement = measure_again(desk.name)
     asked = {"d_model": WIDTH, "n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
     with desk.picture:
-        answer = awaited(cost_of_heads, t("why.timing"), key="why_heads_cost", **asked)
+        answer = awaited(cost_of_heads, t("await.timing"), key="why_heads_cost", **asked)
     if answer is None:
         return Finding(None)
     found = answer.value

@@ -35,7 +35,7 @@ def _cost(desk: Desk) -> Finding:
             desk.word(f"other_{along}"), FIXED[along], name=f"why_cost_fixed_{along}", default=FIXED_AT_FIRST[along]
         )
         measurement = measure_again(desk.name)
-    asked, said = {"seed": SEED, "measurement": measurement}, t("why.timing")
+    asked, said = {"seed": SEED, "measurement": measurement}, t("await.timing")
     with desk.picture:
         answer = awaited(time_attention, said, key="why_cost", along=along, other=other, **asked)
         lengths = awaited(time_attention, said, key="why_cost_lengths", along="length", other=64, **asked)
@@ -85,8 +85,8 @@ def _scorings(desk: Desk) -> Finding:
         measurement = measure_again(desk.name)
     asked = {"n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
     with desk.picture:
-        timed = awaited(time_scorings, t("why.timing"), key="why_scorings", **asked)
-        spread = awaited(spread_of_scorings, t("why.timing"), key="why_spread", seed=SEED)
+        timed = awaited(time_scorings, t("await.timing"), key="why_scorings", **asked)
+        spread = awaited(spread_of_scorings, t("await.timing"), key="why_spread", seed=SEED)
     if timed is None or spread is None:
         return Finding(None)
     times, scores = timed.value, spread.value
