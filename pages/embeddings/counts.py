@@ -26,7 +26,7 @@ from transformer_core.analysis.words.two_embeddings import (
 
 WORDS = {"en": "dull", "zh": "片"}
 K = 10
-ROOM_OF_NUMBERS = 120
+ROOM_OF_NUMBERS = 140
 OVERLAPS = {"few": 2, "some": 6, "most": K}
 
 

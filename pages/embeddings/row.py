@@ -79,7 +79,7 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
         tokens=len(view.encoding), multiplications=f"{row.value.multiplications * len(view.encoding):,}"
     )
     cover = ask_first(question, options, name="embeddings_times", about=view.bundle.name)
-    answer = awaited(lookup_times, t("await.timing"), key="embeddings_times", height=120, **view.asked)
+    answer = awaited(lookup_times, t("await.timing"), key="embeddings_times", height=140, **view.asked)
     if answer is None:
         return
     times = answer.value

@@ -123,9 +123,9 @@ def awaited(
         return None
     who = f"{state.setdefault('visit', secrets.token_hex(8))} {key}"
     future = ask_away(function, who, **arguments)
-    if state.get(waits) != question:
+    if state.get(waits) != (question, covered()):
         wait([future], SECONDS_AT_ONCE)
-    state[waits] = question
+    state[waits] = question, covered()
     if future.done() and not future.cancelled():
         try:
             return Answer(future.result(), function, arguments)
@@ -149,16 +149,18 @@ def awaited(
 def _offer_again(why: str, again: Callable[[], object], *, key: str, height: int) -> None:
     """Show why an answer is not there, and a button that asks for it once more."""
     with _room(height):
-        say(why)
+        st.markdown(why, width="content")
         st.button(t("await.again"), icon=":material/play_arrow:", key=f"again_{key}", on_click=again)
 
 
 def _show_waiting(future: Future[Any], said: str, stop: Callable[[], None] | None, key: str, height: int) -> None:
-    """Show how far an answer is; without `stop` it cannot be cancelled, since nobody sees it."""
+    """Show how far an answer is; without `stop`, as under a cover, only that it is being computed."""
     place = pool().place(future) if isinstance(future, Job) else 0
     steps = future.steps if isinstance(future, Job) and not place else None
     said, share = t("await.queue", place=place) if place else said, ""
-    if steps is not None:
+    if stop is None:
+        said = ""
+    elif steps is not None:
         said += f" {steps[0] / steps[1]:.0%}"
         share = f' value="{steps[0]}" max="{steps[1]}"'
     with _room(height):

@@ -38,18 +38,18 @@ MOST_GROWTH = 2.0
 FIRST_VISITS, PAGE, MOST_CPU_MS = 20, "attention", 40.0
 CROWD, CROWD_SECONDS, MOST_WAIT_SECONDS = 200, 10.0, 3.0
 IDLE, MOST_IDLE_MB = 500, 250.0
-HEAVY_PEOPLE, LIGHT_PEOPLE, LIGHT_THINK_SECONDS = 10, 5, 1.0
+HEAVY_PEOPLE, LOOKED_AT_SECONDS, LIGHT_PEOPLE, LIGHT_THINK_SECONDS = 10, 2.0, 5, 1.0
 MOST_LIGHT_SECONDS, MOST_SECONDS_AFTER = 0.25, 12.0
-HEAVY = (  # a page and its parts, each with a number that nobody else asks for
-    ("norm", {"norm_part": "depth", "norm_trained": "16.pre.{number}", "norm_seed": "{number}", "norm_depth": "16"}),
-    ("why", {"why": "values", "shown": "why_values", "why_seed": "{number}"}),
-    ("translation", {"translation_part": "search", "translation_seed": "{number}", "translation_epochs": "16"}),
-    ("embeddings", {"embeddings_part": "map", "embeddings_count": "{count}", "embeddings_special": "on"}),
-    (
-        "masks",
-        {"masks_part": "cheat", "shown": "masks_cheat", "masks_trained": "en.240.{digit}", "masks_seed": "{digit}"},
-    ),
+HEAVY = (  # a page and its parts, each with numbers that nobody else asks for
+    ("norm", {"norm_part": "depth", "norm_trained": "8.pre.{seed}", "norm_seed": "{seed}", "norm_depth": "8"}),
+    ("why", {"why": "values", "shown": "why_values", "why_seed": "{seed}"}),
     ("encoder", {"encoder_part": "agree", "encoder_shuffle_open": "on", "text": "A film of {number} slow scenes"}),
+    ("translation", {"translation_part": "search", "translation_seed": "{seed}", "translation_epochs": "16"}),
+    ("feed_forward", {"feed_forward_part": "neurons", "text": "A film of {number} dull and slow scenes"}),
+    (
+        "encoder",
+        {"encoder_part": "tokens", "shown": "encoder_tokens", "text": "It took {number} slow and dull minutes"},
+    ),
 )
 WORDS = ("slow", "dull", "funny", "boring", "brilliant", "never", "always", "hardly", "plot", "film", "actor", "scene")
 
@@ -173,18 +173,17 @@ async def _visit(address: str, people: int, seconds: float) -> list[float]:
     return waits
 
 
-async def _look_until_there(socket: ClientConnection, page: str, query: dict[str, str]) -> None:
-    """Ask for a page, and look again as a browser does, until nothing on it looks again by itself."""
+async def _look_until_there(socket: ClientConnection, page: str, query: dict[str, str], end: float) -> bool:
+    """Ask for a page, and look again as a browser does, until nothing on it looks again by itself, or the end."""
     message = BackMsg()
     message.rerun_script.query_string = urlencode(query)
     message.rerun_script.page_name = page
     await socket.send(message.SerializeToString())
     looks: dict[str, float] = {}
-    while True:
+    while (left := end - time.perf_counter()) > 0:
         answer = ForwardMsg()
         try:
-            await_for = min(looks.values(), default=60.0)
-            answer.ParseFromString(await asyncio.wait_for(socket.recv(), await_for))  # type: ignore[arg-type]
+            answer.ParseFromString(await asyncio.wait_for(socket.recv(), min(left, *looks.values(), 60.0)))  # type: ignore[arg-type]
         except TimeoutError:
             for fragment in looks:
                 look = BackMsg()
@@ -194,24 +193,30 @@ async def _look_until_there(socket: ClientConnection, page: str, query: dict[str
                 await socket.send(look.SerializeToString())
             continue
         kind = answer.WhichOneof("type")
-        if kind == "new_session" and not answer.new_session.fragment_ids_this_run:
+        if kind == "new_session" and not answer.metadata.run.fragment_ids:  # all of the page runs
             looks.clear()
+        elif kind == "stop_auto_rerun":
+            for fragment in answer.stop_auto_rerun.fragment_ids:
+                looks.pop(fragment, None)
         elif kind == "auto_rerun":
             looks[answer.auto_rerun.fragment_id] = answer.auto_rerun.interval
         elif kind == "script_finished" and not looks:
-            return
+            return True
+    return False
 
 
 async def _heavy_person(address: str, number: int, end: float, there: list[float]) -> None:
     """Ask for one heavy thing after the other; leave in the midst of the last."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(end - time.perf_counter()), _connected(address) as socket:
-            for turn in itertools.count(number):
-                page, query = HEAVY[turn % len(HEAVY)]
-                of = {"number": turn % 20, "count": 250 + 250 * (turn % 8), "digit": turn % 10}
-                begun = time.perf_counter()
-                await _look_until_there(socket, page, {name: value.format(**of) for name, value in query.items()})
-                there.append(time.perf_counter() - begun)
+    for turn in itertools.count(number):
+        page, query = HEAVY[turn % len(HEAVY)]
+        of = {"number": 1_000 * number + turn, "seed": (2 * number + turn) % 20}
+        begun = time.perf_counter()
+        async with _connected(address) as socket:  # each time by a link: what was chosen before stays otherwise
+            asked = {name: value.format(**of) for name, value in query.items()}
+            if not await _look_until_there(socket, page, asked, end):
+                return
+            there.append(time.perf_counter() - begun)
+            await asyncio.sleep(LOOKED_AT_SECONDS)
 
 
 async def _light_person(address: str, number: int, end: float, waits: list[float]) -> None:
