@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -49,7 +49,7 @@ class Job(Future[Any]):
 
     def end(self, value: Any = None, error: Exception | None = None) -> None:
         """Let those who wait have the result, or what went wrong; not where the job was cancelled."""
-        with suppress(Exception):
+        with suppress(InvalidStateError):
             if error is None:
                 self.set_result(value)
             else:
@@ -158,6 +158,9 @@ class Pool:
     def _start(self) -> None:
         """Let a process take what waits, a new one where all are busy and there may be one more."""
         self._changed.notify()
+        if not self._sweeping:
+            self._sweeping = True
+            threading.Thread(target=self._sweep, name="heavy sweep", daemon=True).start()
         if self._free < max(1, len(self._queue)) and len(self._processes) < self._most:
             process = subprocess.Popen(
                 self._command,
@@ -170,9 +173,6 @@ class Pool:
             self._processes.add(process)
             self._free += 1
             threading.Thread(target=self._serve, args=(process,), name="heavy", daemon=True).start()
-        if not self._sweeping:
-            self._sweeping = True
-            threading.Thread(target=self._sweep, name="heavy sweep", daemon=True).start()
 
     def _serve(self, process: subprocess.Popen[bytes]) -> None:
         """Hand jobs to a process until it dies, is killed, or has nothing to do for long."""
@@ -199,11 +199,11 @@ class Pool:
                 self._start()
 
     def _next(self, process: subprocess.Popen[bytes]) -> Job | None:
-        """Wait for a job; None where there is none for long."""
+        """Wait for a job; None where there is none for long, or the process is no more."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closed, SECONDS_KEPT_WARM)
             self._free -= 1
-            if self._closed or not self._queue:
+            if self._closed or not self._queue or process.poll() is not None:
                 return None
             job = self._in_turn()[0]
             self._queue.remove(job)

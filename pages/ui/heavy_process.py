@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -93,7 +94,8 @@ def _result(call: bytes, tell: Callable[[Message], None]) -> Message:
 
 
 def _that_travels(error: Exception) -> Exception:
-    """Return an error as it is where the other end can read it, else its words."""
+    """Return an error with its place, for the log, as it is where the other end can read it, else its words."""
+    error.add_note(f"in the process that computed it:\n{''.join(traceback.format_tb(error.__traceback__))}")
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -1,5 +1,7 @@
 """Heavy work: a bounded number of processes, a queue, and an end where nobody waits."""
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, wait
@@ -124,7 +126,11 @@ def test_what_goes_wrong_is_said_as_the_function_says_it(pool: Pool) -> None:
 def test_a_process_that_dies_is_an_error_and_the_next_call_has_another(pool: Pool) -> None:
     with pytest.raises(ProcessDiedError):
         ask_away(dying, "me here").result(60)
-    assert ask_away(drawn, "me here", count=3).result(60).values.size == 3
+    found = ask_away(drawn, "me here", count=3).result(60)
+    assert found.values.size == 3
+    os.kill(found.process, signal.SIGKILL)  # while it waits
+    time.sleep(0.2)
+    assert ask_away(drawn, "me here", count=4).result(60).values.size == 4
 
 
 def page_of(name: str) -> AppTest:
