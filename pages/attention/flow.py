@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.attention.chosen_head import board_words, choose_layer_and_head, chosen_layer_and_head, head_choices
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
-from pages.ui.asking import ask, ask_once
-from pages.ui.boxes import Cover, ask_first, say, say_number
+from pages.ui.asking import ask
+from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, say, say_number
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -126,7 +126,10 @@ def show_evidence(view: View) -> None:
         name="attention_rollout",
         about=view.bundle.name,
     )
-    answer = ask_once(verdict_evidence, **view.asked, substitute=substitute)
+    brief, asked = len(view.encoding) <= BRIEF, {**view.asked, "substitute": substitute}
+    answer = awaited(verdict_evidence, t("attention.hiding"), key="attention_evidence", brief=brief, **asked)
+    if answer is None:
+        return
     found, words = answer.value, strings("attention_flow")
     winner = chart_word(view, found.occlusion.winner)
     words = words | {"points": t("attention.points", label=winner)}

@@ -1,5 +1,7 @@
 """What each head tends to look at, on this sentence and on a sample of others, with the score behind each label."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -13,7 +15,8 @@ from pages.attention.chosen_head import (
     read_heads,
 )
 from pages.attention.figures import tendency_board
-from pages.ui.asking import Answer, ask_once
+from pages.ui.asking import ask_once
+from pages.ui.boxes import awaited
 from pages.ui.exports import export_matrix
 from pages.ui.header import View, language_of
 from pages.ui.language import strings, t
@@ -55,7 +58,7 @@ def live_tendencies(view: View) -> Live:
     """Return every head's scores here and on the sample, and the chosen head's weights."""
     layer, head = chosen_layer_and_head(view)
     here = ask_once(tendencies_of_text, **view.asked)
-    sample = _sample(view)
+    sample = ask_once(tendencies_of_reviews, **_sample(view))
     words = {
         **strings("attention_tendencies"),
         "here": t("attention.here"),
@@ -75,10 +78,10 @@ def live_tendencies(view: View) -> Live:
     return Live((Picture("tendencies", board, here, pins=False), Picture("head_tendency", large, answer, pins=False)))
 
 
-def _sample(view: View) -> Answer[Tendencies]:
-    """Return the scores on the sample of the chosen language, by default the text's."""
+def _sample(view: View) -> dict[str, Any]:
+    """Return what the sample is: reviews in the chosen language, by default the text's."""
     language = chosen_option("attention_sample", LANGUAGES, default=_spoken(view))
-    return ask_once(tendencies_of_reviews, bundle=view.bundle, language=language, sentences=SENTENCES)
+    return {"bundle": view.bundle, "language": language, "sentences": SENTENCES}
 
 
 def _spoken(view: View) -> str:
@@ -97,8 +100,11 @@ def show_tendencies(view: View) -> None:
         least = slide(
             t("attention.threshold"), LOWEST, HIGHEST, name="attention_threshold", default=THRESHOLD, step=STEP
         )
+    sample = awaited(tendencies_of_reviews, t("attention.reading"), key="attention_sample", height=420, **_sample(view))
+    if sample is None:
+        return
     board, large = (one for one in live_tendencies(view).pictures if isinstance(one, Picture))
-    here, sample, n_heads = board.answer, _sample(view), view.bundle.config.n_heads
+    here, n_heads = board.answer, view.bundle.config.n_heads
     choices = head_choices(view) | {"attention_sample": (LANGUAGES, language)}
     follow_finger("attention", "tendencies", view, choices=choices)
     board_place, claim_place = st.columns([1.1, 1], gap="large")

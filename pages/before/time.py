@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.asking import Answer
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
@@ -75,8 +75,10 @@ def time_part(view: View) -> None:
         width = int(choose(t("before.width"), widths, name="before_time_width", default="128"))
     with again_place:
         st.button(t("before.again"), icon=":material/replay:", key="before_again", on_click=again)
-    with st.spinner(t("before.measuring"), show_time=True):
-        answer = ask_once(step_times, d_model=width, seed=SEED, measurement=st.session_state[MEASUREMENT])
+    asked = {"d_model": width, "seed": SEED, "measurement": st.session_state[MEASUREMENT]}
+    answer = awaited(step_times, t("before.measuring"), key="before_times", height=420, **asked)
+    if answer is None:
+        return
     found = answer.value
     step_place, kept_place = st.columns(2, gap="large")
     with step_place:

@@ -18,8 +18,8 @@ from pages.bert.hidden_words import (
     masked_view,
     sentence_of,
 )
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, lazy_box, say, say_number
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -141,8 +141,10 @@ def _hardest(view: View, read: Hidden) -> None:
     with box:
         if not has_words(read):
             return
-        with st.spinner(t("bert.hiding_each")):
-            answer = ask_once(each_hidden, **asked_of(view))
+        brief = len(view.encoding) <= BRIEF
+        answer = awaited(each_hidden, t("bert.hiding_each"), key="bert_each", brief=brief, **asked_of(view))
+        if answer is None:
+            return
         found = answer.value
         rows = [row for row, place in enumerate(found.places) if place not in read.places] or range(len(found.places))
         named = {str(found.places[row]): f"{found.places[row]} {plain(found.labels[row])}" for row in rows}

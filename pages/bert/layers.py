@@ -15,8 +15,8 @@ from pages.bert.hidden_words import (
     sentence_of,
 )
 from pages.figures.lens import stage_names
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import Cover, ask_first, lazy_box, say
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, lazy_box, say
 from pages.ui.charts import clickable, show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -87,16 +87,19 @@ def _each(view: View, read: Hidden) -> None:
         options = {name: t(f"bert.settled_{name}") for name in ("few", "some", "most")}
         question = section("bert", "try_settled").format(layer=view.bundle.config.n_layers - 1)
         cover = ask_first(question, options, name="bert_settled", about=f"{view.bundle.name} {view.encoding.text}")
-        with st.spinner(t("bert.hiding_each")):
-            answer = ask_once(each_by_layer, **asked_of(view))
+        judgement, brief = st.container(), len(view.encoding) <= BRIEF
+        with cover.picture():
+            answer = awaited(each_by_layer, t("bert.hiding_each"), key="bert_board", brief=brief, **asked_of(view))
+            if answer is None:
+                return
+            _board(answer)
         found = answer.value
         early = int((found.settled < len(found.probabilities) - 1).sum())
         share = early / len(found.places)
         outcome = "few" if share < FEW else "most" if share > MOST else "some"
         measured = t("bert.settled_counted", early=early, count=len(found.places))
-        cover.judge(outcome, measured)
-        with cover.picture():
-            _board(answer)
+        with judgement:
+            cover.judge(outcome, measured)
 
 
 def _board(answer: Answer[EachByLayer]) -> None:

@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import moves_chart, verdicts_chart
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import ask_first, say
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import BRIEF, ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
@@ -130,7 +130,10 @@ def _words(view: View, pair: Encoding) -> None:
         question = t("bert.try_pair_word", word=plain(pair.labels[place]))
         about = f"{view.bundle.name} {pair.text} {pair.pair} {place}"
         cover = ask_first(question, guesses, name="bert_pair_word", about=about)
-    answer = ask_once(words_of_pair, **asked_of_pair(view, pair))
+    brief, asked = len(pair.labels) <= BRIEF, asked_of_pair(view, pair)
+    answer = awaited(words_of_pair, t("bert.hiding_each"), key="bert_words_of_pair", brief=brief, **asked)
+    if answer is None:
+        return
     found = answer.value
     token = found.places.tolist().index(place)
     outcome = verdict_outcome(found.usual, float(found.follows[token]))

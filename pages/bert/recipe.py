@@ -7,7 +7,7 @@ import streamlit as st
 from pages.bert.figures.recipe import HUES_OF_FATES, shares_chart, ways_chart
 from pages.bert.hidden_words import asked_of
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -92,9 +92,20 @@ def _ways(view: View, seed: int) -> None:
         cover = ask_first(
             section("bert", "try_ways"), options, name="bert_ways", about=f"{view.bundle.name} {view.encoding.text}"
         )
-        with st.spinner(t("bert.hiding_each")):
-            answer = ask_once(three_ways, **asked_of(view), seed=seed, exchanges=EXCHANGES)
-        found = answer.value
+        judgement, asked = st.container(), {**asked_of(view), "seed": seed, "exchanges": EXCHANGES}
+        with cover.picture():
+            answer = awaited(three_ways, t("bert.hiding_each"), key="bert_ways", **asked)
+            if answer is None:
+                return
+            found = answer.value
+            show_chart(
+                ways_chart(found.ways, found.labels, found.places.tolist(), found.probabilities, strings("bert")),
+                answer,
+                key="bert_ways",
+                stem="bert_three_ways",
+                label=t("bert.ways_label"),
+            )
+            say(section("bert", "ways_after"))
         masked, exchanged, kept = (float(mean) for mean in found.means)
         times = kept / max(masked, 1e-12)
         outcome = "less" if times < 1 else "near" if times < NEAR else "more" if times < FAR else "far"
@@ -106,13 +117,5 @@ def _ways(view: View, seed: int) -> None:
             exchanges=found.exchanges,
             seed=seed,
         )
-        cover.judge(outcome, measured)
-        with cover.picture():
-            show_chart(
-                ways_chart(found.ways, found.labels, found.places.tolist(), found.probabilities, strings("bert")),
-                answer,
-                key="bert_ways",
-                stem="bert_three_ways",
-                label=t("bert.ways_label"),
-            )
-            say(section("bert", "ways_after"))
+        with judgement:
+            cover.judge(outcome, measured)

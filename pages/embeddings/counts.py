@@ -7,7 +7,7 @@ import streamlit as st
 from pages.embeddings.figures.map import Points, vocabulary_scatter
 from pages.embeddings.figures.vectors import word_bars
 from pages.embeddings.neighbours import ask_for_word
-from pages.ui.asking import Answer, ask, ask_ahead, ask_once
+from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
@@ -26,6 +26,7 @@ from transformer_core.analysis.words.two_embeddings import (
 
 WORDS = {"en": "dull", "zh": "片"}
 K = 10
+ROOM_OF_NUMBERS = 140
 OVERLAPS = {"few": 2, "some": 6, "most": K}
 
 
@@ -69,8 +70,7 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
     with right:
         st.subheader(words["trained"], anchor=False)
         with cover.picture():
-            wanted = words["training"] if cover.open else None
-            trained = awaited(trained_space, words["axis_cosine"], "", key="embeddings_trained", wanted=wanted, **asked)
+            trained = awaited(trained_space, words["training"], key="embeddings_trained", height=420, **asked)
             if trained is not None:
                 facts = _trained_facts(trained.value, dimension)
                 _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()), facts)
@@ -87,9 +87,10 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
     with judgement:
         cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
     if cover.open:
-        _show_agreement(ask_once(agreement, window=window, **asked).value, word)
-    else:
-        ask_ahead(agreement, window=window, **asked)
+        said = words["comparing"]
+        compared = awaited(agreement, said, key="embeddings_agreement", height=ROOM_OF_NUMBERS, window=window, **asked)
+        if compared is not None:
+            _show_agreement(compared.value, word)
 
 
 def _show_agreement(found: Agreement, word: str) -> None:

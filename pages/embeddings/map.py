@@ -13,8 +13,8 @@ from pages.embeddings.figures.map import (
     vocabulary_space,
 )
 from pages.figures.exports import rows_csv, to_npz
-from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.asking import Answer
+from pages.ui.boxes import ask_first, awaited, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.header import View
@@ -97,9 +97,11 @@ def _draw(view: View, method: str, picture: DeltaGenerator) -> Answer[Vocabulary
     with special_place:
         special = switch(words["special"], name="embeddings_special", default=False)
     asked = {"count": count, "method": method, "fragments": fragments, "special": special}
-    with picture, st.spinner(words["drawing"], show_time=True):
+    with picture:
         try:
-            return ask_once(vocabulary_map, bundle=view.bundle, **asked)
+            return awaited(
+                vocabulary_map, words["drawing"], key="embeddings_map", height=600, bundle=view.bundle, **asked
+            )
         except ValueError as error:
             st.info(t("embeddings.too_small", error=plain(str(error))), icon=":material/info:")
             return None

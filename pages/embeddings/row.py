@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages.embeddings.figures.vectors import one_hot_matrix, product_matrix
-from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first
+from pages.ui.asking import Answer, ask, forget_answer
+from pages.ui.boxes import ask_first, awaited
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -79,7 +79,10 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
         tokens=len(view.encoding), multiplications=f"{row.value.multiplications * len(view.encoding):,}"
     )
     cover = ask_first(question, options, name="embeddings_times", about=view.bundle.name)
-    times = ask(lookup_times, **view.asked).value
+    answer = awaited(lookup_times, t("await.timing"), key="embeddings_times", height=140, **view.asked)
+    if answer is None:
+        return
+    times = answer.value
     outcome = next(name for name, most in RATIOS.items() if times.ratio < most)
     measured = t(
         "embeddings.times_measured",
@@ -90,4 +93,11 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
     )
     cover.judge(outcome, measured)
     if cover.open:
-        st.button(t("embeddings.again"), icon=":material/timer:", key="embeddings_again")
+        asked_of = (lookup_times, view.asked)
+        st.button(
+            t("embeddings.again"),
+            icon=":material/timer:",
+            key="embeddings_again",
+            on_click=forget_answer,
+            args=asked_of,
+        )

@@ -8,9 +8,9 @@ import streamlit as st
 from pages.encoder.faithfulness import show_deletion_on_reviews
 from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
 from pages.encoder.names import board_words, measure_names
-from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, has_words, show_signs
-from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import Cover, ask_first, lazy_box, say, say_number
+from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, has_words, measured, show_signs
+from pages.ui.asking import Answer
+from pages.ui.boxes import Cover, ask_first, awaited, lazy_box, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
@@ -19,11 +19,12 @@ from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
 from transformer_core.analysis.encoder.faithfulness import SanityCheck, sanity_check
-from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews, measures
+from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews
 from transformer_core.analysis.rank_correlation import agreement_word
 
 REVIEWS = 24
 SHUFFLES = 3
+HEIGHT = 420  # about that of a board
 
 
 @st.fragment
@@ -32,7 +33,9 @@ def agreement_part(view: View) -> None:
     if not has_words(view):
         return
     baseline = choose_baseline(view)
-    answer = ask_once(measures, **view.asked, steps=DEFAULT_STEPS, baseline=baseline)
+    answer = measured(view, steps=DEFAULT_STEPS, baseline=baseline)
+    if answer is None:
+        return
     figure = measures_figure(
         answer.value.values,
         measure_names(),
@@ -104,8 +107,10 @@ def _over_reviews(view: View) -> None:
     if box is None:
         return
     with box:
-        with st.spinner(t("encoder.reading", count=REVIEWS)):
-            answer = ask_once(agreement_on_reviews, bundle=view.bundle, count=REVIEWS)
+        said, asked = t("encoder.reading", count=REVIEWS), {"bundle": view.bundle, "count": REVIEWS}
+        answer = awaited(agreement_on_reviews, said, key="encoder_many", height=HEIGHT, **asked)
+        if answer is None:
+            return
         found = answer.value
         st.markdown(t("encoder.many_measured", rho=_signed(found.mean_rho), count=found.reviews))
         figure = agreement_figure(
@@ -130,14 +135,19 @@ def _try_shuffling(view: View) -> None:
         options = {name: t(f"encoder.shuffle_{name}") for name in ("nothing", "attention", "gradients")}
         about = f"{view.bundle.name} {view.encoding.text}"
         cover = ask_first(section("encoder", "try_shuffle"), options, name="encoder_shuffle", about=about)
-        with st.spinner(t("encoder.shuffling", count=SHUFFLES)):
-            answer = ask_once(sanity_check, **view.asked, shuffles=SHUFFLES, seed=0)
+        judgement, said = st.container(), t("encoder.shuffling", count=SHUFFLES)
+        asked = {**view.asked, "shuffles": SHUFFLES, "seed": 0}
+        with cover.picture():
+            answer = awaited(sanity_check, said, key="encoder_shuffle", height=HEIGHT, **asked)
+            if answer is None:
+                return
+            if np.isfinite(answer.value.mean_rho[1:]).any():
+                _show_shuffled(view, answer)
         if not np.isfinite(answer.value.mean_rho[1:]).any():
             st.info(t("encoder.no_rho", count=int(answer.value.words.sum())), icon=":material/info:")
             return
-        cover.judge(_most_like(answer.value))
-        with cover.picture():
-            _show_shuffled(view, answer)
+        with judgement:
+            cover.judge(_most_like(answer.value))
 
 
 def _most_like(found: SanityCheck) -> str:

@@ -4,7 +4,8 @@ import streamlit as st
 
 from pages.encoder.figures import stage_lines
 from pages.encoder.names import class_name, measure_names
-from pages.ui.asking import Answer, ask_once
+from pages.ui.asking import Answer
+from pages.ui.boxes import awaited
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -24,10 +25,13 @@ def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
     """Show how fast the verdict falls in the order of each measure; nothing where too few words can be hidden."""
     if hiding_token(view.bundle) is None or len(view.encoding) - sum(view.encoding.special) < FEWEST_WORDS:
         return
-    answer = ask_once(deletion, **view.asked, steps=steps, baseline=baseline)
-    label = class_name(view, answer.value.winner)
     st.subheader(t("encoder.believe_heading"), anchor=False)
     tell(section("encoder", "believe"))
+    asked = {**view.asked, "steps": steps, "baseline": baseline}
+    answer = awaited(deletion, t("encoder.hiding"), key="encoder_believe", **asked)
+    if answer is None:
+        return
+    label = class_name(view, answer.value.winner)
     _show_falls(answer, t("encoder.axis_left", label=label), key="encoder_believe")
     found = answer.value
     key = "encoder.believe_here" if found.area[found.best] < found.area[-1] else "encoder.believe_none"
@@ -38,8 +42,10 @@ def show_deletion_on_reviews(view: View, count: int) -> None:
     """Show the same test over the built-in reviews, and which measure does best there."""
     if hiding_token(view.bundle) is None:
         return
-    with st.spinner(t("encoder.reading", count=count)):
-        answer = ask_once(deletion_on_reviews, bundle=view.bundle, count=count)
+    asked = {"bundle": view.bundle, "count": count}
+    answer = awaited(deletion_on_reviews, t("encoder.reading", count=count), key="encoder_believe_reviews", **asked)
+    if answer is None:
+        return
     found = answer.value
     st.markdown(
         t(

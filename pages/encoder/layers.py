@@ -4,9 +4,9 @@ import streamlit as st
 
 from pages.encoder.figures import moves_figure, stage_lines
 from pages.encoder.names import board_words, class_name, depth_names, token_name
-from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.asking import Answer, ask
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -129,14 +129,18 @@ def _try_probes(view: View) -> None:
         options = {name: t(f"encoder.probe_{name}") for name in ("coin", "some", "more")}
         question = section("encoder", "try_probes").format(train=TRAIN, held_out=HELD_OUT)
         cover = ask_first(question, options, name="encoder_probes", about=view.bundle.name)
-        with st.spinner(t("encoder.reading", count=TRAIN + HELD_OUT)):
-            answer = ask_once(linear_probes, bundle=view.bundle, train=TRAIN, held_out=HELD_OUT)
+        judgement, said = st.container(), t("encoder.reading", count=TRAIN + HELD_OUT)
+        asked = {"bundle": view.bundle, "train": TRAIN, "held_out": HELD_OUT}
+        with cover.picture():
+            answer = awaited(linear_probes, said, key="encoder_probes", **asked)
+            if answer is None:
+                return
+            _show_probes(view, answer)
         found = answer.value
         first = float(found.probes[POOLINGS.index(found.pooling), 1])
         outcome = "coin" if first < NEAR else "some" if first < FAR else "more"
-        cover.judge(outcome)
-        with cover.picture():
-            _show_probes(view, answer)
+        with judgement:
+            cover.judge(outcome)
 
 
 def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:

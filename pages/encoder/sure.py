@@ -5,16 +5,16 @@ import streamlit as st
 from pages.encoder.figures import reliability
 from pages.encoder.layers import HELD_OUT, knows_reviews
 from pages.encoder.names import class_name
-from pages.ui.asking import ask, ask_once
+from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.because import show_because
-from pages.ui.boxes import ask_first, say, say_number
+from pages.ui.boxes import ask_first, awaited, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.url import slide
 from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.encoder.calibration import Calibration, calibration
-from transformer_core.analysis.encoder.layers import layer_verdicts
+from transformer_core.analysis.encoder.layers import layer_verdicts, read_reviews
 
 EVEN = 0.03
 BINS = 10
@@ -36,31 +36,39 @@ def sure_part(view: View) -> None:
         slide(t("encoder.temperature"), 0.5, 4.0, name="encoder_temperature", default=1.0, step=0.05, format="%.2f")
     )
     asked = view.asked | {"reviews": HELD_OUT, "bins": BINS}
-    with st.spinner(t("encoder.reading", count=HELD_OUT)):
-        plain_one = ask_once(calibration, **asked, temperature=1.0).value
-        answer = ask_once(calibration, **asked, temperature=round(temperature, 2))
-    found = answer.value
-    gap = plain_one.mean_confidence - plain_one.overall
-    outcome = "even" if abs(gap) < EVEN else "over" if gap > 0 else "under"
+    said = t("encoder.reading", count=HELD_OUT)
     with shown:
-        cover.judge(outcome)
+        judgement = st.container()
     with shown, cover.picture():
-        chart_place, words_place = st.columns([3, 2], gap="large")
-        with chart_place:
-            words = strings("encoder") | {"here": t("encoder.here", sure=f"{found.here:.1%}")}
-            show_chart(
-                reliability(answer.arrays, found.here, words),
-                answer,
-                key="encoder_reliability",
-                stem="encoder_reliability",
-                label=t("encoder.reliability_label"),
-            )
-        with words_place:
-            _show_numbers(found)
+        asked_of_reviews = {"bundle": view.bundle, "train": 0, "held_out": HELD_OUT}
+        read = awaited(read_reviews, said, key="encoder_sure", height=400, **asked_of_reviews)
+        if read is not None:
+            _show_calibration(ask_once(calibration, {"read": read.value}, **asked, temperature=round(temperature, 2)))
+    if read is not None:
+        plain_one = ask_once(calibration, {"read": read.value}, **asked, temperature=1.0).value
+        gap = plain_one.mean_confidence - plain_one.overall
+        with judgement:
+            cover.judge("even" if abs(gap) < EVEN else "over" if gap > 0 else "under")
     show_because(view)  # at the end, because it grows with the sentence
     st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
     with cover.picture("_after"):
         say(section("encoder", "sure_after"))
+
+
+def _show_calibration(answer: Answer[Calibration]) -> None:
+    found = answer.value
+    chart_place, words_place = st.columns([3, 2], gap="large")
+    with chart_place:
+        words = strings("encoder") | {"here": t("encoder.here", sure=f"{found.here:.1%}")}
+        show_chart(
+            reliability(answer.arrays, found.here, words),
+            answer,
+            key="encoder_reliability",
+            stem="encoder_reliability",
+            label=t("encoder.reliability_label"),
+        )
+    with words_place:
+        _show_numbers(found)
 
 
 def _show_numbers(found: Calibration) -> None:

@@ -6,8 +6,8 @@ import streamlit as st
 from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
 from pages.encoder.names import board_words, class_name, measure_names, token_name
-from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import Cover, ask_first, say, say_number
+from pages.ui.asking import Answer
+from pages.ui.boxes import Cover, ask_first, awaited, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -21,6 +21,7 @@ from transformer_core.analysis.encoder.saliency import Baseline
 
 INTEGRATED = MEASURES.index("integrated")
 DEFAULT_STEPS, MOST_STEPS = 16, 128
+MOST_BRIEF = 800  # tokens times steps that take a moment
 FORMULAS = {
     "gradient": r"\left\lVert\frac{\partial m}{\partial e_i}\right\rVert_2",
     "product": r"\frac{\partial m}{\partial e_i}\cdot e_i",
@@ -50,7 +51,10 @@ def tokens_part(view: View) -> None:
         baseline = choose_baseline(view)
     with steps_place:
         steps = int(slide(t("encoder.steps"), 2, MOST_STEPS, name="encoder_steps", default=DEFAULT_STEPS, step=2))
-    answer = ask_once(measures, **view.asked, steps=steps, baseline=baseline)
+    with shown:
+        answer = measured(view, steps=steps, baseline=baseline)
+    if answer is None:
+        return
     found = answer.value
     with shown:
         cover = _guess_token(view, found)
@@ -71,6 +75,13 @@ def tokens_part(view: View) -> None:
         _show_one(view, answer)
     if cover.open:
         show_deletion(view, steps=steps, baseline=baseline)
+
+
+def measured(view: View, *, steps: int, baseline: Baseline) -> Answer[Measures] | None:
+    """Return all six measures of the text; None while they are computed, with a box in their place."""
+    brief = len(view.encoding) * steps <= MOST_BRIEF
+    asked = {**view.asked, "steps": steps, "baseline": baseline}
+    return awaited(measures, t("encoder.measuring"), key="encoder_measures", height=420, brief=brief, **asked)
 
 
 def choose_baseline(view: View) -> Baseline:

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, strongest_figure, whole_figure
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -93,8 +93,10 @@ def _whole(view: View, answer: Answer[Neurons], layer: int) -> None:
 
 def _exciting(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.exciting", layer=layer, neuron=neuron), anchor=False)
-    with st.spinner(t("feed_forward.reading", count=SENTENCES)):
-        answer = ask_once(exciting_tokens, bundle=view.bundle, sentences=SENTENCES, layer=layer, neuron=neuron)
+    said, asked = t("feed_forward.reading", count=SENTENCES), {"bundle": view.bundle, "sentences": SENTENCES}
+    answer = awaited(exciting_tokens, said, key="feed_forward_exciting", **asked, layer=layer, neuron=neuron)
+    if answer is None:
+        return
     found = answer.value
     head = (t("feed_forward.pre_activation"), t("feed_forward.activation"), t("feed_forward.in_context"))
     lines = [f"| {' | '.join(head)} |", "|---:|---:|---|"]
@@ -117,11 +119,12 @@ def _without(view: View, layer: int, neuron: int) -> None:
         name="feed_forward_without",
         about=f"{view.bundle.name} {view.encoding.text} {layer}.{neuron}",
     )
-    with st.spinner(t("feed_forward.each_off", count=view.bundle.config.d_ff)):
-        answer = ask_once(without_neuron, **view.asked, layer=layer, neuron=neuron)
-    found = answer.value
-    cover.judge(size_of_move(found.moved, flipped=found.flipped), _measured(view, found))
+    judgement, said = st.container(), t("feed_forward.each_off", count=view.bundle.config.d_ff)
     with cover.picture():
+        answer = awaited(without_neuron, said, key="feed_forward_without", **view.asked, layer=layer, neuron=neuron)
+        if answer is None:
+            return
+        found = answer.value
         show_outcome(view, found.after.tolist(), beside=found.before.tolist())
         show_chart(
             moves_chart(found.peaks, found.moves, strings("feed_forward"), neuron=neuron),
@@ -134,6 +137,8 @@ def _without(view: View, layer: int, neuron: int) -> None:
             t("feed_forward.moves_note", rho=f"{found.agreement.rho:+.2f}", chance=significant(found.agreement.chance)),
             small=True,
         )
+    with judgement:
+        cover.judge(size_of_move(found.moved, flipped=found.flipped), _measured(view, found))
 
 
 def size_of_move(moved: float, *, flipped: bool) -> str:
@@ -163,12 +168,12 @@ def dead_part(view: View) -> None:
         count=SENTENCES, neurons=view.bundle.config.n_layers * view.bundle.config.d_ff
     )
     cover = ask_first(question, options, name="feed_forward_dead", about=view.bundle.name)
-    with st.spinner(t("feed_forward.reading", count=SENTENCES)):
-        answer = ask_once(corpus_neurons, bundle=view.bundle, sentences=SENTENCES)
-    found = answer.value
-    share = found.never_above_zero.sum() / (found.neurons * len(found.never_above_zero))
-    cover.judge("none" if share == 0 else "few" if share < 0.05 else "many")
+    judgement, said = st.container(), t("feed_forward.reading", count=SENTENCES)
     with cover.picture():
+        answer = awaited(corpus_neurons, said, key="feed_forward_dead", bundle=view.bundle, sentences=SENTENCES)
+        if answer is None:
+            return
+        found = answer.value
         chart, table = st.columns([3, 2], gap="large")
         with chart:
             show_chart(
@@ -191,6 +196,9 @@ def dead_part(view: View) -> None:
                 small=True,
             )
         say(section("feed_forward", "dead_after"))
+    share = found.never_above_zero.sum() / (found.neurons * len(found.never_above_zero))
+    with judgement:
+        cover.judge("none" if share == 0 else "few" if share < 0.05 else "many")
 
 
 def _counts(found: CorpusNeurons) -> str:

@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
 from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
-from pages.ui.asking import ask, ask_once
-from pages.ui.boxes import ask_first, covered, say
+from pages.ui.asking import ask
+from pages.ui.boxes import ask_first, awaited, covered, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -31,8 +31,8 @@ def swap_part(view: View) -> None:
         used=t(f"feed_forward.name_{used}"), other=t(f"feed_forward.name_{other}")
     )
     cover = ask_first(question, options, name="feed_forward_swap", about=f"{view.bundle.name} {view.encoding.text}")
-    answer = ask(swapped_activation, **view.asked)
-    found = answer.value
+    swapped = ask(swapped_activation, **view.asked)
+    found = swapped.value
     place = found.names.index(other)
     flipped = found.probabilities[place].argmax() != found.winner
     cover.judge(size_of_move(found.moves[place], flipped=flipped), _measured(view, found, other))
@@ -41,15 +41,17 @@ def swap_part(view: View) -> None:
         with chart:
             show_chart(
                 swap_chart(found.names, found.moves, found.by_layer, strings("feed_forward"), used=used),
-                answer,
+                swapped,
                 key="feed_forward_swap",
                 stem="feed_forward_swap",
                 label=t("feed_forward.swap_label"),
             )
         with corpus:
             if not covered() and classifies(view):
-                with st.spinner(t("feed_forward.reading", count=SENTENCES)):
-                    say(_table(ask_once(swapped_on_corpus, bundle=view.bundle, sentences=SENTENCES).value))
+                said, asked = t("feed_forward.reading", count=SENTENCES), {"bundle": view.bundle}
+                answer = awaited(swapped_on_corpus, said, key="feed_forward_corpus", **asked, sentences=SENTENCES)
+                if answer is not None:
+                    say(_table(answer.value))
         say(section("feed_forward", "swap_after"))
 
 

@@ -149,20 +149,6 @@ def _without_words(part: Any) -> None:
             _without_words(inner)
 
 
-def frame(x: str, y: str, *, height: int) -> Chart:
-    """Draw the axes alone of a chart that is being computed.
-
-    Args:
-        x, y: what the axes say.
-    """
-    axis = alt.Axis(labels=False, ticks=False)
-    across, up = (
-        channel(f"{name}:Q", title=title, axis=axis, scale=alt.Scale(domain=(0, 1)))
-        for channel, name, title in ((alt.X, "x", x), (alt.Y, "y", y))
-    )
-    return alt.Chart(records(x=[0.0], y=[0.0])).mark_point(opacity=0).encode(across, up).properties(height=height)
-
-
 def _inked(specification: dict[str, Any]) -> dict[str, Any]:
     """Return it with words in a colour that can be read on a light and on a dark ground, and with whole legends."""
     config = specification.setdefault("config", {})

@@ -14,8 +14,8 @@ from pages.figures.token_strip import text_strip
 from pages.gpt.draw import SamplingRules, choose_rules, choose_seed, next_draw
 from pages.gpt.figures import cache_curves
 from pages.gpt.text import strip_words
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import ask_first, hidden, lazy_box, say
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import ask_first, awaited, hidden, lazy_box, say
 from pages.ui.charts import clickable, show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -39,6 +39,7 @@ PATTERN = re.compile(r"[0-9]{1,3}\.[0-9]{1,6}(_[0-9]{1,3}\.[0-9]{1,6})*")
 MORE = 24
 PACE = 0.04  # least seconds between two tokens, so that one sees each appear
 CIRCLE_STEPS = 100
+ROOM_OF_LINES = 160
 MEASUREMENT = "gpt_measurement"
 SHORT, FAR = 2.0, 5.0
 
@@ -221,16 +222,21 @@ def _circle_box(view: View) -> None:
         options = {name: t(f"gpt.circle_{name}") for name in ("no", "long", "short")}
         question = section("gpt", "try_circle").format(steps=CIRCLE_STEPS)
         cover = ask_first(question, options, name="gpt_circle", about=f"{view.bundle.name} {view.encoding.text}")
-        with st.spinner(t("gpt.writing")):
-            found = ask_once(greedy_loop, **view.asked, steps=CIRCLE_STEPS).value
+        judgement = st.container()
+        with cover.picture():
+            asked = {**view.asked, "steps": CIRCLE_STEPS}
+            answer = awaited(greedy_loop, t("gpt.writing"), key="gpt_circle", height=ROOM_OF_LINES, **asked)
+            if answer is None:
+                return
+            found = answer.value
+            st.code(hidden(view.encoding.text + found.written.written), language=None, wrap_lines=True)
         outcome = "no" if not found.period else "short" if found.period <= 10 else "long"
         measured = t("gpt.circle_none", steps=len(found.written.steps))
         if found.period:
             again = plain("".join(found.again))
             measured = t("gpt.circle_measured", since=found.since, period=found.period, again=again)
-        cover.judge(outcome, measured)
-        with cover.picture():
-            st.code(hidden(view.encoding.text + found.written.written), language=None, wrap_lines=True)
+        with judgement:
+            cover.judge(outcome, measured)
 
 
 def _cache_box(view: View) -> None:
@@ -248,17 +254,20 @@ def _cache_box(view: View) -> None:
         def again() -> None:
             st.session_state[MEASUREMENT] += 1
 
-        with st.spinner(t("gpt.measuring")):
-            answer = ask_once(cache_times, **view.asked, measurement=st.session_state[MEASUREMENT])
-        found = answer.value
-        outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
-        cover.judge(outcome, _measured(found))
+        judgement, asked = st.container(), {**view.asked, "measurement": st.session_state[MEASUREMENT]}
         with cover.picture():
+            answer = awaited(cache_times, t("gpt.measuring"), key="gpt_cache", **asked)
+            if answer is None:
+                return
+            found = answer.value
             words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
             chart = cache_curves(found.lengths, found.plain, found.cached, words)
             show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
             st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
             say(section("gpt", "cache_after"), small=True)
+        outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
+        with judgement:
+            cover.judge(outcome, _measured(found))
 
 
 def _measured(found: CacheTimes) -> str:

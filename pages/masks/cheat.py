@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.masks.figures import SERIES, losses
 from pages.ui.asking import Answer
-from pages.ui.boxes import Cover, ask_first, awaited, say_number
+from pages.ui.boxes import ask_first, awaited, say_number
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
@@ -50,16 +50,9 @@ def _show_written(found: Cheating) -> None:
     st.caption(t("masks.truth", prompt=plain(found.prompt), truth=plain(found.truth)))
 
 
-def _show(answer: Answer[Cheating], cover: Cover) -> None:
-    found = answer.value
-    honest, cheater = found.honest, found.cheater
-    gap = float(cheater.held_out[-1] - honest.held_out[-1])
-    outcome = "equal" if abs(gap) < ABOUT_EQUAL else "lower" if gap < 0 else "higher"
-    cover.judge(outcome)
-    with cover.picture():
-        _show_curves(answer)
-    if cover.open:
-        _show_written(found)
+def _outcome(found: Cheating) -> str:
+    gap = float(found.cheater.held_out[-1] - found.honest.held_out[-1])
+    return "equal" if abs(gap) < ABOUT_EQUAL else "lower" if gap < 0 else "higher"
 
 
 def cheat_part() -> None:
@@ -88,9 +81,14 @@ def cheat_part() -> None:
         )
         st.caption(t("masks.train_note", steps=steps))
         return
-    trained = {"language": corpus, "steps": steps, "seed": seed}
-    wanted = t("masks.training", steps=steps) if cover.open else None
-    axes = t("masks.step"), t("masks.loss")
-    answer = awaited(mask_cheating, *axes, key="masks_cheat", wanted=wanted, **trained)
-    if answer is not None:
-        _show(answer, cover)
+    trained, said = {"language": corpus, "steps": steps, "seed": seed}, t("masks.training", steps=steps)
+    judgement = st.container()
+    with cover.picture():
+        answer = awaited(mask_cheating, said, key="masks_cheat", height=460, **trained)
+        if answer is None:
+            return
+        _show_curves(answer)
+    with judgement:
+        cover.judge(_outcome(answer.value))
+    if cover.open:
+        _show_written(answer.value)

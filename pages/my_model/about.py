@@ -3,8 +3,7 @@
 import streamlit as st
 
 from pages.my_model.figures import parts_chart
-from pages.my_model.trust import forget_checks
-from pages.ui.asking import ask
+from pages.ui.asking import ask, forget_answers
 from pages.ui.boxes import ask_first
 from pages.ui.card import LONGEST_CARD, show_card_text
 from pages.ui.charts import show_chart
@@ -133,7 +132,7 @@ def _remove(model: Opened) -> None:
         return
     forget_fetched(model)
     forget_models()
-    forget_checks()
+    forget_answers()
     st.session_state.models = [other for other in st.session_state.get("models", []) if other != model.name]
     forget("model")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.my_model.trust import forget_checks
+from pages.ui.asking import forget_answers
 from pages.ui.boxes import watch
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
@@ -41,7 +41,7 @@ def fetching() -> Fetching:
 def _switch_to(name: str) -> None:
     """Choose a model that was just opened, here and on every page that can show it."""
     forget_models()
-    forget_checks()
+    forget_answers()
     prefer_model(name)
     set_choice("model", name)
     state = st.session_state

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages.norm.figures import MEASURES, depth_chart, training_chart
-from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, say
+from pages.ui.asking import Answer
+from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
 from pages.ui.number_format import markdown_table, significant
@@ -32,15 +32,18 @@ def depth_part() -> None:
         d_model = int(choose(t("norm.width"), {width: width for width in WIDTHS}, name="norm_width", default="32"))
     with seed_place:
         seed = int(slide(t("norm.seed"), 0, 20, name="norm_seed", default=0))
+    _gradients(n_layers, d_model, seed)
+    _train(n_layers, seed)
+
+
+def _gradients(n_layers: int, d_model: int, seed: int) -> None:
     options = {name: t(f"norm.gradient_{name}") for name in ("vanishes", "stays", "explodes")}
     cover = ask_first(section("norm", "try_depth").format(layers=n_layers), options, name="norm_depth")
-    with st.spinner(t("norm.measuring")):
-        answer = ask_once(gradients_by_depth, n_layers=n_layers, d_model=d_model, seed=seed)
-    ratios = {(profile.norm, profile.residual): profile.first_over_last for profile in answer.value.profiles}
-    plain = ratios["pre", False]
-    outcome = "vanishes" if plain < 1 / SAME else "explodes" if plain > SAME else "stays"
-    cover.judge(outcome)
+    judgement, asked = st.container(), {"n_layers": n_layers, "d_model": d_model, "seed": seed}
     with cover.picture():
+        answer = awaited(gradients_by_depth, t("norm.measuring"), key="norm_depth", height=420, **asked)
+        if answer is None:
+            return
         measure = choose(
             t("norm.measure"),
             {name: t(f"norm.measure_{name}") for name in MEASURES},
@@ -60,7 +63,10 @@ def depth_part() -> None:
             say(_table(answer))
             say(t("norm.depth_note", layers=n_layers, width=d_model, seed=seed), small=True)
             say(section("norm", "depth_after"))
-    _train(n_layers, seed)
+    ratios = {(profile.norm, profile.residual): profile.first_over_last for profile in answer.value.profiles}
+    plain = ratios["pre", False]
+    with judgement:
+        cover.judge("vanishes" if plain < 1 / SAME else "explodes" if plain > SAME else "stays")
 
 
 def _table(answer: Answer[GradientsByDepth]) -> str:
@@ -86,8 +92,10 @@ def _train(n_layers: int, seed: int) -> None:
     )
     if current(TRAINED) != asked:
         return
-    with st.spinner(t("norm.training", layers=layers)):
-        answer = ask_once(deep_training, n_layers=layers, norm_order=order, seed=seed)
+    said, settings = t("norm.training", layers=layers), {"n_layers": layers, "norm_order": order, "seed": seed}
+    answer = awaited(deep_training, said, key="norm_training", **settings)
+    if answer is None:
+        return
     found = answer.value
     show_chart(
         training_chart(answer.arrays, strings("norm")),

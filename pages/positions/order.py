@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.positions.figures.models import ALIKE, order_chart
 from pages.positions.schemes import models_at_hand
-from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, say
+from pages.ui.asking import Answer
+from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
@@ -44,8 +44,8 @@ def texts_for(bundle: Bundle) -> int:
 
 def _answer(function: Callable[..., OrderWorth], **arguments) -> Answer[OrderWorth] | None:
     try:
-        with st.spinner(t("positions.measuring")):
-            return ask_once(function, **arguments)
+        key = f"positions_{function.__name__}_{arguments['bundle'].name}"
+        return awaited(function, t("positions.measuring"), key=key, **arguments)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return None

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from pages.ui.heavy import pool
 from pages.ui.language import plain, t
 from pages.ui.models import opened_models
 from pages.ui.number_format import markdown_table
@@ -40,6 +41,7 @@ def show_traffic() -> None:
     """Show how many people are there, what they wait for, and what computes; it looks again by itself."""
     found = COUNTER.look()
     states = [store.status().state for store in run_list().live()]
+    computed, queued = pool().counts()
     numbers = {
         "people": f"{found.people:,}",
         "changes": f"{found.changes:.1f}",
@@ -47,6 +49,8 @@ def show_traffic() -> None:
         "slow": _milliseconds(found.slow),
         "running": f"{states.count('running')}",
         "waiting": f"{states.count('queued')}",
+        "heavy": f"{computed}",
+        "heavy_waiting": f"{queued}",
     }
     if os.path.exists("/proc/self/statm"):
         numbers["memory"] = f"{_memory() / MB:,.0f} MB"

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.translation.figures.search import by_width_chart, tree_chart
 from pages.translation.translated import shown_gap, slide_to_default, translated
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -56,8 +56,18 @@ def _show_ranking(tree: BeamTree, penalty: float) -> None:
     st.caption(t("translation.ranking_note", weighed=f"{tree.n_weighed:,}", nodes=len(tree.words)) + more)
 
 
-def _show_widths(answer: Answer) -> None:
+def _show_best(answer: Answer) -> None:
+    """Show the best translation of each width, and its score."""
     found = answer.value
+    names = ("width", "text", "log_prob", "length", "score")
+    head = tuple(t(f"translation.col_{name}") for name in names)
+    rows = [
+        (str(width), plain(text or "∅"), f"{log_prob:.3f}", str(length), f"{score:.3f}")
+        for width, text, log_prob, length, score in zip(
+            found.widths, found.texts, found.log_probs, found.lengths, found.scores, strict=True
+        )
+    ]
+    say(markdown_table(head, rows, right=3))
     chart = by_width_chart(found.widths, {"score": found.scores}, strings("translation_widths"), percent=False)
     show_chart(chart, answer, key="translation_widths", stem="beam_widths", label=t("translation.try_width"))
 
@@ -73,25 +83,19 @@ def _width_experiment(view: View, penalty: float) -> None:
         cover = ask_first(
             question, options, name="translation_width", about=f"{view.bundle.name} {view.encoding.text} {penalty}"
         )
-        with st.spinner(t("translation.searching")):
-            answer = ask_once(best_by_width, **view.asked, widest=WIDEST, length_penalty=penalty)
+        judgement, asked = st.container(), {**view.asked, "widest": WIDEST, "length_penalty": penalty}
+        with cover.picture():
+            answer = awaited(best_by_width, t("translation.searching"), key="translation_width", height=420, **asked)
+            if answer is None:
+                return
+            _show_best(answer)
         found = answer.value
         first, last = float(found.scores[0]), float(found.scores[-1])
         outcome = "same" if found.texts[0] == found.texts[-1] else "better" if last > first else "worse"
         gained, different = f"{shown_gap(last, first):+.3f}", len(set(found.texts))
         measured = t("translation.width_measured", widest=WIDEST, gained=gained, different=different)
-        cover.judge(outcome, measured)
-        with cover.picture():
-            names = ("width", "text", "log_prob", "length", "score")
-            head = tuple(t(f"translation.col_{name}") for name in names)
-            rows = [
-                (str(width), plain(text or "∅"), f"{log_prob:.3f}", str(length), f"{score:.3f}")
-                for width, text, log_prob, length, score in zip(
-                    found.widths, found.texts, found.log_probs, found.lengths, found.scores, strict=True
-                )
-            ]
-            say(markdown_table(head, rows, right=3))
-            _show_widths(answer)
+        with judgement:
+            cover.judge(outcome, measured)
 
 
 def show_beam(view: View) -> None:

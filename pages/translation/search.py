@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.translation.figures.search import by_width_chart, ranked_chart
 from pages.translation.translated import shown_gap
-from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, say
+from pages.ui.asking import Answer
+from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
@@ -105,9 +105,18 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         name="translation_search",
         about=f"{rule} {epochs} {seed} {penalty}",
     )
-    with st.spinner(t("translation.surveying"), show_time=True):
-        answer = ask_once(letter_survey, rule=rule, epochs=epochs, seed=seed, length_penalty=penalty)
-    found: Survey = answer.value
+    judgement = st.container()
+    with cover.picture():
+        asked = {"rule": rule, "epochs": epochs, "seed": seed, "length_penalty": penalty}
+        answer = awaited(letter_survey, t("translation.surveying"), key="translation_survey", **asked)
+        if answer is None:
+            return
+        found: Survey = answer.value
+        curves = {"found": found.found, "right": found.right}
+        chart = by_width_chart(found.widths, curves, strings("translation_survey"), percent=True)
+        show_chart(chart, answer, key="translation_survey_chart", stem="search_survey", label=t("translation.survey"))
+        if any(later < earlier for earlier, later in zip(found.found, found.found[1:], strict=False)):
+            say(t("translation.wider_loses"), small=True)
     missed = 1 - float(found.found[0])
     outcome = "few" if missed < 0.1 else "some" if missed <= 0.5 else "many"
     measured = t(
@@ -119,13 +128,8 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         right=f"{found.best_right:.0%}",
         greedy_right=f"{found.right[0]:.0%}",
     )
-    cover.judge(outcome, measured)
-    with cover.picture():
-        curves = {"found": found.found, "right": found.right}
-        chart = by_width_chart(found.widths, curves, strings("translation_survey"), percent=True)
-        show_chart(chart, answer, key="translation_survey_chart", stem="search_survey", label=t("translation.survey"))
-        if any(later < earlier for earlier, later in zip(found.found, found.found[1:], strict=False)):
-            say(t("translation.wider_loses"), small=True)
+    with judgement:
+        cover.judge(outcome, measured)
 
 
 def show_search() -> None:
@@ -149,7 +153,8 @@ def show_search() -> None:
     source = read_and_tell("translation_letters", source, LETTERS, lambda source: _letters(source, rule))
     if source is None:
         return
-    with st.spinner(t("translation.training"), show_time=True):
-        answer = ask_once(letter_search, rule=rule, source=source, epochs=epochs, seed=seed, length_penalty=penalty)
-    _show_one(answer)
+    asked = {"rule": rule, "source": source, "epochs": epochs, "seed": seed, "length_penalty": penalty}
+    answer = awaited(letter_search, t("translation.training"), key="translation_search", height=420, **asked)
+    if answer is not None:
+        _show_one(answer)
     _survey(rule, epochs, seed, penalty)

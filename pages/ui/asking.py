@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import pickle
-import subprocess
-import sys
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -19,15 +15,14 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pages.ui.models import code_that_opens
+from pages.ui.heavy import Job, pool
+from pages.ui.models import code_that_opens, place_of
 from transformer_core.analysis.arrays import arrays_of
-from transformer_core.analysis.source import ROOT
 from transformer_core.bundle import Bundle
 
 T = TypeVar("T")
 Question = tuple[Callable[..., Any], tuple[tuple[str, str], ...]]
 MOST_KEPT = 128
-SECONDS_WAITED_FOR = 5.0
 FOUND = "Run it from any folder with the Python that runs Vitrine, or set VITRINE=/path/to/vitrine."
 FIND = """\
 import os
@@ -45,15 +40,8 @@ arrays = arrays_of(result)
 for key, array in arrays.items():
     print(key, array.shape, array if array.size <= 12 else array.ravel()[:6], sep="  ")
 np.savez("{name}.npz", allow_pickle=False, **arrays)"""
-AWAY = """\
-import pickle, sys
-
-function, arguments = pickle.load(sys.stdin.buffer)
-pickle.dump(function(**arguments), sys.stdout.buffer)"""
 _kept: OrderedDict[Question, Future[Any]] = OrderedDict()
 _lock = threading.Lock()
-_ahead_in_turn = threading.Lock()
-_last_asked: dict[Question, float] = {}  # when somebody looked for an answer that is not there yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +87,14 @@ def ask(function: Callable[..., T], **arguments: Any) -> Answer[T]:
     Raises:
         ValueError: as the function does; or an argument is of another kind.
     """
-    _question(function, arguments)
+    question_of(function, arguments)
     return Answer(function(**arguments), function, arguments)
 
 
 def ask_once(
     function: Callable[..., T], hints: Mapping[str, Any] = MappingProxyType({}), /, **arguments: Any
 ) -> Answer[T]:
-    """Ask, and remember the answer for everybody who asks the same: for what takes longer than a moment.
+    """Ask, and remember the answer for everybody who asks the same; what takes more than 150 ms is for ask_away.
 
     Who asks while it is being computed waits for that. The least recently asked answers are forgotten.
 
@@ -116,9 +104,9 @@ def ask_once(
     Raises:
         ValueError: as ask.
     """
-    question = _question(function, arguments)
+    question = question_of(function, arguments)
     while True:
-        future, new = _claimed(question, again=True)
+        future, new = _claimed(question, Future, again=True)
         if new:
             _compute(future, lambda: function(**arguments, **hints))
         try:
@@ -127,42 +115,50 @@ def ask_once(
             continue  # who computed it was stopped before the end
 
 
-def ask_ahead(function: Callable[..., T], **arguments: Any) -> Answer[T] | None:
-    """Ask for what takes seconds before anybody wants to see it: None while a process of its own computes it.
+def ask_away(function: Callable[..., Any], who: str, /, **arguments: Any) -> Future[Any]:
+    """Ask for what takes longer than a moment, and return where the answer is or will be; ask_once has it, too.
 
-    So pages hardly wait for it, and random numbers are drawn as in a script. One question after the other is computed,
-    and let go of where nobody has asked for a while when its turn comes; ask_once has the answers, too, and waits for
-    them. Where the process fails, the answer is not there until somebody wants to see it.
+    A process of the pool computes it (pages/ui/heavy.py), as long as somebody asks again every few seconds. Where that
+    fails, it is not tried again.
 
     Args:
-        arguments: numbers, strings, None, and tuples of these.
+        who: a place on a page of a session, where one thing is waited for.
+        arguments: as of ask.
 
     Raises:
-        ValueError: an argument is of another kind.
+        ValueError: as ask.
     """
-    question = _question(function, arguments)
-    future, new = _claimed(question, again=False)
-    if future.done():
-        _last_asked.pop(question, None)
-        return None if future.cancelled() else Answer(future.result(), function, arguments)
-    _last_asked[question] = time.monotonic()
-    if new:  # a daemon, so that no server waits for it at its end
-        threading.Thread(target=_in_turn, args=(question, future, function, arguments), daemon=True).start()
-    return None
+    question = question_of(function, arguments)
+    future, _ = _claimed(question, lambda: Job(_call(function, arguments)), again=False)
+    if isinstance(future, Job):
+        pool().look(future, who)
+    return future
 
 
-def _claimed(question: Question, *, again: bool) -> tuple[Future[Any], bool]:
-    """Return where the answer is or will be, and whether the caller has to compute it.
+def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> bytes:
+    """Return a call for another process, which opens the models itself."""
+
+    def sent(value: Any) -> Any:
+        if isinstance(value, Bundle):
+            return place_of(value.name)
+        return tuple(map(sent, value)) if isinstance(value, tuple) else value
+
+    return pickle.dumps((function, {name: sent(value) for name, value in arguments.items()}))
+
+
+def _claimed(question: Question, make: Callable[[], Future[Any]], *, again: bool) -> tuple[Future[Any], bool]:
+    """Return where the answer is or will be, and whether that is new.
 
     Args:
+        make: makes the place of a new answer.
         again: compute it once more where that failed.
     """
     with _lock:
         future = _kept.get(question)
-        failed = future is not None and future.done() and (future.cancelled() or future.exception() is not None)
-        new = future is None or (again and failed)
+        failed = again and future is not None and future.done() and not future.cancelled() and future.exception()
+        new = future is None or future.cancelled() or bool(failed)
         if future is None or new:
-            future = _kept[question] = Future()
+            future = _kept[question] = make()
         _kept.move_to_end(question)
         while len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
@@ -180,35 +176,12 @@ def _compute(future: Future[Any], compute: Callable[[], Any]) -> None:
         raise
 
 
-def _in_turn(
-    question: Question, future: Future[Any], function: Callable[..., Any], arguments: Mapping[str, Any]
-) -> None:
-    """Compute an answer away from the page once it is its turn, where somebody waits for it still."""
-    with _ahead_in_turn:
-        if time.monotonic() - _last_asked.pop(question) <= SECONDS_WAITED_FOR:
-            _compute_away(future, function, arguments)
-            return
-    with _lock:
-        if _kept.get(question) is future:
-            del _kept[question]
-    future.cancel()
+def question_of(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Question:
+    """Return what identifies a call; models are identified by their names.
 
-
-def _compute_away(future: Future[Any], function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    try:
-        call = pickle.dumps((function, arguments))
-        # Threads that wait sleep: on a busy machine those of torch would else keep each other from the processors.
-        patient = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
-        done = subprocess.run(
-            [sys.executable, "-c", AWAY], input=call, stdout=subprocess.PIPE, cwd=ROOT, env=patient, check=True
-        )
-        future.set_result(pickle.loads(done.stdout))
-    except Exception:
-        future.cancel()
-
-
-def _question(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Question:
-    """Return what identifies a call; models are identified by their names."""
+    Raises:
+        ValueError: an argument is of another kind than those of ask.
+    """
     return function, tuple((name, _known(name, value)) for name, value in arguments.items())
 
 
@@ -222,6 +195,12 @@ def _known(name: str, value: Any) -> str:
     raise ValueError(
         f"{name} is of type {type(value).__name__}; it must be a bundle, a number, a string, None or a tuple of these"
     )
+
+
+def forget_answer(function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Let go of one remembered answer, or of the reason why there is none."""
+    with _lock:
+        _kept.pop(question_of(function, arguments), None)
 
 
 def forget_answers() -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.figures.tinted_words import FEWEST_POINTS, Tinted, tinted_words
 from pages.ui.asking import ask_once
+from pages.ui.boxes import BRIEF, awaited
 from pages.ui.header import View
 from pages.ui.language import plain, t
 from pages.ui.url import set_choice
@@ -21,6 +22,7 @@ from transformer_core.measured import Slice
 from transformer_core.text.characters import visible
 
 MOST_AROUND = 26  # characters on each side of a changed word
+HEIGHT = 140  # of a long text
 SECOND = 0.25  # a second word is named where it is worth at least this part of the first
 
 
@@ -110,7 +112,11 @@ def show_because(view: View) -> None:
     if all(view.encoding.special):
         st.caption(t("because.nothing_to_hide"))
         return
-    found = ask_once(word_worth, **_of_first_text(view)).value
+    asked, brief = _of_first_text(view), len(view.encoding) <= BRIEF
+    answer = awaited(word_worth, t("because.hiding"), key="because", height=HEIGHT, brief=brief, **asked)
+    if answer is None:
+        return
+    found = answer.value
     label = chart_word(view, found.winner)
     names = _names(view, found)
     st.html(

@@ -5,22 +5,28 @@ shown, it is pale, its marks are blurred, and none of its words are there.
 """
 
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from html import escape
 from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.figures.charts import frame
-from pages.ui.asking import Answer, ask_ahead, ask_once
+from pages.ui.asking import Answer, ask_away, ask_once, forget_answer, question_of
+from pages.ui.heavy import Job, ProcessDiedError, pool
 from pages.ui.language import t
 from pages.ui.url import current, keep, read_switch, widget_key, written_switch
 
 T = TypeVar("T")
 SECONDS_BETWEEN_LOOKS = 0.7
+SECONDS_AT_ONCE = 0.2  # so long a page waits before it shows a box
+ROOM = 300
+BRIEF = 40  # tokens: of so short a text, what runs the model once for each of them takes a moment
 SHOWN = "shown"
 FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
 COVERED = """
@@ -92,30 +98,81 @@ def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> 
 
 
 def awaited(
-    function: Callable[..., T], x: str, y: str, *, key: str, wanted: str | None, **arguments: Any
+    function: Callable[..., T], said: str, *, key: str, height: int = ROOM, brief: bool = False, **arguments: Any
 ) -> Answer[T] | None:
-    """Return an answer that takes seconds.
+    """Return an answer that takes longer than a moment; None while it is computed, with a box in its place.
 
-    Where nobody asked to see it yet, it is computed away from the page; until it is there, show its picture's axes.
+    The box shows the place in the queue or how far it is, looks again by itself, and lets a person cancel.
 
     Args:
-        x, y: what the axes say.
-        key: unique on the page.
-        wanted: what is said while a person waits for it; None where nobody does.
-        arguments: as of ask_ahead.
+        said: what is being done.
+        key: unique on the page; one question is waited for there.
+        height: of the box, about that of what comes.
+        brief: it takes a moment only, for so little is asked; the page computes it itself.
+        arguments: as of ask.
+
+    Raises:
+        ValueError: as the function does.
     """
-    if wanted is not None:
-        with st.spinner(wanted, show_time=True):
-            return ask_once(function, **arguments)
-    answer = ask_ahead(function, **arguments)
-    if answer is None:
-        spec = frame(x, y, height=300).to_dict()
-        watch(
-            lambda: ask_ahead(function, **arguments) is not None,
-            lambda: st.vega_lite_chart(spec=spec, width="stretch", key=f"axes_{key}", alt=t("try.computing")),
-            key=f"await_{key}",
-        )
-    return answer
+    if brief:
+        return ask_once(function, **arguments)
+    state, question = st.session_state, question_of(function, arguments)
+    stopped, waits = f"stopped {key}", f"waits {key}"
+    if state.get(stopped) == question:
+        _offer_again(t("await.cancelled"), lambda: state.pop(stopped, None), key=key, height=height)
+        return None
+    who = f"{state.setdefault('visit', secrets.token_hex(8))} {key}"
+    future = ask_away(function, who, **arguments)
+    if state.get(waits) != (question, covered()):
+        wait([future], SECONDS_AT_ONCE)
+    state[waits] = question, covered()
+    if future.done() and not future.cancelled():
+        try:
+            return Answer(future.result(), function, arguments)
+        except ProcessDiedError:
+            _offer_again(t("await.died"), lambda: forget_answer(function, arguments), key=key, height=height)
+            return None
+
+    def stop() -> None:
+        state[stopped] = question
+        pool().leave(ask_away(function, who, **arguments), who)
+
+    hidden_now = covered()
+    watch(
+        lambda: state.get(stopped) == question or ask_away(function, who, **arguments).done(),
+        lambda: _show_waiting(ask_away(function, who, **arguments), said, None if hidden_now else stop, key, height),
+        key=f"await_{key}",
+    )
+    return None
+
+
+def _offer_again(why: str, again: Callable[[], object], *, key: str, height: int) -> None:
+    """Show why an answer is not there, and a button that asks for it once more."""
+    with _room(height):
+        st.markdown(why, width="content")
+        st.button(t("await.again"), icon=":material/play_arrow:", key=f"again_{key}", on_click=again)
+
+
+def _show_waiting(future: Future[Any], said: str, stop: Callable[[], None] | None, key: str, height: int) -> None:
+    """Show how far an answer is; without `stop`, as under a cover, only that it is being computed."""
+    place = pool().place(future) if isinstance(future, Job) else 0
+    steps = future.steps if isinstance(future, Job) and not place else None
+    said, share = t("await.queue", place=place) if place else said, ""
+    if stop is None:
+        said = ""
+    elif steps is not None:
+        said += f" {steps[0] / steps[1]:.0%}"
+        share = f' value="{steps[0]}" max="{steps[1]}"'
+    with _room(height):
+        st.html(f'<div class="await"><progress aria-label="{escape(said)}"{share}></progress>{escape(said)}</div>')
+        if stop is not None:
+            st.button(t("await.cancel"), icon=":material/close:", type="tertiary", key=f"stop_{key}", on_click=stop)
+
+
+def _room(height: int) -> DeltaGenerator:
+    return st.container(
+        border=True, height=height, horizontal_alignment="center", vertical_alignment="center", gap="small"
+    )
 
 
 def say(text: str, *, at: DeltaGenerator | None = None, small: bool = False) -> None:

@@ -17,6 +17,7 @@ st.set_page_config(page_icon=str(ASSETS / "icon.svg"), layout="wide")  # first, 
 DARK, WHITE = "#14121b", "#ffffff"
 
 surface = DARK if st.context.theme.type == "dark" else WHITE
+primary = st.get_option(f"theme.{'dark' if st.context.theme.type == 'dark' else 'light'}.primaryColor")
 on_primary = DARK if st.context.theme.type == "dark" else WHITE  # white is too pale on dark's lilac
 # What is not sent again yet keeps its colour while a person types: Streamlit would fade it.
 style = f"""
@@ -46,6 +47,8 @@ style = f"""
 .text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: {surface}; }}
 .text-line[data-pale] span {{ opacity: 1; font-weight: 600; }}
 {STYLE.replace("SURFACE", surface)}
+.await {{ display: grid; gap: 0.5rem; justify-items: center; font-size: 0.875rem; }}
+.await progress {{ width: min(20rem, 100%); height: 0.5rem; accent-color: {primary}; visibility: visible; }}
 {COVERED}
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
 .st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * {{ opacity: 0.4; }}

@@ -12,6 +12,7 @@
 | `VITRINE_PERSON_MODELS` | models that a person has opened at once, on a network | 3 |
 | `VITRINE_PERSON_MODELS_MB` | the files of a person's opened models, in MB, on a network | 1,500 |
 | `VITRINE_OPEN_MODELS_MB` | the weights of models that are in memory, in MB; those used last stay | 3,000 |
+| `VITRINE_HEAVY_PROCESSES` | processes that compute what takes long, at once | cores but one, from 1 to 4 |
 | `VITRINE_READ_ONLY` | with 1, visitors only look: no runs, no uploads, no models opened | 0 |
 """
 
@@ -21,6 +22,8 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
+from transformer_core.training.runs.queue.slots import cores
+
 if sys.platform != "win32":
     import resource
 
@@ -28,6 +31,7 @@ FILES_OF_A_VISITOR = 4  # a socket, and three of the event loop that Streamlit m
 FILES_OF_THE_SERVER = 640  # 256 of its own, and 3 of each of 128 visitors who have gone and may come back
 MOST_VISITORS = 1_000
 MOST_UPLOAD_MB = 500
+MOST_HEAVY_UNASKED = 4  # each takes 0.3 GB and more
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Limits:
     person_models: int
     person_models_mb: int
     open_models_mb: int
+    heavy_processes: int
     read_only: bool
 
 
@@ -64,6 +69,7 @@ def limits() -> Limits:
         person_models=_number("VITRINE_PERSON_MODELS", 3),
         person_models_mb=_number("VITRINE_PERSON_MODELS_MB", 1_500),
         open_models_mb=_number("VITRINE_OPEN_MODELS_MB", 3_000),
+        heavy_processes=_number("VITRINE_HEAVY_PROCESSES", max(1, min(cores() - 1, MOST_HEAVY_UNASKED)), most=256),
         read_only=bool(_number("VITRINE_READ_ONLY", 0, least=0, most=1)),
     )
 

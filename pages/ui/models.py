@@ -16,6 +16,7 @@ from threading import Condition
 import streamlit as st
 from cachetools import LRUCache, cached
 
+from pages.ui.heavy_process import Place
 from pages.ui.language import ASSETS, language, plain, t
 from pages.ui.limits import limits
 from pages.ui.runs import find_run, run_list
@@ -23,7 +24,6 @@ from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_ke
 from pages.ui.who import is_home, may_change, visitor
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
-from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import HUB, kind_of_folder
 from transformer_core.training.runs.errors import RunError
 from transformer_core.user_models.store import ROOM, OpenedModels, Room, default_root
@@ -39,6 +39,7 @@ FIRST = {  # shipped models that a person meets first, by the interface's langua
 READERS = ("classifier", "bert", "gpt", "encoder")  # the kinds that read one text alone
 MOST_OPENED = 48  # models of all visitors
 SECONDS_FRESH = 3.0
+_forgotten = 0  # how often all models were let go of
 
 
 def name_of_moment(run: str, frame: int | None = None) -> str:
@@ -144,6 +145,25 @@ def called(name: str) -> str:
     return t("model.run", name=f"{found[1] if store is None else store.spec.name}{moment}")
 
 
+def place_of(name: str) -> Place:
+    """Return where a model lies.
+
+    Raises:
+        BundleError: there is none of that name.
+    """
+    found = OF_RUN.fullmatch(name)
+    if found is None:
+        folder = model_folders().get(name)
+        if folder is None:
+            raise BundleError(t("model.gone", name=name))
+        return Place(name, folder, opened=_forgotten)
+    store = find_run(found[1])
+    if store is None:
+        raise BundleError(t("model.run_gone", run=found[1]))
+    frame = None if found[2] is None else int(found[2])
+    return Place(name, store.folder, of_run=True, frame=frame, opened=_forgotten)
+
+
 def _bytes_of(bundle: Bundle) -> int:
     return sum(tensor.nbytes for tensor in (*bundle.model.parameters(), *bundle.model.buffers()))
 
@@ -155,21 +175,15 @@ def open_bundle(name: str) -> Bundle:
     Raises:
         BundleError: what is wrong with it.
     """
-    found = OF_RUN.fullmatch(name)
-    if found is None:
-        folder = model_folders().get(name)
-        if folder is None:
-            raise BundleError(t("model.gone", name=name))
-        return replace(load(folder), name=name)
-    store = find_run(found[1])
-    if store is None:
-        raise BundleError(t("model.run_gone", run=found[1]))
+    place = place_of(name)
     try:
-        bundle = store.model(None if found[2] is None else int(found[2]))
+        bundle = place.open()
     except RunError as error:
         raise BundleError(str(error)) from error
-    card = store.folder / "bundle" / "card.md"
-    return replace(bundle, name=name, card=card.read_text(encoding="utf-8") if card.is_file() else "")
+    card = place.folder / "bundle" / "card.md"
+    if place.of_run:
+        bundle = replace(bundle, card=card.read_text(encoding="utf-8") if card.is_file() else "")
+    return bundle
 
 
 def open_or_say(name: str) -> Bundle | None:
@@ -213,6 +227,8 @@ def is_there(name: str) -> bool:
 
 def forget_models() -> None:
     """Let go of every model that was opened and of what kind it is, since a name may now mean another one."""
+    global _forgotten
+    _forgotten += 1
     open_bundle.cache_clear()
     _kind_of.cache_clear()
 

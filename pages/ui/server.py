@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from pages.ui.guard import Guard, allowed_hosts
 from pages.ui.headers import embedding_sites
+from pages.ui.heavy import pool
 from pages.ui.language import LANGUAGES, t, words
 from pages.ui.limits import limits, raise_open_files, visitors_for
 from pages.ui.log import quiet_logs
@@ -73,9 +74,11 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     log.info("Vitrine is at %s", get_url(get_display_address(st.get_option("server.address") or "localhost")))
     tidying = asyncio.create_task(_tidy_now_and_then())
     start_waiting()
+    pool().warm()
     yield
     tidying.cancel()
     stop_launching()
+    pool().close()
 
 
 def guard() -> list[Middleware]:

@@ -2,8 +2,8 @@
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import say
+from pages.ui.asking import Answer, ask
+from pages.ui.boxes import awaited, say
 from pages.ui.language import t
 from pages.ui.number_format import markdown_table, milliseconds, significant
 from pages.ui.url import choose, step_through
@@ -44,7 +44,11 @@ def _cost(desk: Desk, outcome: str) -> Finding:
     with desk.controls:
         n_tokens = step_through(desk.word("tokens"), LENGTHS, name="why_heads_tokens", default=64)
         measurement = measure_again(desk.name)
-    answer = ask_once(cost_of_heads, d_model=WIDTH, n_tokens=n_tokens, seed=SEED, measurement=measurement)
+    asked = {"d_model": WIDTH, "n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
+    with desk.picture:
+        answer = awaited(cost_of_heads, t("await.timing"), key="why_heads_cost", **asked)
+    if answer is None:
+        return Finding(None)
     found = answer.value
     across = Side(desk.word("heads"), log=True)
     with desk.picture:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
-from pages.ui.asking import ask_once
+from pages.ui.boxes import awaited
 from pages.ui.navigation import page_path
 from pages.ui.number_format import significant
 from pages.ui.url import choose, step_through
@@ -28,8 +28,10 @@ def _experiment(desk: Desk) -> Finding:
         depth = step_through(desk.word("depth"), DEPTHS, name="why_residuals_depth", default=4)
         if page_path("norm").exists():
             st.page_link(page_path("norm"), label=desk.word("link"), icon=":material/balance:")
-    with desk.picture, st.spinner(desk.word("running")):
-        answer = ask_once(reach_by_depth, seed=SEED)
+    with desk.picture:
+        answer = awaited(reach_by_depth, desk.word("running"), key="why_residuals", height=460, seed=SEED)
+    if answer is None:
+        return Finding(None)
     found = answer.value
     row = found.norms.index(norm)
     series = {

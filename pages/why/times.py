@@ -1,8 +1,9 @@
-"""Dot product or additive attention, and what does attention cost? Both questions are timed in this process."""
+"""Dot product or additive attention, and what does attention cost? Both questions are timed by the server."""
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.asking import ask_once
+from pages.ui.boxes import awaited
+from pages.ui.language import t
 from pages.ui.number_format import milliseconds
 from pages.ui.url import choose, step_through
 from pages.why.frame import SEED, Desk, Finding, Question, measure_again
@@ -34,8 +35,12 @@ def _cost(desk: Desk) -> Finding:
             desk.word(f"other_{along}"), FIXED[along], name=f"why_cost_fixed_{along}", default=FIXED_AT_FIRST[along]
         )
         measurement = measure_again(desk.name)
-    answer = ask_once(time_attention, along=along, other=other, seed=SEED, measurement=measurement)
-    lengths = ask_once(time_attention, along="length", other=64, seed=SEED, measurement=measurement)
+    asked, said = {"seed": SEED, "measurement": measurement}, t("await.timing")
+    with desk.picture:
+        answer = awaited(time_attention, said, key="why_cost", along=along, other=other, **asked)
+        lengths = awaited(time_attention, said, key="why_cost_lengths", along="length", other=64, **asked)
+    if answer is None or lengths is None:
+        return Finding(None)
     found = answer.value
     across = Side(desk.word(f"{along}_axis"), log=True)
     with desk.picture:
@@ -78,8 +83,12 @@ def _scorings(desk: Desk) -> Finding:
         width = step_through(desk.word("width"), SCORED_WIDTHS, name="why_scorings_width", default=32)
         n_tokens = step_through(desk.word("tokens"), SCORED_LENGTHS, name="why_scorings_tokens", default=64)
         measurement = measure_again(desk.name)
-    timed = ask_once(time_scorings, n_tokens=n_tokens, seed=SEED, measurement=measurement)
-    spread = ask_once(spread_of_scorings, seed=SEED)
+    asked = {"n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
+    with desk.picture:
+        timed = awaited(time_scorings, t("await.timing"), key="why_scorings", **asked)
+        spread = awaited(spread_of_scorings, t("await.timing"), key="why_spread", seed=SEED)
+    if timed is None or spread is None:
+        return Finding(None)
     times, scores = timed.value, spread.value
     across = Side(desk.word("d_k"), log=True)
     with desk.picture:

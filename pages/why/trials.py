@@ -59,9 +59,7 @@ def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **op
         st.caption(t("why.trial_note", runs=RUNS))
     asked = {"seeds": tuple(range(first, first + RUNS)), **options}
     with desk.picture:
-        wanted = t("why.trial_running") if desk.open else None
-        axes = t("why.trial_step"), t("why.trial_loss")
-        answer = awaited(train, *axes, key=f"why_{desk.name}", wanted=wanted, **asked)
+        answer = awaited(train, t("why.trial_running"), key=f"why_{desk.name}", **asked)
         if answer is not None:
             _show_trial(desk, answer, variants)
     return None if answer is None else answer.value

@@ -1,12 +1,15 @@
 """Many people at once: what an arrival costs, how long 200 wait who arrive together, how long 50 wait for a change.
 
 Each of them is a session of its own over the socket that the browser uses; nobody draws what comes back. The changes
-are made on the attention page, without and with a run that trains.
-Run: python -m tests.benchmarks.visitors [--people N] [--seconds N]
+are made on the attention page, without and with a run that trains. Then ten ask for what takes seconds, one thing after
+the other, while a few type; at last all leave, and it is measured how long the server goes on computing.
+Run: python -m tests.benchmarks.visitors [--people N] [--seconds N] [--only heavy]
 """
 
 import argparse
 import asyncio
+import itertools
+import math
 import os
 import random
 import statistics
@@ -14,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -35,6 +38,19 @@ MOST_GROWTH = 2.0
 FIRST_VISITS, PAGE, MOST_CPU_MS = 20, "attention", 40.0
 CROWD, CROWD_SECONDS, MOST_WAIT_SECONDS = 200, 10.0, 3.0
 IDLE, MOST_IDLE_MB = 500, 250.0
+HEAVY_PEOPLE, LOOKED_AT_SECONDS, LIGHT_PEOPLE, LIGHT_THINK_SECONDS = 10, 2.0, 5, 1.0
+MOST_LIGHT_SECONDS, MOST_SECONDS_AFTER = 0.25, 12.0
+HEAVY = (  # a page and its parts, each with numbers that nobody else asks for
+    ("norm", {"norm_part": "depth", "norm_trained": "8.pre.{seed}", "norm_seed": "{seed}", "norm_depth": "8"}),
+    ("why", {"why": "values", "shown": "why_values", "why_seed": "{seed}"}),
+    ("encoder", {"encoder_part": "agree", "encoder_shuffle_open": "on", "text": "A film of {number} slow scenes"}),
+    ("translation", {"translation_part": "search", "translation_seed": "{seed}", "translation_epochs": "16"}),
+    ("feed_forward", {"feed_forward_part": "neurons", "text": "A film of {number} dull and slow scenes"}),
+    (
+        "encoder",
+        {"encoder_part": "tokens", "shown": "encoder_tokens", "text": "It took {number} slow and dull minutes"},
+    ),
+)
 WORDS = ("slow", "dull", "funny", "boring", "brilliant", "never", "always", "hardly", "plot", "film", "actor", "scene")
 
 
@@ -157,6 +173,104 @@ async def _visit(address: str, people: int, seconds: float) -> list[float]:
     return waits
 
 
+async def _look_until_there(socket: ClientConnection, page: str, query: dict[str, str], end: float) -> bool:
+    """Ask for a page, and look again as a browser does, until nothing on it looks again by itself, or the end."""
+    message = BackMsg()
+    message.rerun_script.query_string = urlencode(query)
+    message.rerun_script.page_name = page
+    await socket.send(message.SerializeToString())
+    looks: dict[str, float] = {}
+    while (left := end - time.perf_counter()) > 0:
+        answer = ForwardMsg()
+        try:
+            answer.ParseFromString(await asyncio.wait_for(socket.recv(), min(left, *looks.values(), 60.0)))  # type: ignore[arg-type]
+        except TimeoutError:
+            for fragment in looks:
+                look = BackMsg()
+                look.rerun_script.query_string = urlencode(query)
+                look.rerun_script.fragment_id = fragment
+                look.rerun_script.is_auto_rerun = True
+                await socket.send(look.SerializeToString())
+            continue
+        kind = answer.WhichOneof("type")
+        if kind == "new_session" and not answer.metadata.run.fragment_ids:  # all of the page runs
+            looks.clear()
+        elif kind == "stop_auto_rerun":
+            for fragment in answer.stop_auto_rerun.fragment_ids:
+                looks.pop(fragment, None)
+        elif kind == "auto_rerun":
+            looks[answer.auto_rerun.fragment_id] = answer.auto_rerun.interval
+        elif kind == "script_finished" and not looks:
+            return True
+    return False
+
+
+async def _heavy_person(address: str, number: int, end: float, there: list[float]) -> None:
+    """Ask for one heavy thing after the other; leave in the midst of the last."""
+    for turn in itertools.count(number):
+        page, query = HEAVY[turn % len(HEAVY)]
+        of = {"number": 1_000 * number + turn, "seed": (2 * number + turn) % 20}
+        begun = time.perf_counter()
+        async with _connected(address) as socket:  # each time by a link: what was chosen before stays otherwise
+            asked = {name: value.format(**of) for name, value in query.items()}
+            if not await _look_until_there(socket, page, asked, end):
+                return
+            there.append(time.perf_counter() - begun)
+            await asyncio.sleep(LOOKED_AT_SECONDS)
+
+
+async def _light_person(address: str, number: int, end: float, waits: list[float]) -> None:
+    random_of = random.Random(number)
+    async with _connected(address) as socket:
+        await _ask(socket, PAGE, "a first visit")
+        while time.perf_counter() < end:
+            await asyncio.sleep(random_of.expovariate(1 / LIGHT_THINK_SECONDS))
+            waits.append(await _ask(socket, PAGE, " ".join(random_of.choices(WORDS, k=12))))
+
+
+def _family_seconds(process: int) -> float:
+    """Return the processor time of a process and of its children."""
+    seconds = _processor_seconds(process)
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == process:
+                seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
+def _seconds_until_idle(process: int) -> float:
+    """Return for how long a server goes on computing."""
+    left = time.perf_counter()
+    last = left
+    while time.perf_counter() - last < 2.0:
+        before = _family_seconds(process)
+        time.sleep(0.5)
+        if _family_seconds(process) - before > 0.1:  # a fifth of a core
+            last = time.perf_counter()
+    return last - left
+
+
+def heavy(address: str, process: int, seconds: float) -> bool:
+    """Print how long light changes take while ten ask for heavy things; return whether the bounds hold."""
+    waits: list[float] = []
+    there: list[float] = []
+
+    async def all_of_them() -> None:
+        end = time.perf_counter() + seconds
+        await asyncio.gather(
+            *(_heavy_person(address, number, end, there) for number in range(HEAVY_PEOPLE)),
+            *(_light_person(address, number, end, waits) for number in range(LIGHT_PEOPLE)),
+        )
+
+    asyncio.run(all_of_them())
+    after = _seconds_until_idle(process)
+    slow = _report(f"{HEAVY_PEOPLE} ask for heavy things", waits)
+    print(f"{len(there)} heavy answers came, after {statistics.median(there or [math.nan]):.1f} s at the median")
+    good = _ok("the 95th percentile of light changes", 1e3 * slow, 1e3 * MOST_LIGHT_SECONDS, "ms")
+    return good & _ok("computing after all have left", after, MOST_SECONDS_AFTER, "s")
+
+
 def _report(title: str, waits: list[float]) -> float:
     last = statistics.quantiles(waits, n=20)[-1]
     print(f"{title:28} {len(waits):5} changes  median {statistics.median(waits) * 1e3:6.0f} ms  95th {last * 1e3:6.0f}")
@@ -185,11 +299,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--only", choices=["heavy"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["VITRINE_RUNS"] = folder
         with started(Path(folder) / "log") as (address, process):
+            if options.only == "heavy":
+                return 0 if heavy(address, process, options.seconds) else 1
             good = arrivals(address, process)
+            good &= heavy(address, process, options.seconds)
 
             def visit() -> list[float]:
                 return asyncio.run(_visit(address, options.people, options.seconds))

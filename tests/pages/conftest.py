@@ -1,11 +1,32 @@
-"""What all tests of pages share: Streamlit looks once, not at every run of a page, for components of other packages."""
+"""What all tests of pages share: a page waits for what takes long, but for what lies under a cover.
+
+And Streamlit looks once, not at every run of a page, for components of other packages.
+"""
 
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from functools import cache
 
 import pytest
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
+
+from pages.ui import boxes
+from pages.ui.heavy import pool
+
+SECONDS_FOR_HEAVY_WORK = 120.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _pages_wait() -> Iterator[None]:
+    def wait_long(futures: list[Future], seconds: float) -> None:
+        wait(futures, seconds if boxes.covered() else SECONDS_FOR_HEAVY_WORK)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boxes, "wait", wait_long)
+        patch.setattr("pages.ui.heavy.SECONDS_WAITED_FOR", SECONDS_FOR_HEAVY_WORK)
+        yield
+    pool().close()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.layout.pca import normalised, pca
+from transformer_core.progress import counted
 
 PERPLEXITY = 30.0
 MOST_ITERATIONS = 50
@@ -144,8 +145,8 @@ def descend(
     slope, xy = _Slope(attraction), start.T.contiguous()
     anchors = [picture.T for picture in held_to]
     moves, gains = torch.zeros_like(xy), torch.ones_like(xy)
-    for phase in phases:
-        for _ in range(phase.steps):
+    for phase in counted(phases):
+        for _ in counted(range(phase.steps)):
             gradient = slope(xy, phase.exaggeration)
             for anchor in anchors:
                 away = xy - anchor

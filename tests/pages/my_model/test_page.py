@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.my_model.about import KINDS_OF_PAGE
 from pages.my_model.open import fetching
-from pages.my_model.trust import _checks, forget_checks
-from pages.ui.asking import ask
+from pages.ui.asking import ask, forget_answers
 from pages.ui.language import plain, words
 from pages.ui.models import forget_models, model_folders, open_bundle
 from pages.ui.navigation import ICONS, page_path
@@ -42,7 +41,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenedModels:
     monkeypatch.setenv("VITRINE_OPENED", str(tmp_path / "opened"))
     monkeypatch.delenv("VITRINE_DATA", raising=False)
     forget_models()
-    forget_checks()
+    forget_answers()
     return OpenedModels(tmp_path / "opened")
 
 
@@ -74,8 +73,6 @@ def uploaded(data: bytes, name: str = "tiny.zip", language: str = "en") -> AppTe
 
 def checked(app: AppTest) -> str:
     """Return all texts of the page once the check has ended."""
-    for _, check in list(_checks.values()):
-        check.exception(timeout=120)
     app.run()
     assert not app.exception
     return told(app)

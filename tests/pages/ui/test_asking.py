@@ -10,18 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from pages.ui import asking
-from pages.ui.asking import ask, ask_ahead, ask_once, repeating
+from pages.ui.asking import ask, ask_once, repeating
 from pages.ui.exports import caption_of
 from pages.ui.models import code_that_opens, open_bundle
 from tests.pages.scripts import same
 from tests.paths import ROOT
 from transformer_core.analysis.arithmetic import tensor_of
-from transformer_core.analysis.translation.toy_batch import toy_batch
-
-TOY = {"source": "ones", "seed": 0, "sentence": 0, "layer": 0, "head": 0}
 
 
 @dataclass(frozen=True)
@@ -47,37 +43,6 @@ def test_an_answer_is_remembered_by_its_question_and_at_most_so_many(monkeypatch
     ask_once(count, step=2)
     ask_once(count, step=3)
     assert ask_once(count, step=1).value is not first.value
-    asking.forget_answers()
-
-
-def test_what_is_asked_ahead_is_computed_by_another_process_and_waited_for() -> None:
-    asking.forget_answers()
-    assert ask_ahead(toy_batch, **TOY) is None
-    torch.rand(7)  # what this process draws changes nothing there
-    found = ask_once(toy_batch, **TOY)
-    again = ask_ahead(toy_batch, **TOY)
-    assert again is not None
-    assert again.value is found.value
-    same(ask(toy_batch, **TOY).arrays, found.arrays)
-    asking.forget_answers()
-
-
-def test_what_fails_ahead_fails_once_somebody_wants_to_see_it() -> None:
-    asking.forget_answers()
-    wrong = TOY | {"source": "nonsense"}
-    assert ask_ahead(toy_batch, **wrong) is None
-    with pytest.raises(ValueError, match="nonsense"):
-        ask_once(toy_batch, **wrong)
-    assert ask_once(toy_batch, **TOY).value.parameters
-    asking.forget_answers()
-
-
-def test_what_nobody_waits_for_any_more_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    asking.forget_answers()
-    monkeypatch.setattr(asking, "SECONDS_WAITED_FOR", -1.0)
-    monkeypatch.setattr(asking, "_compute_away", None)  # it is not even begun
-    assert ask_ahead(toy_batch, **TOY) is None
-    assert ask_once(toy_batch, **TOY).value.parameters
     asking.forget_answers()
 
 

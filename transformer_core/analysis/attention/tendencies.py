@@ -14,6 +14,7 @@ import numpy as np
 from transformer_core.analysis.attention.heads import entropy, real_positions, stacked_weights
 from transformer_core.analysis.outcome import is_causal, read
 from transformer_core.bundle import Bundle
+from transformer_core.progress import counted
 from transformer_core.text import Encoding
 from transformer_core.text.special import SEP
 from transformer_core.training.corpora.reviews import reviews
@@ -132,7 +133,7 @@ def tendencies_of(
 
 def _read_all(bundle: Bundle, encodings: Sequence[Encoding]) -> Tendencies:
     sites = ("*.self_attention.weights",)
-    weights = [stacked_weights(read(bundle, encoding, sites=sites).trace) for encoding in encodings]
+    weights = [stacked_weights(read(bundle, encoding, sites=sites).trace) for encoding in counted(encodings)]
     return tendencies_of(weights, encodings, bundle.config.pad_id, causal=is_causal(bundle))
 
 

@@ -17,6 +17,7 @@ from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent.cells import initialize_cell
 from transformer_core.models.recurrent.layers import Gru, Lstm, Recurrent
+from transformer_core.progress import counted
 
 SYSTEMS = ("gru", "lstm", "attention")
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
@@ -69,7 +70,7 @@ def step_times(*, d_model: int, seed: int, measurement: int) -> StepTimes:
     generator = torch.Generator().manual_seed(seed)
     layers = _layers(d_model, generator)
     step, reading = np.empty((2, len(SYSTEMS), len(LENGTHS)))
-    for column, length in enumerate(LENGTHS):
+    for column, length in enumerate(counted(LENGTHS)):
         x = torch.randn(1, length, d_model, generator=generator)  # (batch, pos, d_model)
         for row, name in enumerate(SYSTEMS):
             with alone_on_one_thread():

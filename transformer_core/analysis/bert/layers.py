@@ -23,6 +23,7 @@ from transformer_core.analysis.bert.masked_words import (
 )
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
+from transformer_core.progress import counted
 
 MOST_SCORED = 1 << 24  # scores held at once
 
@@ -156,7 +157,7 @@ def each_by_layer(*, bundle: Bundle, text: str, n_tokens: int) -> EachByLayer:
     scored = bundle.config.vocab_size * (bundle.config.n_layers + 1)
     step = max(1, min(MOST_TOKENS_AT_ONCE // len(encoding), MOST_SCORED // scored))
     firsts, best, shares, ranks = [], [], [], []
-    for start in range(0, len(rows), step):
+    for start in counted(range(0, len(rows), step)):
         part = slice(start, start + step)
         logits = model.mlm_head(_stages(bundle, rows[part], places[part], encoding.segment_ids)).float().cpu()
         first = logits.max(-1)  # (row, stage)

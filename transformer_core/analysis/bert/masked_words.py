@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transformer_core.bundle import Bundle
 from transformer_core.models import Bert
+from transformer_core.progress import counted
 from transformer_core.text import MASK, Encoding, Tokenizer
 
 MOST_TOKENS_AT_ONCE = 2_048
@@ -140,7 +141,7 @@ def logits_at(bundle: Bundle, rows: Sequence[Sequence[int]], places: Sequence[in
     """
     model, found = bert_of(bundle), []
     step = max(1, MOST_TOKENS_AT_ONCE // len(rows[0]))
-    for start in range(0, len(rows), step):
+    for start in counted(range(0, len(rows), step)):
         ids, segment_ids = tensors(bundle, rows[start : start + step], segments)
         x = model.encoder(ids, segment_ids=segment_ids)  # (batch, pos, d_model)
         chosen = x[torch.arange(len(ids)), list(places[start : start + step])]  # (batch, d_model)

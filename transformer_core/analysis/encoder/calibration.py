@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.encoder.layers import read_reviews, require_reviews
+from transformer_core.analysis.encoder.layers import ReadReviews, read_reviews, require_reviews
 from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 
@@ -100,7 +100,14 @@ def _sure(logits: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def calibration(
-    *, bundle: Bundle, text: str, n_tokens: int, reviews: int, bins: int = 10, temperature: float = 1.0
+    *,
+    bundle: Bundle,
+    text: str,
+    n_tokens: int,
+    reviews: int,
+    bins: int = 10,
+    temperature: float = 1.0,
+    read: ReadReviews | None = None,
 ) -> Calibration:
     """Compare a model's confidence on held-out built-in reviews with how often it is right.
 
@@ -112,6 +119,7 @@ def calibration(
         reviews: how many.
         bins: from 2 to 20, between one half and 1.
         temperature: above 0; 1 leaves the probabilities as they are.
+        read: what read_reviews returns for these reviews, where somebody has it.
 
     Raises:
         ValueError: the bundle has other classes, or a number is outside its range.
@@ -121,7 +129,8 @@ def calibration(
         raise ValueError(f"bins={bins} must be from 2 to {MOST_BINS}")
     if not (temperature > 0 and math.isfinite(temperature)):
         raise ValueError(f"temperature={temperature} must be above 0 and finite")
-    read = read_reviews(bundle, train=0, held_out=reviews)
+    if read is None:
+        read = read_reviews(bundle, train=0, held_out=reviews)
     logits, labels = read.logits.double(), read.labels
     edges = np.linspace(1 / bundle.config.n_classes, 1.0, bins + 1)
     confidence, right = _sure(logits / temperature, labels)

@@ -20,6 +20,7 @@ from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
+from transformer_core.progress import counted
 from transformer_core.text import Encoding
 from transformer_core.training.corpora.reviews import reviews
 
@@ -108,7 +109,7 @@ def _left(bundle: Bundle, encoding: Encoding, orders: Sequence[Sequence[int]], w
     for number, order in enumerate(orders):
         for hidden in range(1, count + 1):
             ids[number * (count + 1) + hidden, list(order[:hidden])] = token_id
-    logits = torch.cat([capture(bundle.model, part, sites=())[0] for part in ids.split(AT_ONCE)])
+    logits = torch.cat([capture(bundle.model, part, sites=())[0] for part in counted(ids.split(AT_ONCE))])
     return logits.softmax(-1)[:, winner].double().cpu().numpy().reshape(len(orders), count + 1)
 
 
@@ -158,7 +159,9 @@ def deletion_on_reviews(*, bundle: Bundle, count: int) -> DeletionOnReviews:
     texts = [example.text for example in reviews(language, train=0, held_out=count + count % 2)[1][:count]]
     baseline: Baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
     most = bundle.config.max_len
-    each = [deletion(bundle=bundle, text=text, n_tokens=most, steps=STEPS, baseline=baseline) for text in texts]
+    each = [
+        deletion(bundle=bundle, text=text, n_tokens=most, steps=STEPS, baseline=baseline) for text in counted(texts)
+    ]
     areas = np.stack([one.area for one in each])  # (review, order)
     wins = np.bincount(areas.argmin(1), minlength=areas.shape[1])
     area = areas.mean(0)
@@ -265,7 +268,7 @@ def sanity_check(*, bundle: Bundle, text: str, n_tokens: int, shuffles: int, see
 
     trained = maps_of(bundle)
     maps, rho, chances = [], [], []
-    for number in range(shuffles):
+    for number in counted(range(shuffles)):
         rows = []
         for some in cascade(bundle, seed + number):
             found = trained if some is bundle else maps_of(some)

@@ -19,6 +19,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.models.classifier import POOLERS, Classifier
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import SILENT, capture
+from transformer_core.progress import counted
 from transformer_core.text import make_batch
 from transformer_core.training.corpora.grammar import Language
 from transformer_core.training.corpora.reviews import reviews
@@ -195,7 +196,7 @@ def read_reviews(bundle: Bundle, *, train: int, held_out: int) -> ReadReviews:
     encodings = bundle.tokenizer.encode_batch([example.text for example in examples], max_len=bundle.config.max_len)
     device = next(bundle.model.parameters()).device
     vectors, logits = [], []
-    for start in range(0, len(encodings), AT_ONCE):
+    for start in counted(range(0, len(encodings), AT_ONCE)):
         token_ids = make_batch(encodings[start : start + AT_ONCE], pad_id=bundle.config.pad_id or 0).token_ids
         stream, verdicts = streams(bundle, token_ids.to(device))
         vectors.append(sentence_vectors(bundle, stream, token_ids.to(device)).cpu())

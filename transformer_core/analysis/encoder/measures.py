@@ -14,6 +14,7 @@ from transformer_core.analysis.encoder.saliency import Baseline, Saliency, salie
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import FEWEST, rank_correlation, ranks
 from transformer_core.bundle import Bundle
+from transformer_core.progress import counted
 from transformer_core.training.corpora.reviews import reviews
 
 MEASURES: tuple[str, ...] = ("gradient", "product", "integrated", "occlusion", "rollout", "last")
@@ -198,7 +199,7 @@ def agreement_on_reviews(*, bundle: Bundle, count: int) -> Agreement:
     texts = [example.text for example in reviews(language, train=0, held_out=count + count % 2)[1][:count]]
     rhos, same = [], []
     baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
-    for text in texts:
+    for text in counted(texts):
         encoding = bundle.tokenizer.encode(text, max_len=bundle.config.max_len)
         values, _ = values_of(bundle, text, len(encoding), steps=STEPS, baseline=baseline)
         words = ~np.array(encoding.special)

@@ -17,6 +17,7 @@ from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, capture
+from transformer_core.progress import counted
 from transformer_core.text import Encoding, make_batch
 from transformer_core.training.corpora import reviews
 
@@ -140,7 +141,7 @@ def _each_off(bundle: Bundle, encoding: Encoding, site: str, winner: int) -> np.
     """
     outcome, ids, parts = require_outcome(bundle, encoding), one_text(bundle, encoding), []
     at_once = copies_at_once(bundle, len(encoding), max(1, TOKENS_AT_ONCE // len(encoding)))
-    for places in torch.arange(bundle.config.d_ff).split(at_once):
+    for places in counted(torch.arange(bundle.config.d_ff).split(at_once)):
 
         def silence(activation: Tensor, places: Tensor = places) -> Tensor:
             activation[torch.arange(len(places)), :, places] = 0.0
@@ -281,7 +282,7 @@ def _read_corpus(bundle: Bundle, sentences: int) -> _Sample:
     encodings = tuple(bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len))
     own = [[not special for special in encoding.special] for encoding in encodings]
     kept = {leaf: [[] for _ in range(bundle.config.n_layers)] for leaf in ("pre_activation", "activation")}
-    for start in range(0, sentences, 50):
+    for start in counted(range(0, sentences, 50)):
         batch = make_batch(encodings[start : start + 50], pad_id=bundle.config.pad_id or 0)
         real = torch.zeros_like(batch.mask)
         for row, flags in enumerate(own[start : start + 50]):

@@ -12,6 +12,7 @@ from transformer_core.analysis.positions.order_cases import LABELS, best_languag
 from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.probe import Edit, capture
+from transformer_core.progress import counted
 from transformer_core.text import make_batch
 from transformer_core.training.corpora import reviews
 
@@ -139,7 +140,7 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
         logits = [capture(bundle.model, ids.to(device), sites=("class_logits",), edits=edits)[0] for ids in batches]
         return torch.cat(logits).softmax(-1).cpu().numpy()
 
-    probabilities = np.stack([verdicts(name) for name in NAMES])  # (activation, sentence, class)
+    probabilities = np.stack([verdicts(name) for name in counted(NAMES)])  # (activation, sentence, class)
     own, classes = probabilities[NAMES.index(used)], probabilities.argmax(-1)
     right = classes == np.array([example.label for example in examples])  # (activation, sentence)
     return SwappedOnCorpus(

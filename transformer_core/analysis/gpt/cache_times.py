@@ -11,6 +11,7 @@ import torch
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device
 from transformer_core.analysis.timing import alone_on_one_thread, median_seconds
 from transformer_core.bundle import Bundle
+from transformer_core.progress import counted
 
 LARGE = 30_000_000
 MOST_LENGTH = 128
@@ -65,7 +66,7 @@ def cache_times(*, bundle: Bundle, text: str, n_tokens: int, measurement: int) -
     empty = model.start(batch[:, :0])
     plain, cached, size, apart = [], [], [], 0.0
     with alone_on_one_thread():
-        for length in lengths:
+        for length in counted(lengths):
             whole, last = batch[:, :length], batch[:, length - 1 : length]
             _, state = model.advance(batch[:, : length - 1], empty)
             plain.append(median_seconds(lambda whole=whole: model.advance(whole, empty)))

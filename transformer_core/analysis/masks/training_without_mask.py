@@ -17,6 +17,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.generation import sample
 from transformer_core.layers.masks import causal_mask
 from transformer_core.models import Gpt
+from transformer_core.progress import counted
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora.grammar import Language
@@ -110,8 +111,7 @@ def mask_cheating(*, language: Language, steps: int, seed: int) -> Cheating:
         learner = Learner(np.array(losses), as_trained, masked, written)
         return learner, sum(parameter.numel() for parameter in model.parameters())
 
-    honest, size = learn(True)
-    cheater, _ = learn(False)
+    (honest, size), (cheater, _) = (learn(causal) for causal in counted((True, False)))
     truth = text[start + PROMPT : start + PROMPT + LENGTH].replace("\n", " ")
     return Cheating(honest, cheater, measured_at, prompt, truth, math.log(tokenizer.vocab_size), size)
 
@@ -128,7 +128,7 @@ def _train(
     settings = TrainConfig(learning_rate=6e-3, batch_size=BATCH, seed=seed)
     run = Run(model, next_words, batches, steps_per_epoch=steps, config=settings)
     losses, measures = [], []
-    for step in run.steps():
+    for step in counted(run.steps(), run.total_steps):
         losses.append(step.loss)
         if step.step in measured_at:
             measures.append(_measure(model, held_out))

@@ -15,6 +15,7 @@ from transformer_core.analysis.positions.order_cases import NOT_ASKED, Cases, ca
 from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import rotate
 from transformer_core.probe import Edit, capture
+from transformer_core.progress import counted
 
 TREATMENTS = ("kept", "positions_shuffled", "positions_removed", "tokens_shuffled")
 
@@ -154,7 +155,7 @@ def _measured(bundle: Bundle, cases: list[Cases], seeds: int, language: str) -> 
     verdicts = np.zeros((len(TREATMENTS), seeds, bundle.config.n_classes))
     right = np.zeros((2, len(TREATMENTS), seeds))  # on turned and on plain reviews
     reviews, count, differ = np.zeros(2), 0, 0.0
-    for case in cases:
+    for case in counted(cases):
         kept, removed = (_guesses(bundle, case, way) for way in ("kept", "positions_removed"))
         count += len(kept[1])
         reviews += 0 if case.plain is None else np.bincount(case.plain.int().numpy(), minlength=2)

@@ -16,6 +16,7 @@ from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.initialization import initialize
 from transformer_core.models import Gpt
 from transformer_core.probe import SILENT, Edit, Probe
+from transformer_core.progress import counted
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import DivergedError, Run
 
@@ -89,7 +90,11 @@ def gradients_by_depth(*, n_layers: int, d_model: int, seed: int) -> GradientsBy
     if not 16 <= d_model <= WIDEST or d_model % 8:
         raise ValueError(f"d_model={d_model} must be a multiple of 8 from 16 to {WIDEST}")
     return GradientsByDepth(
-        tuple(_profile(n_layers, d_model, seed, norm, residual) for residual in (True, False) for norm in NORMS)
+        tuple(
+            _profile(n_layers, d_model, seed, norm, residual)
+            for residual in counted((True, False))
+            for norm in counted(NORMS)
+        )
     )
 
 
@@ -184,7 +189,7 @@ def reach_by_depth(*, seed: int) -> Reach:
     """
     reached = [
         {(p.norm, p.residual): p.first_over_last for p in found.profiles}
-        for found in (gradients_by_depth(n_layers=depth, d_model=WIDTH, seed=seed) for depth in DEPTHS)
+        for found in (gradients_by_depth(n_layers=depth, d_model=WIDTH, seed=seed) for depth in counted(DEPTHS))
     ]
     ratios = [np.array([[one[norm, residual] for one in reached] for norm in NORMS]) for residual in (True, False)]
     return Reach(NORMS, np.array(DEPTHS), *ratios)
@@ -233,7 +238,7 @@ def deep_training(*, n_layers: int, norm_order: NormOrder, seed: int) -> DeepTra
         raise ValueError(f"n_layers={n_layers} must be from 2 to {MOST_TRAINED_LAYERS}")
     steps = min(MOST_STEPS, LAYER_STEPS // n_layers)
     (losses_with, right_with, size), (losses_without, right_without, _) = (
-        _trained(n_layers, norm_order, residual, seed, steps) for residual in (True, False)
+        _trained(n_layers, norm_order, residual, seed, steps) for residual in counted((True, False))
     )
     return DeepTraining(losses_with, losses_without, float(np.log(LETTERS)), right_with, right_without, size)
 
@@ -284,7 +289,7 @@ def _trained(
     run = Run(model, _backwards, batches, steps_per_epoch=steps, config=config)
     losses = []
     try:
-        losses.extend(step.loss for step in run.steps())
+        losses.extend(step.loss for step in counted(run.steps(), run.total_steps))
     except DivergedError:
         losses.append(float("nan"))
     with torch.inference_mode():

@@ -16,6 +16,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.generation import Hypothesis, beam_search, best_of, exhaustive_search, ranked
 from transformer_core.generation.beam import count_hypotheses
 from transformer_core.models import Translation
+from transformer_core.progress import counted
 from transformer_core.text import EOS_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora.sequences import Rule, answer, sequences
@@ -78,7 +79,7 @@ def _train(rule: Rule, epochs: int, seed: int) -> Letters:
         torch.manual_seed(seed)
         model = Translation(task.config)
         run = Run(model, task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=training)
-        losses = [step.loss for step in run.steps()]
+        losses = [step.loss for step in counted(run.steps(), run.total_steps)]
     _, held_out = sequences(rule, symbols=SYMBOLS, length=LENGTH, train=TRAIN, held_out=HELD_OUT, seed=seed)
     sources, answers = zip(*held_out, strict=True)
     tail = losses[-max(1, len(losses) // 10) :]
@@ -223,7 +224,7 @@ def letter_survey(*, rule: Rule, epochs: int, seed: int, length_penalty: float) 
     letters = trained_letters(rule, epochs=epochs, seed=seed)
     each = [
         letter_search(rule=rule, source=source, epochs=epochs, seed=seed, length_penalty=length_penalty, top=1)
-        for source in letters.sources
+        for source in counted(letters.sources)
     ]
     return Survey(
         widths=WIDTHS,

@@ -16,6 +16,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import dot_product_scores, masked_softmax
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.initialization import initialize
+from transformer_core.progress import counted
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 WIDTHS = (16, 32, 64, 128, 256, 512)
@@ -84,7 +85,7 @@ def time_attention(*, along: str, other: int, seed: int, measurement: int) -> Co
         raise ValueError(f"along={along!r} must be 'length' or 'width', and other={other} from 1 to {LONGEST}")
     sizes = np.array(LENGTHS if along == "length" else WIDTHS)
     times, counts = [], []
-    for size in sizes.tolist():
+    for size in counted(sizes.tolist()):
         n_tokens, d_model = (size, other) if along == "length" else (other, size)
         with alone_on_one_thread():
             times.append([median_seconds(call) for call in _calls(n_tokens, d_model, seed)])

@@ -18,6 +18,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention, dot_product_scores, masked_softmax
 from transformer_core.layers.initialization import initialize
 from transformer_core.probe import Probe
+from transformer_core.progress import counted
 
 HEADS = (1, 2, 4, 8, 16)
 
@@ -129,7 +130,7 @@ def cost_of_heads(*, d_model: int, n_tokens: int, seed: int, measurement: int) -
     """
     x = torch.randn(1, n_tokens, d_model, generator=torch.Generator().manual_seed(seed))
     rows = []
-    for n_heads in HEADS:
+    for n_heads in counted(HEADS):
         attention = MultiHeadAttention(d_model, n_heads)
         initialize(attention, torch.Generator().manual_seed(seed))
         with FlopCounterMode(display=False) as counter:

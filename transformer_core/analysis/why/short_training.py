@@ -11,6 +11,7 @@ from torch import nn
 from transformer_core.analysis.timing import alone_on_one_thread
 from transformer_core.bundle import MODELS
 from transformer_core.layers.initialization import initialize
+from transformer_core.progress import counted
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Objective, Run
 from transformer_core.training.runs.presets import QUICK
@@ -88,9 +89,9 @@ def train_each(lessons: Sequence[tuple[int, Lesson, Mapping[str, nn.Module]]], *
     """Train every variant of every seed, one after another on one thread."""
     rows = []
     with alone_on_one_thread():
-        for seed, lesson, models in lessons:
+        for seed, lesson, models in counted(lessons):
             start_alike(models, seed)
-            for variant, model in models.items():
+            for variant, model in counted(models.items()):
                 run = Run(
                     model,
                     lesson.objective,
@@ -98,7 +99,7 @@ def train_each(lessons: Sequence[tuple[int, Lesson, Mapping[str, nn.Module]]], *
                     steps_per_epoch=lesson.steps_per_epoch,
                     config=lesson.training,
                 )
-                losses = np.array([step.loss for step in run.steps()])
+                losses = np.array([step.loss for step in counted(run.steps(), run.total_steps)])
                 windows = losses[: len(losses) // WINDOW * WINDOW].reshape(-1, WINDOW).mean(-1)
                 accuracy, loss = lesson.measure(model.eval())
                 parameters = sum(parameter.numel() for parameter in model.parameters())
