@@ -19,6 +19,7 @@ from pages.gpt.next import live_next
 from pages.home.verdict import live_verdict
 from pages.masks.batch import live_batch
 from pages.masks.paint import live_paint
+from pages.positions.matrix import live_matrix
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
 from pages.ui.live import live_routes
@@ -38,6 +39,7 @@ LIVE = {
     ("masks", "paint"): live_paint,
     ("masks", "batch"): live_batch,
     ("embeddings", "sentence"): live_sentence,
+    ("positions", "matrix"): live_matrix,
     ("encoder", "layers"): live_layers,
     ("translation", "steps"): live_steps,
     ("translation", "cross"): live_cross,

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -9,17 +10,19 @@ import streamlit as st
 from pages.positions.figures.sinusoids import position_figure, similarity_chart, vector_chart, waves_chart
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
-from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant, significant_in_tex
-from pages.ui.url import choose, held, keep, put, slide
-from transformer_core.analysis.positions.sinusoids import position_matrix, step_as_rotation
+from pages.ui.url import choose, chosen, chosen_option, held, keep, put, slid, slide
+from transformer_core.analysis.positions.sinusoids import ShiftRotation, position_matrix, step_as_rotation
 
+LEAST = 2
 LONGEST = WIDEST = 512
+MEASURES = ("cosine", "dot")
 MOST_CURVES = 6
 FIRST_CURVES = (0, 16, 32, 48)
 NO_CURVES = "none"
@@ -29,27 +32,37 @@ ALIKE_WITHIN = 0.02
 
 def choose_size(part: str, *, least: int) -> tuple[int, int]:
     """Show the sliders of length and width; each part of the page has its own values."""
-    places = st.columns(2)
+    places, (length, d_model) = st.columns(2), _size_sliders(part, least)
     with places[0]:
-        length = slide(t("positions.length"), least, LONGEST, name=f"positions_{part}length", default=64)
+        slide(t("positions.length"), **length)
     with places[1]:
-        d_model = slide(t("positions.d_model"), 2, WIDEST, name=f"positions_{part}d", default=128, step=2)
-    return int(length), int(d_model)
+        slide(t("positions.d_model"), **d_model)
+    return chosen_size(part, least=least)
 
 
-def _choose_dimensions(d_model: int, picked: int) -> list[int]:
-    """Show the choice of columns drawn as curves, and return them with the picked one."""
+def _size_sliders(part: str, least: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    length = {"low": least, "high": LONGEST, "name": f"positions_{part}length", "default": 64}
+    return length, {"low": 2, "high": WIDEST, "name": f"positions_{part}d", "default": 128, "step": 2}
 
-    def read(asked: Any) -> list[int] | None:
-        parts = (
-            asked if isinstance(asked, list) else [int(part) for part in str(asked).split(".") if SMALL.fullmatch(part)]
-        )
-        found = [dimension for dimension in dict.fromkeys(parts) if dimension < d_model][:MOST_CURVES]
-        return found if found or asked in ([], NO_CURVES) else None
 
-    first = [dimension for dimension in FIRST_CURVES if dimension < d_model]
+def chosen_size(part: str, *, least: int) -> tuple[int, int]:
+    """Return what the sliders of length and width hold, without them."""
+    length, d_model = (int(slid(**slider)) for slider in _size_sliders(part, least))
+    return length, d_model
+
+
+def _read_dimensions(d_model: int, asked: Any) -> list[int] | None:
+    """Return the columns that are chosen or that a link names, None where there are no such ones."""
+    parts = asked if isinstance(asked, list) else [int(part) for part in str(asked).split(".") if SMALL.fullmatch(part)]
+    found = [dimension for dimension in dict.fromkeys(parts) if dimension < d_model][:MOST_CURVES]
+    return found if found or asked in ([], NO_CURVES) else None
+
+
+def _choose_dimensions(d_model: int) -> None:
+    """Show the choice of columns drawn as curves."""
+    first, read = _first_dimensions(d_model), partial(_read_dimensions, d_model)
     key, value = held("positions_dims", first, read, f"0 … {d_model - 1}", instead=lambda _: first)
-    chosen = st.multiselect(
+    picked = st.multiselect(
         t("positions.dimensions"),
         list(range(d_model)),
         value,
@@ -57,8 +70,17 @@ def _choose_dimensions(d_model: int, picked: int) -> list[int]:
         max_selections=MOST_CURVES,
         format_func=str,
     )
-    keep("positions_dims", ".".join(map(str, chosen)) or NO_CURVES, ".".join(map(str, first)))
-    return list(dict.fromkeys([*chosen, picked]))
+    keep("positions_dims", ".".join(map(str, picked)) or NO_CURVES, ".".join(map(str, first)))
+
+
+def _first_dimensions(d_model: int) -> list[int]:
+    return [dimension for dimension in FIRST_CURVES if dimension < d_model]
+
+
+def _chosen_dimensions(d_model: int, picked: int) -> list[int]:
+    """Return the columns drawn as curves, the picked one among them, without their choice."""
+    first, read = _first_dimensions(d_model), partial(_read_dimensions, d_model)
+    return list(dict.fromkeys([*chosen("positions_dims", first, read, "", instead=lambda _: first), picked]))
 
 
 def _pick(cell: tuple[int, int] | None) -> None:
@@ -68,20 +90,29 @@ def _pick(cell: tuple[int, int] | None) -> None:
         put("positions_pair", cell[1] // 2)
 
 
-def _choose_step(length: int, d_model: int) -> tuple[int, int, int]:
-    """Show the sliders of the picked position, pair of dimensions and step."""
-    places = st.columns(3)
-    with places[0]:
-        pos = slide(t("positions.pos"), 0, length - 1, name="positions_pos", default=min(12, length - 1))
-    with places[1]:
-        if d_model > 2:
-            last = d_model // 2 - 1
-            pair = slide(t("positions.pair"), 0, last, name="positions_pair", default=min(4, last))
-        else:
-            pair = 0
-    with places[2]:
-        shift = slide(t("positions.shift"), 1, 64, name="positions_shift", default=5)
-    return int(pos), int(pair), int(shift)
+def _step_sliders(length: int, d_model: int) -> dict[str, dict[str, Any]]:
+    """Return the ends of the sliders of the picked position, pair of dimensions and step."""
+    last = d_model // 2 - 1
+    return {
+        "pos": {"low": 0, "high": length - 1, "name": "positions_pos", "default": min(12, length - 1)},
+        "pair": {"low": 0, "high": last, "name": "positions_pair", "default": min(4, last)},
+        "shift": {"low": 1, "high": 64, "name": "positions_shift", "default": 5},
+    }
+
+
+def _choose_step(length: int, d_model: int) -> None:
+    """Show those sliders; there is none where there is nothing to choose from."""
+    for place, (name, ends) in zip(st.columns(3), _step_sliders(length, d_model).items(), strict=True):
+        with place:
+            if ends["high"] > ends["low"]:
+                slide(t(f"positions.{name}"), **ends)
+
+
+def _chosen_step(length: int, d_model: int) -> tuple[int, int, int]:
+    """Return the picked position, pair of dimensions and step, without their sliders."""
+    all_ends = _step_sliders(length, d_model).values()
+    pos, pair, shift = (int(slid(**ends)) if ends["high"] > ends["low"] else 0 for ends in all_ends)
+    return pos, pair, shift
 
 
 def _column(above: float, below: float) -> str:
@@ -94,18 +125,11 @@ def _waves_at(pos: int) -> str:
     return rf"\begin{{bmatrix}}\sin({pos}\,\omega)\\\cos({pos}\,\omega)\end{{bmatrix}}"
 
 
-def _show_step(table, words, *, length: int, d_model: int, pos: int, pair: int, shift: int) -> None:
-    answer = ask(step_as_rotation, length=length, d_model=d_model, pos=pos, shift=shift, pair=pair)
-    step = answer.value
+def _show_step(vector: Drawing, *, d_model: int, pos: int, pair: int, shift: int) -> None:
+    step: ShiftRotation = vector.answer.value
     left, right = st.columns(2, gap="large")
     with left:
-        show_chart(
-            vector_chart(table[pos], words, pair=pair),
-            answer,
-            key="positions_vector",
-            stem="positions_vector",
-            label=t("positions.vector_label", pos=pos),
-        )
+        show_drawing(vector)
     with right:
         tell(section("positions", "rotation"))
         (a, b), (c, d) = step.rotation
@@ -143,54 +167,65 @@ def _try_width(length: int, d_model: int, farthest: float) -> None:
         cover.judge(outcome, numbers)
 
 
+def live_matrix(view: View) -> Live:
+    """Return the matrix of the chosen size, its curves and similarities, and the vector of the picked position."""
+    words, ui = strings("positions"), strings("matrix")
+    length, d_model = chosen_size("", least=LEAST)
+    pos, pair, shift = _chosen_step(length, d_model)
+    answer = ask(position_matrix, length=length, d_model=d_model)
+    found = answer.value
+    figure = position_figure(
+        found.table,
+        view.encoding.labels,
+        words,
+        ui,
+        cell=(pos, 2 * pair),
+        version=f"{length}x{d_model}|{pos}.{pair}|{view.encoding.text}",
+    )
+    waves = waves_chart(found.table, found.wavelengths, _chosen_dimensions(d_model, 2 * pair), words, pos=pos)
+    measure = chosen_option("positions_measure", MEASURES, default="cosine")
+    similarity = similarity_chart(found.cosines if measure == "cosine" else found.dots, words, measure=measure)
+    step = ask(step_as_rotation, length=length, d_model=d_model, pos=pos, shift=shift, pair=pair)
+    vector = vector_chart(found.table[pos], words, pair=pair)
+    drawn = (("waves", waves, answer), ("similarity", similarity, answer), ("vector", vector, step))
+    drawings = (
+        Drawing(f"positions_{name}", chart, of, f"positions_{name}", t(f"positions.{name}_label", pos=pos))
+        for name, chart, of in drawn
+    )
+    return Live((Picture("positions_matrix", figure, answer, pins=False),), drawings=tuple(drawings))
+
+
 @st.fragment
 def matrix_part(view: View) -> None:
     """Show the matrix for any size, its curves and similarities, and the step of one position."""
-    words, ui = strings("positions"), strings("matrix")
-    length, d_model = choose_size("", least=2)
-    answer = ask(position_matrix, length=length, d_model=d_model)
-    found = answer.value
+    length, d_model = choose_size("", least=LEAST)
     matrix_place, picked_place = st.container(), st.container()
     with picked_place:
         st.subheader(t("positions.picked_heading"), anchor=False)
-        pos, pair, shift = _choose_step(length, d_model)
+        _choose_step(length, d_model)
+    pos, pair, shift = _chosen_step(length, d_model)
     left, right = matrix_place.columns([11, 9], gap="large")
-    with left:
-        figure = position_figure(
-            found.table,
-            view.encoding.labels,
-            words,
-            ui,
-            cell=(pos, 2 * pair),
-            version=f"{length}x{d_model}|{pos}.{pair}|{view.encoding.text}",
-        )
-        show_matrix(figure, answer, key="positions_matrix", on_cell=_pick)
-        export_matrix(figure, answer, key="positions_matrix")
-        tell(section("positions", "matrix"), small=True)
     with right:
-        dimensions = _choose_dimensions(d_model, 2 * pair)
-        show_chart(
-            waves_chart(found.table, found.wavelengths, dimensions, words, pos=pos),
-            answer,
-            key="positions_waves",
-            stem="positions_waves",
-            label=t("positions.waves_label"),
-        )
-        measure = choose(
-            t("positions.measure"),
-            {name: t(f"positions.measure_{name}") for name in ("cosine", "dot")},
-            name="positions_measure",
-            default="cosine",
-        )
-        values = found.cosines if measure == "cosine" else found.dots
-        show_chart(
-            similarity_chart(values, words, measure=measure),
-            answer,
-            key="positions_similarity",
-            stem="positions_similarity",
-            label=t("positions.similarity_label"),
-        )
+        _choose_dimensions(d_model)
+        waves_place = st.container()
+        measures = {name: t(f"positions.measure_{name}") for name in MEASURES}
+        measure = choose(t("positions.measure"), measures, name="positions_measure", default="cosine")
+    live = live_matrix(view)
+    (matrix,), (waves, similarity, vector) = live.pictures, live.drawings
+    assert isinstance(matrix, Picture)
+    found = matrix.answer.value
+    with left:
+        show_picture(matrix, on_cell=_pick)
+        export_picture(matrix)
+        tell(section("positions", "matrix"), small=True)
+    with waves_place:
+        show_drawing(waves)
+    with right:
+        show_drawing(similarity)
         st.markdown(t("positions.deviation", deviation=significant(found.deviation), pairs=f"{found.pairs:,}"))
     with picked_place:
-        _show_step(found.table, words, length=length, d_model=d_model, pos=pos, pair=pair, shift=shift)
+        _show_step(vector, d_model=d_model, pos=pos, pair=pair, shift=shift)
+    sliders = {"positions_length": length, "positions_d": d_model}
+    sliders |= {"positions_pos": pos, "positions_pair": pair, "positions_shift": shift}
+    follow_finger("positions", "matrix", view, choices={"positions_measure": (MEASURES, measure)}, sliders=sliders)
     _try_width(length, d_model, float(found.cosines[-1]))

@@ -11,8 +11,9 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
+from html.parser import HTMLParser
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
@@ -86,10 +87,38 @@ class Live:
         numbers = {name: asdict(number) for name, number in self.numbers.items()}
         pictures = list(zip(keys, map(len, parts), strict=True))
         drawings = {drawing.event: drawing.rows for drawing in self.drawings}
-        header = {"verdicts": verdicts, "numbers": numbers, "lines": dict(self.lines), "drawings": drawings}
-        header["pictures"] = pictures
+        header = {"verdicts": verdicts, "numbers": numbers, "drawings": drawings}
+        header |= {"lines": {name: nodes_of(html) for name, html in self.lines.items()}, "pictures": pictures}
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return padded(struct.pack("<I", len(text)) + text) + b"".join(parts)
+
+
+class _Nodes(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[list[Any]] = [[]]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        node = [tag, dict(attrs)]
+        self.open[-1].append(node)
+        self.open.append(node)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].append(data)
+
+
+def nodes_of(html: str) -> list[Any]:
+    """Return HTML of ours as the browser builds it without reading markup: texts, and [tag, attributes, *children].
+
+    Every element in it is closed.
+    """
+    parser = _Nodes()
+    parser.feed(html)
+    parser.close()
+    return parser.open[0]
 
 
 Build = Callable[[View], Live]

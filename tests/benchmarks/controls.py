@@ -1,7 +1,8 @@
-"""From a control that is clicked to the new heads on the canvas, in headless Chromium.
+"""From a control that is clicked or slid to the new picture, in headless Chromium: the short way and the old one.
 
-Two sizes: 32 tokens with the shipped model (every layer's 8 heads), and 128 tokens with one layer of 12 heads,
-untrained, since it is time that is measured. Run: python -m tests.benchmarks.controls [--changes N]
+Two sizes of heads: 32 tokens with the shipped model (every layer's 8 heads), and 128 tokens with one layer of 12 heads,
+untrained, since it is time that is measured; and the temperature of GPT. Of both ways, a server each.
+Run: python -m tests.benchmarks.controls [--changes N]
 """
 
 import argparse
@@ -14,10 +15,12 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Page
 
-from tests.benchmarks.painted import ACTED, TEXT, UNMEASURED, browsing, painted_page, told
+from tests.benchmarks.painted import ACTED, FOLLOWED, TEXT, UNMEASURED, WAYS, browsing, painted_page, told
 from tests.paths import ROOT
 from transformer_core import Classifier, ModelConfig, load, save
 
+SLIDER_MS = 80
+MOST_STEPS = 50  # from the slider's left end to its right one
 WAIT = """
 (beginning) => window.vitrinePainted.find(([version, at]) => at > window.vitrineActed && version.startsWith(beginning))
 """
@@ -49,24 +52,42 @@ def measured(page: Page, control: str, options: int, changes: int, version: str)
     return times[UNMEASURED:]
 
 
+def slid(page: Page, changes: int) -> list[float]:
+    """Move the slider of GPT's temperature by keys; return the milliseconds until both charts had changed."""
+    page.locator(".st-key-gpt_temperature-gpt input").focus()
+    times = []
+    for _ in range(changes + UNMEASURED):
+        page.keyboard.press("ArrowRight")
+        times.append(page.wait_for_function(FOLLOWED, arg=["", 0, 2], polling=20).json_value())
+        page.wait_for_timeout(700)
+    return times[UNMEASURED:]
+
+
 def main() -> int:
-    """Print medians and 95th percentiles; exit status 1 where a bound is missed."""
+    """Print medians and 95th percentiles of both ways; exit status 1 where a bound of the short way is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", type=int, default=60)
     changes = parser.parse_args().changes
     cases = (
-        ("32 x 32, 4 layers of 8 heads", {"text": TEXT}, "Layer", 4, "weights|{}.0|", 150),
-        ("128 x 128, 12 heads", {"text": "good bad film " * 42, "model": "wide"}, "Head", 12, "weights|0.{}|", 250),
+        ("32 x 32, 4 layers of 8 heads", {"text": TEXT}, "Layer", 4, "weights|{}.0|", 60),
+        ("128 x 128, 12 heads", {"text": "good bad film " * 42, "model": "wide"}, "Head", 12, "weights|0.{}|", 150),
     )
+    slider = urlencode({"text": TEXT, "gpt_part": "draw", "gpt_temperature": "0.1"})
     missed = False
     with tempfile.TemporaryDirectory() as folder:
         make_wide(Path(folder))
         os.environ["VITRINE_MODELS"] = folder
-        with browsing() as (browser, address):
-            for name, query, control, options, version, bound in cases:
-                page = painted_page(browser, f"{address}/attention?{urlencode(query)}")
-                missed |= not told(name, measured(page, control, options, changes, version), bound)
-                page.close()
+        for way in WAYS:
+            with browsing(way) as (browser, address):
+                for name, query, control, options, version, bound in cases:
+                    page = painted_page(browser, f"{address}/attention?{urlencode(query)}")
+                    bounds = {"bound": bound} if way == "short way" else {}
+                    times = measured(page, control, options, changes, version)
+                    missed |= not told(f"{name}, {way}", times, **bounds)
+                    page.close()
+                page = painted_page(browser, f"{address}/gpt?{slider}")
+                bounds = {"bound": SLIDER_MS} if way == "short way" else {}
+                missed |= not told(f"GPT's temperature, {way}", slid(page, min(changes, MOST_STEPS)), **bounds)
     return 1 if missed else 0
 
 

@@ -106,9 +106,9 @@ class Follower {
       place.querySelector("[data-label]").textContent = label;
       place.querySelector("[data-value]").textContent = value;
     }
-    for (const [name, html] of Object.entries(header.lines)) {
+    for (const [name, nodes] of Object.entries(header.lines)) {
       const place = document.querySelector(`[data-lines="${CSS.escape(name)}"]`);
-      if (place && place.innerHTML !== html) place.innerHTML = html;
+      place?.replaceChildren(...nodes.map(built));
     }
     this.draw(header.drawings);
     this.shown = link;
@@ -146,6 +146,18 @@ function bring(event, value) {
   document.body.value = value;
   document.body.dispatchEvent(new Event(event));
   delete document.body.value;
+}
+
+// An element of [tag, attributes, ...children], or a text.
+function built(node) {
+  if (typeof node === "string") return document.createTextNode(node);
+  const [tag, attributes, ...children] = node;
+  const element = document.createElement(tag);
+  for (const name of ["class", "style", "dir", "scope"]) {
+    if (name in attributes) element.setAttribute(name, attributes[name]);
+  }
+  element.append(...children.map(built));
+  return element;
 }
 
 // Writes a verdict's numbers where the page wrote the last ones (pages/ui/verdict.py).

@@ -1,6 +1,7 @@
 """Live figures: the route brings the very bytes of the page's run, and nothing where the page would say why."""
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -56,6 +57,9 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("home", "verdict", {"model": "gpt", "lang": "zh"}),
     ("embeddings", "sentence", {"pin_embeddings_cosine": "0.2.1"}),
     ("embeddings", "sentence", {"embeddings_stage": "after_layers", "text": "good film " * 60}),
+    ("positions", "matrix", {}),
+    ("positions", "matrix", {"positions_length": "2", "positions_d": "2", "positions_dims": "none"}),
+    ("positions", "matrix", {"positions_pos": "30", "positions_pair": "9", "positions_measure": "dot", "lang": "zh"}),
     ("encoder", "layers", {}),
     ("encoder", "layers", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
     ("translation", "steps", {}),
@@ -135,8 +139,9 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
         drawn = {data.name: pa.ipc.open_stream(data.data.data).read_all().to_pylist() for data in chart.datasets}
         assert {name: drawn[name] for name in rows} == rows
     shown = "".join(element.proto.body for element in app.get("html"))
-    for name, lines in header["lines"].items():
-        assert f'<div data-lines="{name}">{lines}</div>' in shown
+    for name, nodes in header["lines"].items():
+        (lines,) = re.findall(f'<div data-lines="{name}">(.*)</div>', shown)
+        assert live.nodes_of(f"<div>{lines}</div>")[0][2 : 2 + len(nodes)] == nodes
     for name, verdict in header["verdicts"].items():
         assert live.Verdict(**verdict).html(name) in shown
     assert set(header["numbers"]) <= {"masks_change", "masks_reach"}
