@@ -21,7 +21,8 @@ def parts_of(script: Path) -> list[str]:
 ALL_SCREENS = [
     (script.parent.name, part) for script in sorted((ROOT / "pages").glob("*/page.py")) for part in parts_of(script)
 ]
-SCREENS = [screen for screen in ALL_SCREENS if screen[0] not in ("train", "compare", "my_model", "server")]  # of a text
+NO_TEXT = ("train", "compare", "my_model", "server", "lectures")
+SCREENS = [screen for screen in ALL_SCREENS if screen[0] not in NO_TEXT]
 
 
 def named(page: str, part: str) -> dict[str, str]:
