@@ -76,7 +76,7 @@ def time_part(view: View) -> None:
     with again_place:
         st.button(t("before.again"), icon=":material/replay:", key="before_again", on_click=again)
     asked = {"d_model": width, "seed": SEED, "measurement": st.session_state[MEASUREMENT]}
-    answer = awaited(step_times, t("before.measuring"), key="before_times", height=420, **asked)
+    answer = awaited(step_times, t("before.measuring"), key="before_times", height=620, **asked)
     if answer is None:
         return
     found = answer.value

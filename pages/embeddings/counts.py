@@ -70,7 +70,7 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
     with right:
         st.subheader(words["trained"], anchor=False)
         with cover.picture():
-            trained = awaited(trained_space, words["training"], key="embeddings_trained", height=420, **asked)
+            trained = awaited(trained_space, words["training"], key="embeddings_trained", height=700, **asked)
             if trained is not None:
                 facts = _trained_facts(trained.value, dimension)
                 _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()), facts)

@@ -100,7 +100,7 @@ def _draw(view: View, method: str, picture: DeltaGenerator) -> Answer[Vocabulary
     with picture:
         try:
             return awaited(
-                vocabulary_map, words["drawing"], key="embeddings_map", height=600, bundle=view.bundle, **asked
+                vocabulary_map, words["drawing"], key="embeddings_map", height=740, bundle=view.bundle, **asked
             )
         except ValueError as error:
             st.info(t("embeddings.too_small", error=plain(str(error))), icon=":material/info:")

@@ -24,7 +24,7 @@ from transformer_core.analysis.rank_correlation import agreement_word
 
 REVIEWS = 24
 SHUFFLES = 3
-HEIGHT = 420  # about that of a board
+HEIGHT = 700  # of a board with its words
 
 
 @st.fragment

@@ -41,7 +41,7 @@ def sure_part(view: View) -> None:
         judgement = st.container()
     with shown, cover.picture():
         asked_of_reviews = {"bundle": view.bundle, "train": 0, "held_out": HELD_OUT}
-        read = awaited(read_reviews, said, key="encoder_sure", height=400, **asked_of_reviews)
+        read = awaited(read_reviews, said, key="encoder_sure", height=460, **asked_of_reviews)
         if read is not None:
             _show_calibration(ask_once(calibration, {"read": read.value}, **asked, temperature=round(temperature, 2)))
     if read is not None:

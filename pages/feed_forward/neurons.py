@@ -29,6 +29,7 @@ TOP = 24
 NEURON = "feed_forward_neuron"
 MOVES = ("nothing", "little", "much", "flips")
 LITTLE, MUCH = 0.1, 5.0  # percentage points
+HEIGHT = 700  # of what stands side by side
 AROUND = 42  # characters of context on either side
 
 
@@ -94,7 +95,9 @@ def _whole(view: View, answer: Answer[Neurons], layer: int) -> None:
 def _exciting(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.exciting", layer=layer, neuron=neuron), anchor=False)
     said, asked = t("feed_forward.reading", count=SENTENCES), {"bundle": view.bundle, "sentences": SENTENCES}
-    answer = awaited(exciting_tokens, said, key="feed_forward_exciting", **asked, layer=layer, neuron=neuron)
+    answer = awaited(
+        exciting_tokens, said, key="feed_forward_exciting", height=HEIGHT, **asked, layer=layer, neuron=neuron
+    )
     if answer is None:
         return
     found = answer.value
@@ -121,7 +124,9 @@ def _without(view: View, layer: int, neuron: int) -> None:
     )
     judgement, said = st.container(), t("feed_forward.each_off", count=view.bundle.config.d_ff)
     with cover.picture():
-        answer = awaited(without_neuron, said, key="feed_forward_without", **view.asked, layer=layer, neuron=neuron)
+        answer = awaited(
+            without_neuron, said, key="feed_forward_without", height=HEIGHT, **view.asked, layer=layer, neuron=neuron
+        )
         if answer is None:
             return
         found = answer.value

@@ -84,7 +84,7 @@ def cheat_part() -> None:
     trained, said = {"language": corpus, "steps": steps, "seed": seed}, t("masks.training", steps=steps)
     judgement = st.container()
     with cover.picture():
-        answer = awaited(mask_cheating, said, key="masks_cheat", height=460, **trained)
+        answer = awaited(mask_cheating, said, key="masks_cheat", height=640, **trained)
         if answer is None:
             return
         _show_curves(answer)

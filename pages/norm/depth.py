@@ -41,7 +41,7 @@ def _gradients(n_layers: int, d_model: int, seed: int) -> None:
     cover = ask_first(section("norm", "try_depth").format(layers=n_layers), options, name="norm_depth")
     judgement, asked = st.container(), {"n_layers": n_layers, "d_model": d_model, "seed": seed}
     with cover.picture():
-        answer = awaited(gradients_by_depth, t("norm.measuring"), key="norm_depth", height=420, **asked)
+        answer = awaited(gradients_by_depth, t("norm.measuring"), key="norm_depth", height=1_050, **asked)
         if answer is None:
             return
         measure = choose(
@@ -93,7 +93,7 @@ def _train(n_layers: int, seed: int) -> None:
     if current(TRAINED) != asked:
         return
     said, settings = t("norm.training", layers=layers), {"n_layers": layers, "norm_order": order, "seed": seed}
-    answer = awaited(deep_training, said, key="norm_training", **settings)
+    answer = awaited(deep_training, said, key="norm_training", height=360, **settings)
     if answer is None:
         return
     found = answer.value

@@ -29,6 +29,7 @@ MOST_TEXTS, FEWEST_TEXTS = 200, 24
 MOST_MODELS = 6
 LITTLE, MUCH = 0.01, 0.1  # of accuracy
 SEEDS = 5
+HEIGHT = 480  # of a figure and its table
 SHARES = (2, 3)  # of the width: figure and words
 
 
@@ -45,7 +46,7 @@ def texts_for(bundle: Bundle) -> int:
 def _answer(function: Callable[..., OrderWorth], **arguments) -> Answer[OrderWorth] | None:
     try:
         key = f"positions_{function.__name__}_{arguments['bundle'].name}"
-        return awaited(function, t("positions.measuring"), key=key, **arguments)
+        return awaited(function, t("positions.measuring"), key=key, height=HEIGHT, **arguments)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return None

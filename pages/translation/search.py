@@ -108,7 +108,7 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
     judgement = st.container()
     with cover.picture():
         asked = {"rule": rule, "epochs": epochs, "seed": seed, "length_penalty": penalty}
-        answer = awaited(letter_survey, t("translation.surveying"), key="translation_survey", **asked)
+        answer = awaited(letter_survey, t("translation.surveying"), key="translation_survey", height=420, **asked)
         if answer is None:
             return
         found: Survey = answer.value
@@ -154,7 +154,7 @@ def show_search() -> None:
     if source is None:
         return
     asked = {"rule": rule, "source": source, "epochs": epochs, "seed": seed, "length_penalty": penalty}
-    answer = awaited(letter_search, t("translation.training"), key="translation_search", height=420, **asked)
+    answer = awaited(letter_search, t("translation.training"), key="translation_search", height=480, **asked)
     if answer is not None:
         _show_one(answer)
     _survey(rule, epochs, seed, penalty)

@@ -148,7 +148,7 @@ def awaited(
 
 def _offer_again(why: str, again: Callable[[], object], *, key: str, height: int) -> None:
     """Show why an answer is not there, and a button that asks for it once more."""
-    with _room(height):
+    with _room(key, height):
         st.markdown(why, width="content")
         st.button(t("await.again"), icon=":material/play_arrow:", key=f"again_{key}", on_click=again)
 
@@ -163,16 +163,14 @@ def _show_waiting(future: Future[Any], said: str, stop: Callable[[], None] | Non
     elif steps is not None:
         said += f" {steps[0] / steps[1]:.0%}"
         share = f' value="{steps[0]}" max="{steps[1]}"'
-    with _room(height):
+    with _room(key, height):
         st.html(f'<div class="await"><progress aria-label="{escape(said)}"{share}></progress>{escape(said)}</div>')
         if stop is not None:
             st.button(t("await.cancel"), icon=":material/close:", type="tertiary", key=f"stop_{key}", on_click=stop)
 
 
-def _room(height: int) -> DeltaGenerator:
-    return st.container(
-        border=True, height=height, horizontal_alignment="center", vertical_alignment="center", gap="small"
-    )
+def _room(key: str, height: int) -> DeltaGenerator:
+    return st.container(border=True, height=height, horizontal_alignment="center", gap="small", key=f"room_{key}")
 
 
 def say(text: str, *, at: DeltaGenerator | None = None, small: bool = False) -> None:

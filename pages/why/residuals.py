@@ -29,7 +29,7 @@ def _experiment(desk: Desk) -> Finding:
         if page_path("norm").exists():
             st.page_link(page_path("norm"), label=desk.word("link"), icon=":material/balance:")
     with desk.picture:
-        answer = awaited(reach_by_depth, desk.word("running"), key="why_residuals", height=460, seed=SEED)
+        answer = awaited(reach_by_depth, desk.word("running"), key="why_residuals", height=560, seed=SEED)
     if answer is None:
         return Finding(None)
     found = answer.value

@@ -37,8 +37,8 @@ def _cost(desk: Desk) -> Finding:
         measurement = measure_again(desk.name)
     asked, said = {"seed": SEED, "measurement": measurement}, t("await.timing")
     with desk.picture:
-        answer = awaited(time_attention, said, key="why_cost", along=along, other=other, **asked)
-        lengths = awaited(time_attention, said, key="why_cost_lengths", along="length", other=64, **asked)
+        answer = awaited(time_attention, said, key="why_cost", height=400, along=along, other=other, **asked)
+        lengths = awaited(time_attention, said, key="why_cost_lengths", height=400, along="length", other=64, **asked)
     if answer is None or lengths is None:
         return Finding(None)
     found = answer.value
@@ -85,8 +85,8 @@ def _scorings(desk: Desk) -> Finding:
         measurement = measure_again(desk.name)
     asked = {"n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
     with desk.picture:
-        timed = awaited(time_scorings, t("await.timing"), key="why_scorings", **asked)
-        spread = awaited(spread_of_scorings, t("await.timing"), key="why_spread", seed=SEED)
+        timed = awaited(time_scorings, t("await.timing"), key="why_scorings", height=400, **asked)
+        spread = awaited(spread_of_scorings, t("await.timing"), key="why_spread", height=400, seed=SEED)
     if timed is None or spread is None:
         return Finding(None)
     times, scores = timed.value, spread.value

@@ -59,7 +59,7 @@ def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **op
         st.caption(t("why.trial_note", runs=RUNS))
     asked = {"seeds": tuple(range(first, first + RUNS)), **options}
     with desk.picture:
-        answer = awaited(train, t("why.trial_running"), key=f"why_{desk.name}", **asked)
+        answer = awaited(train, t("why.trial_running"), key=f"why_{desk.name}", height=400, **asked)
         if answer is not None:
             _show_trial(desk, answer, variants)
     return None if answer is None else answer.value

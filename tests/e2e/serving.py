@@ -22,8 +22,7 @@ STILL = """
   const { width, height } = document.querySelector(".stVerticalBlock")?.getBoundingClientRect() ?? {};
   const elements = all(document.body);
   const canvases = elements.filter((one) => one.matches("canvas")).map((one) => `${one.width}x${one.height}`);
-  const covered = '[class*="st-key-cover_"]:has(> .stElementContainer i.covered)';
-  if ([...document.querySelectorAll(".await")].some((one) => !one.closest(covered))) return false;
+  if (document.querySelector(".await")) return false;
   const seen = [width, height, elements.length, document.body.innerText, ...canvases].join();
   const before = window.seenBefore;
   if (before?.seen !== seen) window.seenBefore = { seen, since: performance.now() };
@@ -95,6 +94,6 @@ def settle(page: Page) -> None:
 
 
 def rest(page: Page) -> None:
-    """Wait until the script has run, nothing is awaited in sight, and no size and no words have changed for 0.3 s."""
+    """Wait until the script has run, nothing is awaited, and no size and no words have changed for 0.3 s."""
     settle(page)
     page.wait_for_function(STILL, polling=100, timeout=60_000)

@@ -40,7 +40,7 @@ def test_a_second_person_sees_a_place_in_the_queue(page: Page, address: str) -> 
     other = page.context.new_page()
     visit(other, address, "embeddings", embeddings_part="map", embeddings_count="1250", embeddings_special="on")
     expect(other.locator(".await")).to_contain_text(words("en")["await.queue"].format(place=1))
-    assert height_of(other, "[data-testid=stVerticalBlock]:has(> * .await)") > 400  # about that of the map
+    assert height_of(other, "[class*=st-key-room_]") > 400  # about that of the map
     expect(other.get_by_test_id("stVegaLiteChart").first).to_be_visible(timeout=120_000)
     expect(other.locator(WAITING)).to_have_count(0)
     other.close()
