@@ -19,6 +19,7 @@ from pages.gpt.next import live_next
 from pages.home.verdict import live_verdict
 from pages.masks.batch import live_batch
 from pages.masks.paint import live_paint
+from pages.norm.vector import live_vector
 from pages.positions.matrix import live_matrix
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
@@ -40,6 +41,7 @@ LIVE = {
     ("masks", "batch"): live_batch,
     ("embeddings", "sentence"): live_sentence,
     ("positions", "matrix"): live_matrix,
+    ("norm", "vector"): live_vector,
     ("encoder", "layers"): live_layers,
     ("translation", "steps"): live_steps,
     ("translation", "cross"): live_cross,

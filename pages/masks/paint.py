@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -27,6 +26,7 @@ from pages.ui.url import (
     forget,
     keep,
     set_choice,
+    slid,
     slide,
     whole_number,
 )
@@ -123,10 +123,10 @@ def controls(view: View) -> Choices:
         "head": (numbers(config.n_heads), str(head)),
         "masks_preset": (PRESETS, preset),
         "masks_where": (tuple(options), "all" if everywhere else "one"),
-        "masks_pads": ((), str(pads)),
         "masks_rows": ((), str(current("masks_rows") or "")),
     }
-    follow_finger("masks", "paint", view, choices=lists)
+    sliders = {"masks_pads": pads} | {f"masks_{name}": _slid(name) for name in SLIDERS}
+    follow_finger("masks", "paint", view, choices=lists, sliders=sliders)
     return choices
 
 
@@ -165,6 +165,11 @@ def _show_slider(preset: str) -> None:
         slide(t(f"masks.{preset}"), 0, MOST_PAINTED, name=f"masks_{preset}", default=SLIDERS[preset])
 
 
+def _slid(preset: str) -> int:
+    """Return what the slider of a preset holds, without it."""
+    return int(slid(0, MOST_PAINTED, name=f"masks_{preset}", default=SLIDERS[preset]))
+
+
 def _show_trouble(preset: str, size: int) -> None:
     """Say why a painted mask is not shown, or keep it in the URL."""
     _, trouble = _code(preset, size)
@@ -177,8 +182,7 @@ def _show_trouble(preset: str, size: int) -> None:
 def _code(preset: str, size: int) -> tuple[str, str]:
     """Return the mask's code, and why it is not the painted one where that cannot be."""
     if preset in SLIDERS:
-        read = partial(whole_number, most=MOST_PAINTED)
-        return f"{preset}.{chosen(f'masks_{preset}', SLIDERS[preset], read, f'0 … {MOST_PAINTED}')}", ""
+        return f"{preset}.{_slid(preset)}", ""
     if preset != "painted":
         return preset, ""
     rows = str(current("masks_rows") or "")

@@ -1,29 +1,63 @@
 """The page's part on one vector: before and after its norm, both variants, and the same vector scaled."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
-from pages.ui.asking import Answer, ask
+from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.live import Live, follow_finger
 from pages.ui.number_format import significant, significant_in_tex
-from pages.ui.pickers import choose_layer, choose_token
-from pages.ui.url import choose, slide
+from pages.ui.pickers import choose_layer, choose_token, chosen_number, numbers
+from pages.ui.url import choose, chosen_option, slid, slide
 from pages.ui.verdict import outcome_word
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.stream.normalization import NormedVector, normed_vector, other_norm
 
 UNMOVED, GREATEST_POWER = 0.01, 6
+FIRST = "feed_forward"  # the first norm whose input has mixed several tokens
+POWER: dict[str, Any] = {"name": "norm_power", "low": -GREATEST_POWER, "high": GREATEST_POWER, "default": 3}
+
+
+def _places(view: View) -> tuple[str, ...]:
+    final = ("final",) if view.bundle.config.norm_order == "pre" else ()
+    return ("self_attention", "feed_forward", *final)
+
+
+def live_vector(view: View) -> Live:
+    """Return the vector before and after the norm, how far the two variants differ, and the scaled input."""
+    layer = chosen_number("layer", view.bundle.config.n_layers)
+    sublayer = chosen_option("norm_sublayer", _places(view), default=FIRST)
+    token = chosen_option("norm_token", numbers(len(view.encoding)), default="0")
+    asked = view.asked | {"layer": layer, "sublayer": sublayer, "token": int(token)}
+    answer = ask(normed_vector, **asked, scale=1.0)
+    scaled = ask(normed_vector, **asked, scale=float(f"1e{int(slid(**POWER))}"))
+    found, more, words = answer.value, scaled.value, strings("norm")
+    scale = t("norm.scaled_label", scale=f"{more.scale:g}")
+    stem = f"norm_vector_layer{layer}_{sublayer}"
+    drawings = (
+        Drawing("norm_vector", vector_chart(answer.arrays, words), answer, stem, t("norm.vector_label")),
+        Drawing(
+            "norm_variants",
+            variants_chart(found.after, found.unbiased, words),
+            answer,
+            "norm_variants",
+            t("norm.variants_label"),
+        ),
+        Drawing("norm_scaled", scaled_chart(more.after, more.scaled_after, words), scaled, "norm_scaled", scale),
+    )
+    return Live(drawings=drawings)
 
 
 @st.fragment
 def vector_part(view: View) -> None:
     """Show the vector before and after the norm; the two variants and the scaled input below."""
-    config = view.bundle.config
-    places = ("self_attention", "feed_forward", *(("final",) if config.norm_order == "pre" else ()))
+    config, places = view.bundle.config, _places(view)
     layers, sublayers, tokens = st.columns([1, 2, 1.4])
     with layers:
         layer = choose_layer(t("norm.layer"), view)
@@ -35,28 +69,27 @@ def vector_part(view: View) -> None:
                 for place in places
             },
             name="norm_sublayer",
-            default="feed_forward",  # the first norm whose input has mixed several tokens
+            default=FIRST,
         )
     with tokens:
         token, _ = choose_token(t("norm.token"), view, name="norm_token")
-    arguments = view.asked | {"layer": layer, "sublayer": sublayer, "token": token}
-    answer = ask(normed_vector, **arguments, scale=1.0)
-    figure, _, numbers = st.columns([28, 3, 18])
+    before, variant, scaled = live_vector(view).drawings
+    figure, _, numbers_place = st.columns([28, 3, 18])
     with figure:
-        show_chart(
-            vector_chart(answer.arrays, strings("norm")),
-            answer,
-            key="norm_vector",
-            stem=f"norm_vector_layer{layer}_{sublayer}",
-            label=t("norm.vector_label"),
-        )
-    with numbers:
-        _formula(answer.value)
-    variants, scaled = st.columns(2, gap="large")
-    with variants:
-        _variants(view, answer)
-    with scaled:
-        _scaled(arguments)
+        show_drawing(before)
+    with numbers_place:
+        _formula(before.answer.value)
+    variants_place, scaled_place = st.columns(2, gap="large")
+    with variants_place:
+        _variants(view, variant)
+    with scaled_place:
+        _scaled(scaled)
+    choices = {
+        "layer": (numbers(config.n_layers), str(layer)),
+        "norm_sublayer": (places, sublayer),
+        "norm_token": ((), str(token)),
+    }
+    follow_finger("norm", "vector", view, choices=choices, sliders={POWER["name"]: slid(**POWER)})
 
 
 def _formula(found: NormedVector) -> None:
@@ -85,21 +118,15 @@ def _formula(found: NormedVector) -> None:
     )
 
 
-def _variants(view: View, answer: Answer[NormedVector]) -> None:
-    found = answer.value
+def _variants(view: View, drawing: Drawing) -> None:
+    found: NormedVector = drawing.answer.value
     st.subheader(t("norm.variants"), anchor=False)
     tell(section("norm", "variants"))
     st.latex(
         rf"\frac{{x-\mu}}{{\sqrt{{\sigma^2+\epsilon}}}}:\ \div\,{(found.variance + found.eps) ** 0.5:.5f}"
         rf"\qquad \frac{{x-\mu}}{{s+\epsilon}}:\ \div\,{found.deviation + found.eps:.5f}"
     )
-    show_chart(
-        variants_chart(found.after, found.unbiased, strings("norm")),
-        answer,
-        key="norm_variants",
-        stem="norm_variants",
-        label=t("norm.variants_label"),
-    )
+    show_drawing(drawing)
     measured = t(
         "norm.variants_measured",
         difference=f"{found.difference:.4f}",
@@ -115,17 +142,16 @@ def _variants(view: View, answer: Answer[NormedVector]) -> None:
     st.markdown(measured)
 
 
-def _scaled(arguments: dict) -> None:
+def _scaled(drawing: Drawing) -> None:
     st.subheader(t("norm.scaled"), anchor=False)
     options = {name: t(f"norm.scaled_{name}") for name in ("grows", "shrinks", "stays")}
     cover = ask_first(section("norm", "try_scale"), options, name="norm_scale")
-    power = slide(t("norm.scale_power"), -GREATEST_POWER, GREATEST_POWER, name="norm_power", default=3, format="10^%d")
-    answer = ask(normed_vector, **arguments, scale=float(f"1e{int(power)}"))
-    thousand = ask(normed_vector, **arguments, scale=1000.0).value
+    slide(t("norm.scale_power"), **POWER, format="10^%d")
+    found: NormedVector = drawing.answer.value
+    thousand = ask(normed_vector, **{**drawing.answer.arguments, "scale": 1000.0}).value
     sizes = [abs(values).max() for values in (thousand.scaled_after, thousand.after)]
     grown = thousand.moved > UNMOVED * sizes[1]
     outcome = "stays" if not grown else "grows" if sizes[0] > sizes[1] else "shrinks"
-    found = answer.value
     cover.judge(outcome)
     with cover.picture():
         say(
@@ -138,11 +164,5 @@ def _scaled(arguments: dict) -> None:
                 eps=significant(found.eps),
             )
         )
-        show_chart(
-            scaled_chart(found.after, found.scaled_after, strings("norm")),
-            answer,
-            key="norm_scaled",
-            stem="norm_scaled",
-            label=t("norm.scaled_label", scale=f"{found.scale:g}"),
-        )
+        show_drawing(drawing)
         say(section("norm", "scale_after"), small=True)

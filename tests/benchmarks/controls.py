@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Page
 
-from tests.benchmarks.painted import ACTED, FOLLOWED, TEXT, UNMEASURED, WAYS, browsing, painted_page, told
+from tests.benchmarks.painted import ACTED, FOLLOWED, TEXT, UNMEASURED, WAYS, browsing, painted_page, run_over, told
 from tests.paths import ROOT
 from transformer_core import Classifier, ModelConfig, load, save
 
@@ -59,7 +59,7 @@ def slid(page: Page, changes: int) -> list[float]:
     for _ in range(changes + UNMEASURED):
         page.keyboard.press("ArrowRight")
         times.append(page.wait_for_function(FOLLOWED, arg=["", 0, 2], polling=20).json_value())
-        page.wait_for_timeout(700)
+        run_over(page)
     return times[UNMEASURED:]
 
 

@@ -20,11 +20,11 @@ from tests.benchmarks.painted import (
     add_changes,
     browsing,
     painted_page,
+    run_over,
     told,
 )
 
 BOUND_MS = 60
-BETWEEN_MS = 700  # the run of the last key is over
 PARTS = {
     "attention.heads": (2, 1),
     "attention.flow": (2, 2),
@@ -50,11 +50,11 @@ def change_once(page: Page, letter: str, follow: tuple[int, int]) -> float:
     """
     box = page.get_by_role("textbox").first
     box.press("Backspace")
-    page.wait_for_timeout(BETWEEN_MS)
+    run_over(page)
     page.evaluate("() => { window.vitrinePainted.length = 0; }")
     box.press(letter)
     milliseconds = page.wait_for_function(FOLLOWED, arg=[f"friends {letter}", *follow], polling=20).json_value()
-    page.wait_for_timeout(BETWEEN_MS)
+    run_over(page)
     return milliseconds
 
 

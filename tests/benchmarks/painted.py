@@ -77,6 +77,13 @@ def browsing(way: str = "short way") -> Iterator[tuple[Browser, str]]:
         browser.close()
 
 
+def run_over(page: Page) -> None:
+    """Wait until the run of the page that follows an act is over."""
+    page.wait_for_timeout(400)  # a hand that rests
+    settle(page)
+    page.wait_for_timeout(200)
+
+
 def painted_page(browser: Browser, url: str) -> Page:
     """Open a page whose figure is painted, and from now on note when."""
     page = browser.new_page(viewport={"width": 1280, "height": 800}, locale="en-GB")

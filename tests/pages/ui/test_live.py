@@ -60,6 +60,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("positions", "matrix", {}),
     ("positions", "matrix", {"positions_length": "2", "positions_d": "2", "positions_dims": "none"}),
     ("positions", "matrix", {"positions_pos": "30", "positions_pair": "9", "positions_measure": "dot", "lang": "zh"}),
+    ("norm", "vector", {}),
+    ("norm", "vector", {"layer": "2", "norm_sublayer": "final", "norm_token": "3", "norm_power": "-5"}),
     ("encoder", "layers", {}),
     ("encoder", "layers", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
     ("translation", "steps", {}),
