@@ -34,10 +34,17 @@ LISTEN = """
     }, true);
   }
   window.vitrineDrawn = new Map();
+  const PLACES = ".stVegaLiteChart, [data-verdict]";
+  const called = (place) => place.dataset.verdict ?? place.closest("[class*=st-key-]").className;
   new MutationObserver((changes) => {
-    for (const { target } of changes) {
-      const place = (target.closest ? target : target.parentElement)?.closest(".stVegaLiteChart, [data-verdict]");
-      if (place && !window.vitrineDrawn.has(place)) window.vitrineDrawn.set(place, performance.now());
+    for (const { target, addedNodes } of changes) {
+      const around = (target.closest ? target : target.parentElement)?.closest(PLACES);
+      const added = [...addedNodes].filter((node) => node.querySelectorAll);
+      const within = added.flatMap((node) => (node.matches(PLACES) ? [node] : [...node.querySelectorAll(PLACES)]));
+      for (const place of around ? [around] : within) {
+        const name = called(place);
+        if (!window.vitrineDrawn.has(name)) window.vitrineDrawn.set(name, performance.now());
+      }
     }
   }).observe(document, { attributes: true, characterData: true, childList: true, subtree: true });
 }
