@@ -1,5 +1,7 @@
 """The page's part that replaces the activation of the trained model at inference."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
@@ -48,8 +50,9 @@ def swap_part(view: View) -> None:
             )
         with corpus:
             if not covered() and classifies(view):
-                said, asked = t("feed_forward.reading", count=SENTENCES), {"bundle": view.bundle}
-                answer = awaited(swapped_on_corpus, said, key="feed_forward_corpus", **asked, sentences=SENTENCES)
+                said = t("feed_forward.reading", count=SENTENCES)
+                asked: dict[str, Any] = {"bundle": view.bundle, "sentences": SENTENCES}
+                answer = awaited(swapped_on_corpus, said, key="feed_forward_corpus", **asked)
                 if answer is not None:
                     say(_table(answer.value))
         say(section("feed_forward", "swap_after"))

@@ -1,5 +1,7 @@
 """The page's part on depth: gradients in untrained stacks, and a deep stack trained with and without residuals."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.norm.figures import MEASURES, depth_chart, training_chart
@@ -39,7 +41,8 @@ def depth_part() -> None:
 def _gradients(n_layers: int, d_model: int, seed: int) -> None:
     options = {name: t(f"norm.gradient_{name}") for name in ("vanishes", "stays", "explodes")}
     cover = ask_first(section("norm", "try_depth").format(layers=n_layers), options, name="norm_depth")
-    judgement, asked = st.container(), {"n_layers": n_layers, "d_model": d_model, "seed": seed}
+    judgement = st.container()
+    asked: dict[str, Any] = {"n_layers": n_layers, "d_model": d_model, "seed": seed}
     with cover.picture():
         answer = awaited(gradients_by_depth, t("norm.measuring"), key="norm_depth", height=1_050, **asked)
         if answer is None:

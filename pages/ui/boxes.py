@@ -24,6 +24,7 @@ from pages.ui.url import current, keep, read_switch, widget_key, written_switch
 
 T = TypeVar("T")
 SECONDS_BETWEEN_LOOKS = 0.7
+FAR_BEHIND, SECONDS_FAR_BEHIND = 2, 2.0  # from this place in the queue on, a page looks less often
 SECONDS_AT_ONCE = 0.2  # so long a page waits before it shows a box
 ROOM = 300
 BRIEF = 40  # tokens: of so short a text, what runs the model once for each of them takes a moment
@@ -75,7 +76,9 @@ def hidden(text: str) -> str:
     return re.sub(r"[^\W_]", lambda letter: "口" if ord(letter[0]) >= FIRST_WIDE else "n", unset)
 
 
-def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> None:
+def watch(
+    done: Callable[[], bool], show: Callable[[], object], *, key: str, seconds: float = SECONDS_BETWEEN_LOOKS
+) -> None:
     """Show how far something is that is done elsewhere, and look again until it is done; then rerun the page.
 
     It stands in a container of the page. When a fragment runs again, Streamlit drops what it had not sent of it yet,
@@ -83,6 +86,7 @@ def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> 
 
     Args:
         key: unique on the page.
+        seconds: between two looks.
     """
     waiting, again = not done(), False
 
@@ -94,7 +98,7 @@ def watch(done: Callable[[], bool], show: Callable[[], object], *, key: str) -> 
         show()
 
     with st.container():
-        st.fragment(look, run_every=SECONDS_BETWEEN_LOOKS if waiting else None, key=key)()
+        st.fragment(look, run_every=seconds if waiting else None, key=key)()
 
 
 def awaited(
@@ -135,18 +139,25 @@ def awaited(
 
     def stop() -> None:
         state[stopped] = question
-        pool().leave(ask_away(function, who, **arguments), who)
+        job = ask_away(function, who, **arguments)
+        if isinstance(job, Job):
+            pool().leave(job, who)
 
     hidden_now = covered()
     watch(
         lambda: state.get(stopped) == question or ask_away(function, who, **arguments).done(),
         lambda: _show_waiting(ask_away(function, who, **arguments), said, None if hidden_now else stop, key, height),
         key=f"await_{key}",
+        seconds=SECONDS_BETWEEN_LOOKS if _place(future) < FAR_BEHIND else SECONDS_FAR_BEHIND,
     )
     return None
 
 
-def _offer_again(why: str, again: Callable[[], object], *, key: str, height: int) -> None:
+def _place(future: Future[Any]) -> int:
+    return pool().place(future) if isinstance(future, Job) else 0
+
+
+def _offer_again(why: str, again: Callable[[], None], *, key: str, height: int) -> None:
     """Show why an answer is not there, and a button that asks for it once more."""
     with _room(key, height):
         st.markdown(why, width="content")
@@ -155,7 +166,7 @@ def _offer_again(why: str, again: Callable[[], object], *, key: str, height: int
 
 def _show_waiting(future: Future[Any], said: str, stop: Callable[[], None] | None, key: str, height: int) -> None:
     """Show how far an answer is; without `stop`, as under a cover, only that it is being computed."""
-    place = pool().place(future) if isinstance(future, Job) else 0
+    place = _place(future)
     steps = future.steps if isinstance(future, Job) and not place else None
     said, share = t("await.queue", place=place) if place else said, ""
     if stop is None:

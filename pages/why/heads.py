@@ -1,5 +1,7 @@
 """Why several heads? What the heads of a trained layer look at, and what heads cost."""
 
+from typing import Any
+
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import Answer, ask
@@ -44,7 +46,7 @@ def _cost(desk: Desk, outcome: str) -> Finding:
     with desk.controls:
         n_tokens = step_through(desk.word("tokens"), LENGTHS, name="why_heads_tokens", default=64)
         measurement = measure_again(desk.name)
-    asked = {"d_model": WIDTH, "n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
+    asked: dict[str, Any] = {"d_model": WIDTH, "n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
     with desk.picture:
         answer = awaited(cost_of_heads, t("await.timing"), key="why_heads_cost", **asked)
     if answer is None:

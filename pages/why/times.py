@@ -1,5 +1,7 @@
 """Dot product or additive attention, and what does attention cost? Both questions are timed by the server."""
 
+from typing import Any
+
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.boxes import awaited
@@ -35,7 +37,8 @@ def _cost(desk: Desk) -> Finding:
             desk.word(f"other_{along}"), FIXED[along], name=f"why_cost_fixed_{along}", default=FIXED_AT_FIRST[along]
         )
         measurement = measure_again(desk.name)
-    asked, said = {"seed": SEED, "measurement": measurement}, t("await.timing")
+    said = t("await.timing")
+    asked: dict[str, Any] = {"seed": SEED, "measurement": measurement}
     with desk.picture:
         answer = awaited(time_attention, said, key="why_cost", height=400, along=along, other=other, **asked)
         lengths = awaited(time_attention, said, key="why_cost_lengths", height=400, along="length", other=64, **asked)
@@ -83,7 +86,7 @@ def _scorings(desk: Desk) -> Finding:
         width = step_through(desk.word("width"), SCORED_WIDTHS, name="why_scorings_width", default=32)
         n_tokens = step_through(desk.word("tokens"), SCORED_LENGTHS, name="why_scorings_tokens", default=64)
         measurement = measure_again(desk.name)
-    asked = {"n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
+    asked: dict[str, Any] = {"n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
     with desk.picture:
         timed = awaited(time_scorings, t("await.timing"), key="why_scorings", height=400, **asked)
         spread = awaited(spread_of_scorings, t("await.timing"), key="why_spread", height=400, seed=SEED)
