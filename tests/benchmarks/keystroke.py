@@ -32,14 +32,14 @@ PARTS = {
     "attention.effect": (2, 0),
     "masks.paint": (1, 2),
     "home.": (0, 1),
-    "embeddings.sentence": (2, 1),
+    "embeddings.sentence": (1, 1),
     "encoder.layers": (1, 2),
     "translation.steps": (1, 2),
     "translation.cross": (2, 0),
     "bert.fill": (0, 1),
     "gpt.next": (0, 2),
     "gpt.draw": (0, 2),
-}  # how many matrices follow a key, and how many charts and verdicts
+}  # how many versions of matrices follow a key, and how many charts and verdicts
 
 
 def change_once(page: Page, letter: str, follow: tuple[int, int]) -> float:

@@ -35,7 +35,7 @@ LISTEN = """
   }
   window.vitrineDrawn = new Map();
   const PLACES = ".stVegaLiteChart, [data-verdict]";
-  const called = (place) => place.dataset.verdict ?? place.closest("[class*=st-key-]").className;
+  const called = (place) => place.dataset.verdict ?? [...document.querySelectorAll(PLACES)].indexOf(place);
   new MutationObserver((changes) => {
     for (const { target, addedNodes } of changes) {
       const around = (target.closest ? target : target.parentElement)?.closest(PLACES);

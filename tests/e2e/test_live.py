@@ -159,3 +159,26 @@ def test_a_slider_takes_the_short_way_while_it_is_held(page: Page, address: str)
     changed(page, 0, before)
     page.mouse.up()
     rest(page)
+
+
+def test_homes_verdict_follows_each_letter_before_the_page_runs(page: Page, address: str) -> None:
+    opened(page, address, "")
+    before = page.evaluate("() => document.querySelector('[data-verdict=home]').textContent")
+    with page.expect_response("**/live/home/verdict?*fear*"):
+        typed(page, MORE, delay=60)
+    assert page.evaluate("() => window.ran") == 0
+    verdict = "(before) => document.querySelector('[data-verdict=home]').textContent !== before"
+    page.wait_for_function(verdict, arg=before)
+    live = page.evaluate("() => document.querySelector('[data-verdict=home] [data-name]').textContent")
+    page.wait_for_function("() => window.ran > 0")
+    rest(page)
+    assert page.evaluate("() => document.querySelector('[data-verdict=home] [data-name]').textContent") == live
+
+
+def test_what_a_question_covers_follows_and_stays_covered(page: Page, address: str) -> None:
+    opened(page, address, "attention", attention_part="effect")
+    typed(page, MORE, delay=60)
+    wait_painted(page, f"zero|0.0|{TEXT}{MORE}")
+    assert page.locator(".st-key-cover_attention_effects i.covered").count() == 1
+    rest(page)
+    assert page.locator(".st-key-cover_attention_effects i.covered").count() == 1
