@@ -72,7 +72,7 @@ def pictures_of(tensors: Mapping[str, np.ndarray], words: str) -> dict[str, Pict
         words: what is said of each, with places for its shape, and its least and its greatest number.
     """
     outcome = {part: tensors["outcome"] for part in ("classifier", "next_token") if "outcome" in tensors}
-    return {part: _picture(values, words) for part, values in (tensors | outcome).items()}
+    return {part: _picture(values, words) for part, values in {**tensors, **outcome}.items()}
 
 
 def _picture(values: np.ndarray, words: str) -> Picture:
