@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Condition
+from typing import Any
 
 import streamlit as st
 from cachetools import LRUCache, cached
@@ -168,13 +169,23 @@ def _bytes_of(bundle: Bundle) -> int:
     return sum(tensor.nbytes for tensor in (*bundle.model.parameters(), *bundle.model.buffers()))
 
 
-@cached(LRUCache(limits().open_models_mb << 20, getsizeof=_bytes_of), condition=Condition(), info=True)
+@lru_cache(maxsize=1)
+def opener() -> Any:
+    """Return what opens a model once for all sessions and keeps those that were used last, as memory is meant for."""
+    kept = LRUCache(limits().open_models_mb << 20, getsizeof=_bytes_of)
+    return cached(kept, condition=Condition(), info=True)(_open)
+
+
 def open_bundle(name: str) -> Bundle:
-    """Load a model, once for all sessions; those that were not used for longest are let go of where memory is needed.
+    """Load a model, once for all sessions.
 
     Raises:
         BundleError: what is wrong with it.
     """
+    return opener()(name)
+
+
+def _open(name: str) -> Bundle:
     place = place_of(name)
     try:
         bundle = place.open()
@@ -229,7 +240,7 @@ def forget_models() -> None:
     """Let go of every model that was opened and of what kind it is, since a name may now mean another one."""
     global _forgotten
     _forgotten += 1
-    open_bundle.cache_clear()
+    opener.cache_clear()
     _kind_of.cache_clear()
 
 

@@ -64,6 +64,6 @@ def test_a_run_is_stopped_by_its_maker_or_the_administrator_and_watched_by_other
     expect(stop_button(admin)).to_be_visible(timeout=60_000)
 
     stop_button(ann).click()
-    expect(bob.get_by_text(EN["state.stopped"])).to_be_visible(timeout=60_000)
+    expect(bob.get_by_text(EN["state.stopped"]).first).to_be_visible(timeout=60_000)
     for page in (ann, bob, admin):
         page.context.close()

@@ -1,6 +1,6 @@
 """Questions about a scene whose answers are measured: which of the options came true, and by what number.
 
-A lecture names one of QUESTIONS; its options are what that function may find. Read next: each function's own analysis.
+A lecture names one of QUESTIONS; its options are what that function may find.
 """
 
 from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
-from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.models import MORE_MODELS, open_bundle, opener
 from pages.ui.number_format import significant
 from tests.core.analysis.before.conftest import SENTENCE
 from tests.core.tools.helpers import made
@@ -48,10 +48,10 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MORE_MODELS, str(folder))
         patch.setattr(timing, "LENGTHS", (4, 8, 16, 32))
-        open_bundle.cache_clear()
+        opener.cache_clear()
         forget_answers()
         yield open_bundle("old")
-    open_bundle.cache_clear()
+    opener.cache_clear()
     forget_answers()
 
 

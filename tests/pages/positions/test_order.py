@@ -11,7 +11,7 @@ from pages.positions.figures.models import order_chart
 from pages.positions.order import texts_for
 from pages.ui import models
 from pages.ui.asking import ask, forget_answers
-from pages.ui.models import open_bundle
+from pages.ui.models import open_bundle, opener
 from tests.core.tools.helpers import made
 from tests.pages.positions.test_page import TEXT, page
 from tests.pages.running import asks, strings, told
@@ -35,10 +35,10 @@ def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         labels = ("negative", "positive") if kind is Classifier else ()
         save(Bundle(name, model, tokenizer, labels), tmp_path / name)
     monkeypatch.setattr(models, "CHECKPOINTS", tmp_path)
-    open_bundle.cache_clear()
+    opener.cache_clear()
     forget_answers()
     yield
-    open_bundle.cache_clear()
+    opener.cache_clear()
     forget_answers()
 
 

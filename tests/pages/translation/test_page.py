@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import ask
 from pages.ui.language import words
-from pages.ui.models import MORE_MODELS, open_bundle
+from pages.ui.models import MORE_MODELS, open_bundle, opener
 from pages.ui.number_format import significant
 from tests.core.tools.translation import SOURCE, letters_bundle
 from tests.pages.running import answered, asks, run, show_all, told
@@ -30,9 +30,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
     save(letters_bundle(), folder / "letters")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MORE_MODELS, str(folder))
-        open_bundle.cache_clear()
+        opener.cache_clear()
         yield open_bundle("letters")
-    open_bundle.cache_clear()
+    opener.cache_clear()
 
 
 def translation(**query: str) -> AppTest:

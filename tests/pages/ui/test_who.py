@@ -108,10 +108,10 @@ def test_on_a_network_a_person_opens_fewer_models_than_at_home(
 
 
 def test_models_in_memory_are_counted_by_their_weights() -> None:
-    models.open_bundle.cache_clear()
+    models.opener.cache_clear()
     sizes = []
     for name in ("lm-rnn", "lm-gru"):
         model = models.open_bundle(name).model
         sizes.append(sum(4 * parameter.numel() for parameter in model.parameters()))
-    assert sum(sizes) <= models.open_bundle.cache.currsize < 1.1 * sum(sizes)
-    assert models.open_bundle.cache.maxsize == 3_000 << 20
+    assert sum(sizes) <= models.opener().cache.currsize < 1.1 * sum(sizes)
+    assert models.opener().cache.maxsize == 3_000 << 20
