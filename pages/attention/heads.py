@@ -26,8 +26,7 @@ from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
 from transformer_core.analysis.outcome import is_causal
-
-MUCH = 0.05
+from transformer_core.analysis.questions import moved
 
 
 def live_heads(view: View) -> Live:
@@ -107,14 +106,13 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
         about = f"{view.bundle.name} {view.encoding.text} {layer}.{head}"
         cover = ask_first(t("try.guess"), options, name="attention_head_off", about=about)
         found = ask(without_head, **view.asked, layer=layer, head=head).value
-        outcome = "flips" if found.flips else "much" if abs(found.moved) >= MUCH else "little"
-        moved = t(
+        measured = t(
             "try.measured",
             label=outcome_word(view, found.winner),
             moved=f"{100 * found.moved:+.2f}",
             layer=layer,
             head=head,
         )
-        cover.judge(outcome, moved)
+        cover.judge(moved(found.before, found.after).option, measured)
         with cover.picture():
             show_outcome(view, found.after, beside=found.before)

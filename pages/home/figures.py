@@ -23,7 +23,7 @@ BRANCH_WIDTHS = {2: (244, 98, 191), 3: (200, 88, 172)}  # by number of branches:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Thumbnail:
     """A small picture of a tensor: a PNG as a data URI, and what it is in words."""
 
     uri: str
@@ -64,7 +64,7 @@ def beside_each_other(heads: np.ndarray) -> np.ndarray:
     return sheet
 
 
-def pictures_of(tensors: Mapping[str, np.ndarray], words: str) -> dict[str, Picture]:
+def pictures_of(tensors: Mapping[str, np.ndarray], words: str) -> dict[str, Thumbnail]:
     """Return a picture of the tensor at each part of the diagram that has one.
 
     Args:
@@ -75,12 +75,12 @@ def pictures_of(tensors: Mapping[str, np.ndarray], words: str) -> dict[str, Pict
     return {part: _picture(values, words) for part, values in {**tensors, **outcome}.items()}
 
 
-def _picture(values: np.ndarray, words: str) -> Picture:
+def _picture(values: np.ndarray, words: str) -> Thumbnail:
     title = words.format(
         shape=" × ".join(map(str, values.shape)), low=f"{values.min():.3g}", high=f"{values.max():.3g}"
     )
     sheet = beside_each_other(values) if values.ndim == 3 else np.atleast_2d(values)
-    return Picture(tinted(summarised(sheet, 2 * PICTURE_HEIGHT, MOST_COLUMNS)), title)
+    return Thumbnail(tinted(summarised(sheet, 2 * PICTURE_HEIGHT, MOST_COLUMNS)), title)
 
 
 class Drawing:
@@ -94,7 +94,11 @@ class Drawing:
     """
 
     def __init__(
-        self, words: Mapping[str, str], pages: Mapping[str, str], pictures: Mapping[str, Picture], height: int = HEIGHT
+        self,
+        words: Mapping[str, str],
+        pages: Mapping[str, str],
+        pictures: Mapping[str, Thumbnail],
+        height: int = HEIGHT,
     ) -> None:
         self.words, self.pages, self.pictures, self.height = words, pages, pictures, height
         self.down = 0.0  # added to every y that is drawn after it is set
@@ -311,7 +315,7 @@ def _word_scores(draw: Drawing, model: Architecture) -> None:
 
 
 def _two_stacks(
-    model: Architecture, words: Mapping[str, str], pages: Mapping[str, str], pictures: Mapping[str, Picture]
+    model: Architecture, words: Mapping[str, str], pages: Mapping[str, str], pictures: Mapping[str, Thumbnail]
 ) -> str:
     draw, size = Drawing(words, pages, pictures, 2 * HEIGHT), words["target_size"]
     _inputs(draw, model, str(model.n_tokens), model.vocab_size, words["source"])
@@ -340,7 +344,7 @@ def architecture_svg(
     model: Architecture,
     words: Mapping[str, str],
     pages: Mapping[str, str],
-    pictures: Mapping[str, Picture] = MappingProxyType({}),
+    pictures: Mapping[str, Thumbnail] = MappingProxyType({}),
 ) -> str:
     """Draw the diagram; a translation has its decoder below its encoder.
 

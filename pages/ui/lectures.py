@@ -153,7 +153,7 @@ def read_lecture(name: str, text: str) -> Lecture:
     ends = [number for number, line in enumerate(lines) if line.strip() == "---"]
     if len(ends) < 2 or any(line.strip() for line in lines[: ends[0]]):
         raise LectureError("line 1: a lecture begins with a line --- , then title, about and minutes, then --- again")
-    head = dict(_pairs(lines[ends[0] + 1 : ends[1]], ends[0] + 2))
+    head = dict(_head(lines[ends[0] + 1 : ends[1]], ends[0] + 2))
     for key in ("title", "about", "minutes"):
         if not head.get(key):
             raise LectureError(f"line {ends[0] + 1}: {key} is missing between the two lines ---")
@@ -167,13 +167,20 @@ def read_lecture(name: str, text: str) -> Lecture:
     return Lecture(name, head["title"][:LONGEST_TITLE], head["about"], int(head["minutes"]), scenes)
 
 
-def _pairs(lines: list[str], first: int) -> Iterator[tuple[str, str]]:
+def _pair(line: str) -> tuple[str, str]:
+    key, colon, value = line.partition(":")
+    if not colon:
+        raise LectureError(f"{line!r:.60} must be a name, a colon and a value")
+    return key.strip(), value.strip()
+
+
+def _head(lines: list[str], first: int) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(lines, first):
-        key, colon, value = line.partition(":")
-        if line.strip() and not colon:
-            raise LectureError(f"line {number}: {line!r:.60} must be a name, a colon and a value")
         if line.strip():
-            yield key.strip(), value.strip()
+            try:
+                yield _pair(line)
+            except LectureError as error:
+                raise LectureError(f"line {number}: {error}") from None
 
 
 def _scenes(lines: list[str], start: int) -> Iterator[Scene]:
@@ -229,7 +236,7 @@ def _question(lines: list[str]) -> Question:
     if name not in QUESTIONS or not all(re.fullmatch("[0-9]{1,5}", value) for _, _, value in pairs):
         raise LectureError(f"measured: {measured!r:.60} must be one of {', '.join(QUESTIONS)}, and numbers as layer=2")
     text, _, options = f"\n{body}".partition("\n- ")
-    found = dict(_pairs(re.split(r"\n- |\n", options), 0)) if options else {}
+    found = dict(_pair(line) for line in re.split(r"\n- |\n", options) if line.strip())
     if not text.strip() or not 2 <= len(found) <= MOST_OPTIONS:
         raise LectureError(f"a question has its words, then 2 to {MOST_OPTIONS} lines such as - negative: It is bad.")
     return Question(name, {key: int(value) for key, _, value in pairs}, text.strip(), found)

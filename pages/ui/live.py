@@ -184,12 +184,15 @@ def follow_finger(
     typed = {box: str(current(box) or "") for box in boxes}
     said |= {box: last_read(box) or text for box, text in typed.items()}
     options = {name: list(options) for name, (options, _) in choices.items()}
-    data = {"route": f"./live/{page}/{part}", "page": st.session_state.page, "said": said, "boxes": boxes}
-    data |= {
+    data = {
+        "route": f"./live/{page}/{part}",
+        "page": st.session_state.page,
+        "said": said,
+        "boxes": boxes,
         "choices": options,
         "sliders": list(sliders),
-        "typed": typed,
-    }  # what was typed: the component hears of each run
+        "typed": typed,  # so that the component hears of each run
+    }
     registered("live")(key="live", data=data)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.ui.asking import ask
+from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first
 from pages.ui.card import safe_text
 from pages.ui.glossary import tell
@@ -125,4 +125,4 @@ def measured(scene: Scene) -> Finding:
         bundle = open_bundle(name)
         n_tokens = min(MOST_TOKENS, bundle.config.max_len)
         of_text = {"bundle": bundle, "text": scene.state["text"], "n_tokens": n_tokens}
-    return ask(QUESTIONS[scene.question.measured], **of_text, **scene.asked()).value
+    return ask_once(QUESTIONS[scene.question.measured], **of_text, **scene.asked()).value

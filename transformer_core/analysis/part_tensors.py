@@ -45,15 +45,16 @@ def part_tensors(*, bundle: Bundle, text: str, n_tokens: int) -> dict[str, np.nd
     with torch.inference_mode():
         output = model(ids, probe=probe)
     trace = probe.trace
-    found = {part: _array(trace[site]) for part, site in sites.items() if site in trace}
+    there = {part: trace[site] for part, site in sites.items() if site in trace}
+    found = {part: _array(tensor if part == "positions" else tensor[0]) for part, tensor in there.items()}
     if POOLED in trace:
-        found["pooled"] = _array(trace[POOLED])
+        found["pooled"] = _array(trace[POOLED][0])
     scores = _word_scores(bundle.kind, output)
     if scores is not None:
-        found["word_scores"] = _array(scores.float().softmax(-1))
+        found["word_scores"] = _array(scores[0].float().softmax(-1))
     outcome = None if part_alone else outcome_of(bundle, encoding)
     if outcome is not None:
-        found["outcome"] = _array(outcome.logits(output).float().softmax(-1))
+        found["outcome"] = _array(outcome.logits(output)[0].float().softmax(-1))
     return found
 
 
@@ -63,6 +64,4 @@ def _word_scores(kind: str, output: Any) -> Tensor | None:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    """Return a tensor without its batch of one; that of the positions has none."""
-    array = tensor.detach().float().cpu().numpy()
-    return array[0] if array.shape[0] == 1 and array.ndim > 1 else array
+    return tensor.detach().float().cpu().numpy()

@@ -91,7 +91,7 @@ def without_positions(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     require_outcome(bundle, encoding)
     after = read(bundle, encoding, sites=(), edits=order_edits(bundle.config.positions, None)).probabilities
-    return _moved(read(bundle, encoding, sites=()).probabilities, after)
+    return moved(read(bundle, encoding, sites=()).probabilities, after)
 
 
 def under_a_causal_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
@@ -103,7 +103,7 @@ def under_a_causal_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
     found = masked_head(
         bundle=bundle, text=text, n_tokens=n_tokens, pads=0, mask="causal", layer=0, head=0, everywhere=True
     )
-    return _moved(found.before, found.after)
+    return moved(found.before, found.after)
 
 
 def where_a_head_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> Finding:
@@ -127,7 +127,7 @@ def a_head_off(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: in
         ValueError: as without_head.
     """
     found = without_head(bundle=bundle, text=text, n_tokens=n_tokens, layer=layer, head=head)
-    return _moved(found.before, found.after)
+    return moved(found.before, found.after)
 
 
 def strongest_head(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
@@ -163,7 +163,7 @@ def another_activation(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
     if other is None:
         raise ValueError(f"bundle={bundle.name!r} was trained with {found.used}; it must be relu or gelu")
     before, after = (found.probabilities[found.names.index(name)] for name in (found.used, other))
-    return _moved(tuple(before.tolist()), tuple(after.tolist()))
+    return moved(tuple(before.tolist()), tuple(after.tolist()))
 
 
 def larger_part(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
@@ -305,12 +305,13 @@ def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: tuple[float, ...
     return Finding(_word(outcome_label(bundle, outcome, winner)), probabilities[winner])
 
 
-def _moved(before: tuple[float, ...], after: tuple[float, ...]) -> Finding:
+def moved(before: tuple[float, ...], after: tuple[float, ...]) -> Finding:
+    """Return whether another outcome wins after a change, or the winner has moved much or little; its move."""
     winner = int(np.argmax(before))
-    moved = after[winner] - before[winner]
+    by = after[winner] - before[winner]
     if int(np.argmax(after)) != winner:
-        return Finding("flips", moved)
-    return Finding("much" if abs(moved) >= MUCH else "little", moved)
+        return Finding("flips", by)
+    return Finding("much" if abs(by) >= MUCH else "little", by)
 
 
 def _word(label: str) -> str:

@@ -48,3 +48,11 @@ def test_what_stands_at_mask_is_the_outcome_of_a_bert() -> None:
 def test_another_kind_is_told() -> None:
     with pytest.raises(ValueError, match="must be a Classifier"):
         part_tensors(bundle=load(ROOT / "assets/checkpoints/seq2seq-en-fr"), text=TEXT, n_tokens=64)
+
+
+def test_a_text_of_one_token_keeps_its_shapes() -> None:
+    bundle = load(ROOT / "assets/checkpoints/gpt-char")
+    found = part_tensors(bundle=bundle, text="a", n_tokens=64)
+    width = bundle.config.d_model
+    assert [found[part].shape for part in ("tokens", "embedding", "positions")] == [(1,), (1, width), (1, width)]
+    assert found["word_scores"].shape == (1, bundle.config.vocab_size)

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pages.home.diagram import PLACES
-from pages.home.figures import Architecture, Picture, architecture_svg, beside_each_other, pictures_of, summarised
+from pages.home.figures import Architecture, Thumbnail, architecture_svg, beside_each_other, pictures_of, summarised
 from pages.ui.language import words
 from pages.ui.navigation import page_path
 from tests.pages.running import strings
@@ -63,7 +63,7 @@ def test_every_name_in_the_diagram_opens_a_page(kind: str) -> None:
         assert not part or f"{page}.part_{part}" in words("en")
 
 
-def pixels(picture: Picture) -> np.ndarray:
+def pixels(picture: Thumbnail) -> np.ndarray:
     """Return the cells of a picture, (row, column, 4), from its data URI."""
     kind, _, data = picture.uri.partition(",")
     assert kind == "data:image/png;base64"
@@ -98,7 +98,7 @@ def test_all_heads_are_beside_each_other_in_two_rows() -> None:
 
 
 def test_pictures_stand_in_the_diagram_and_nothing_in_their_words_is_markup() -> None:
-    pictures = {part: Picture("data:image/png;base64,AAAA", "<b>") for part in ("tokens", "attention", "pooled")}
+    pictures = {part: Thumbnail("data:image/png;base64,AAAA", "<b>") for part in ("tokens", "attention", "pooled")}
     choices = {"n_tokens": 12, "positions": "learned", "norm_order": "pre", "pooling": "cls"} | SIZES
     svg = architecture_svg(Architecture(**choices), strings("diagram"), {}, pictures)  # type: ignore[arg-type]
     assert svg.count("<image ") == 3

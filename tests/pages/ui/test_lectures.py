@@ -208,3 +208,10 @@ def test_a_scene_comes_back_to_the_run_that_this_visitor_began_last(
         assert not app.exception
         assert scene.title in told(app)
         assert app.query_params.get("run") == (store.id if store else None)
+
+
+def test_an_option_that_is_none_is_told_with_its_scene() -> None:
+    with pytest.raises(
+        LectureError, match=r"line 7, scene 'A scene': 'It flips\.' must be a name, a colon and a value"
+    ):
+        read_lecture("mine", HEAD + SCENE.replace("- flips: It flips.", "- It flips."))
