@@ -16,6 +16,8 @@ from pages.encoder.layers import live_layers
 from pages.film.mount import film_routes
 from pages.gpt.draw import live_draw
 from pages.gpt.next import live_next
+from pages.hall.files import file_routes
+from pages.hall.projector import projector_routes
 from pages.home.verdict import live_verdict
 from pages.masks.batch import live_batch
 from pages.masks.paint import live_paint
@@ -52,7 +54,14 @@ LIVE = {
 app = st.App(
     ENTRY,
     lifespan=lifespan,
-    routes=[*film_routes(), *underway_routes(), *live_routes(LIVE), *health_routes()],
+    routes=[
+        *film_routes(),
+        *underway_routes(),
+        *live_routes(LIVE),
+        *file_routes(),
+        *projector_routes(),
+        *health_routes(),
+    ],
     middleware=[*guard(), Middleware(CountChanges), Middleware(GiveKey)],
     on_script_error=show_error,
 )

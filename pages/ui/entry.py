@@ -5,11 +5,13 @@ import streamlit as st
 from pages.ui.boxes import COVERED
 from pages.ui.glossary import STYLE, begin_page
 from pages.ui.headers import NAME_LANGUAGE
+from pages.ui.in_hall import STYLE as HALL_STYLE
+from pages.ui.in_hall import in_hall
 from pages.ui.language import ASSETS, language
 from pages.ui.limits import limits
 from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.own_lectures import SCREENS, offer_to_add
-from pages.ui.tour import show_tour
+from pages.ui.tour import find_newest, show_tour
 from pages.ui.underway import show_underway
 from pages.ui.url import start_in
 
@@ -53,6 +55,9 @@ style = f"""
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
 .st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * {{ opacity: 0.4; }}
 """
+hall = in_hall()
+if hall:
+    style += HALL_STYLE
 start_in(language())
 st.session_state.framed = language()
 page = register()
@@ -60,11 +65,14 @@ st.set_page_config(page_title=f"{page.title} · Vitrine")
 st.html(f"<style>{style}</style><script>{NAME_LANGUAGE[language()]}</script>", unsafe_allow_javascript=True)
 st.session_state.page = page.url_path
 begin_page()
-show_underway(page.url_path)
-show_tour()
+find_newest()
+if not hall:
+    show_underway(page.url_path)
+    show_tour()
 page.run()
 name = page.url_path or next(iter(ICONS))
-with st.container(horizontal=True):
-    show_next(name)
-    if name in SCREENS and not limits().read_only:
-        offer_to_add(name)
+if not hall:
+    with st.container(horizontal=True):
+        show_next(name)
+        if name in SCREENS and not limits().read_only:
+            offer_to_add(name)

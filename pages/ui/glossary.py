@@ -10,6 +10,7 @@ from html import escape
 import streamlit as st
 
 from pages.ui.boxes import covered, say
+from pages.ui.in_hall import in_hall
 from pages.ui.language import language, prose, strings, t, words
 
 NO_TEXT = r"`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>"  # code, formulas, links and tags are left alone
@@ -64,12 +65,14 @@ def explained(markdown: str, done: set[str], language: str) -> str:
 
 
 def tell(markdown: str, *, small: bool = False) -> None:
-    """Write prose of our own, in which terms are explained; under a cover, what stands for it.
+    """Write prose of our own, in which terms are explained; under a cover, what stands for it; in the hall, nothing.
 
     Args:
         markdown: without anything that a person typed.
         small: as a caption.
     """
+    if in_hall():
+        return
     if covered():
         say(markdown, small=small)
         return

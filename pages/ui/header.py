@@ -227,6 +227,6 @@ def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
 
 def language_and_share() -> None:
     """Show both at the right end of the header's row; the button works in the browser alone."""
-    with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+    with st.container(horizontal=True, horizontal_alignment="right", gap="small", key="language_and_share"):
         choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
         registered("share")(key="share", data=strings("share"), width="content")

@@ -32,7 +32,7 @@ def _scripts_in_pages() -> str:
 
 
 def embedding_sites() -> str:
-    """Return the sites that may show the app in a frame: the variable VITRINE_EMBED_IN, else none.
+    """Return who may show the app in a frame: its own projector, and the sites in the variable VITRINE_EMBED_IN.
 
     Raises:
         ValueError: a site is not written as an origin.
@@ -43,7 +43,7 @@ def embedding_sites() -> str:
         raise ValueError(
             f"{EMBED_IN}={given!r} must name origins such as https://course.example.org, with commas between"
         )
-    return " ".join(sites) or "'none'"
+    return " ".join(["'self'", *sites])
 
 
 def headers(host: str) -> dict[str, str]:

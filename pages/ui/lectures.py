@@ -8,6 +8,7 @@ minutes: 40
 
 ## A sentence goes in
 screen: home?text=The film was not good, but I loved the ending.
+figure: verdict architecture
 
 Two to four sentences, in Markdown.
 
@@ -77,6 +78,8 @@ class Scene:
     Args:
         page: the page's name; state: what its link says.
         text, notes: Markdown; the notes are the lecturer's alone.
+        figure: what the projector shows of the screen: names of pictures on the page, and "verdict", "chart", "chart2"
+            for what has none; "" for the largest one.
     """
 
     title: str
@@ -85,6 +88,7 @@ class Scene:
     text: str
     question: Question | None = None
     notes: str = ""
+    figure: str = ""
 
     @property
     def screen(self) -> str:
@@ -130,7 +134,8 @@ class Lecture:
 
 
 def _written(scene: Scene) -> str:
-    parts = [f"## {scene.title}\nscreen: {scene.screen}", scene.text]
+    figure = f"\nfigure: {scene.figure}" if scene.figure else ""
+    parts = [f"## {scene.title}\nscreen: {scene.screen}{figure}", scene.text]
     if scene.question is not None:
         question = scene.question
         numbers = "".join(f" {name}={value}" for name, value in question.numbers.items())
@@ -207,6 +212,9 @@ def _scene(lines: list[str]) -> Scene:
     screen, text = _headed(parts[""], "screen")
     page, _, state = screen.partition("?")
     said = dict(parse_qsl(state.replace("+", "%2B"), keep_blank_values=True))
+    figure = ""
+    if text.startswith("figure:"):
+        figure, text = _headed(text.split("\n"), "figure")
     question = _question(parts["Question"]) if "Question" in parts else None
     scene = Scene(
         lines[0][3:].strip()[:LONGEST_TITLE],
@@ -215,6 +223,7 @@ def _scene(lines: list[str]) -> Scene:
         text,
         question,
         "\n".join(parts.get("Notes", [])).strip(),
+        figure,
     )
     _check(scene)
     return scene
@@ -258,6 +267,8 @@ def _check(scene: Scene) -> None:
             raise LectureError(f"screen has {name}={scene.state[name]!r:.20}, must be a whole number")
     if any(len(value) > LONGEST_STATE for value in scene.state.values()):
         raise LectureError(f"screen has a value of more than {LONGEST_STATE:,} characters")
+    if not re.fullmatch("[a-z0-9_ -]{0,200}", scene.figure):
+        raise LectureError(f"figure has {scene.figure!r:.60}, must be names of figures with blanks between")
     if not scene.text:
         raise LectureError("it has no words, must have two to four sentences")
     if scene.question is not None:

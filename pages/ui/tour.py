@@ -34,10 +34,13 @@ def begin_tour(name: str, number: int = 1) -> None:
     scene = lecture.scenes[number - 1]
     begin_anew()
     state = {**scene.state, "lang": language(), TOUR: name, SCENE: str(number)}
-    if state.get("run") == NEWEST:
-        run = newest_run()
-        state = {key: value for key, value in state.items() if key != "run"} | ({"run": run} if run else {})
     st.switch_page(page_path(scene.page), query_params=state)
+
+
+def find_newest() -> None:
+    """Where a link asks for the newest run, take the one that this visitor began last."""
+    if current("run") == NEWEST:
+        keep("run", newest_run() or "", "")
 
 
 def show_tour() -> None:

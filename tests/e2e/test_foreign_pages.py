@@ -60,7 +60,7 @@ def test_a_page_of_another_local_app_opens_no_socket_and_shows_the_app_in_no_fra
     stream = address.replace("http", "ws") + "/_stcore/stream"
     assert own_page.evaluate(CLOSES, stream) == "refused"
     expect(own_page.frame_locator("iframe").get_by_test_id("stApp")).to_have_count(0)
-    assert any("frame-ancestors 'none'" in line for line in said)
+    assert any("frame-ancestors 'self'" in line for line in said)
     assert any("403" in line for line in said), "the socket was refused by the server, not by the browser"
     assert own_page.evaluate(ASKS, f"{address}/runs/underway").startswith("TypeError")
 
@@ -83,4 +83,4 @@ def test_a_file_to_download_is_taken_for_nothing_else(page: Page, address: str) 
         button.click()
     headers = page.request.get(coming.value.url).headers
     assert headers["x-content-type-options"] == "nosniff"
-    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "frame-ancestors 'self'" in headers["content-security-policy"]

@@ -143,7 +143,7 @@ def test_what_the_server_measures_of_itself_is_not_for_visitors(path: str) -> No
 def test_every_answer_says_what_the_browser_may_do_even_a_refusal() -> None:
     for answer in (client().get("/"), client().get("/", headers={"Host": "e.vil"})):
         assert "script-src 'self'" in answer.headers["content-security-policy"]
-        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert "e.vil" not in answer.headers["content-security-policy"]
 
@@ -151,7 +151,7 @@ def test_every_answer_says_what_the_browser_may_do_even_a_refusal() -> None:
 def test_a_course_site_may_show_the_app_in_a_frame_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITRINE_EMBED_IN", "https://course.example.org, http://localhost:3000")
     policy = headers("localhost")["Content-Security-Policy"]
-    assert "frame-ancestors https://course.example.org http://localhost:3000" in policy
+    assert "frame-ancestors 'self' https://course.example.org http://localhost:3000" in policy
     monkeypatch.setenv("VITRINE_EMBED_IN", "https://course.example.org; script-src *")
     with pytest.raises(ValueError, match=r"VITRINE_EMBED_IN='.*' must name origins"):
         headers("localhost")

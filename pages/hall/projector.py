@@ -1,0 +1,135 @@
+"""The projector and its notes: a lecture in large type, without Streamlit's frame; ?lecture=NAME&scene=N opens it.
+
+The screens of its scenes are frames of the app, the next one ready before it is asked for. ../../assets/hall has the
+browser's part.
+"""
+
+import json
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
+from streamlit import file_util
+
+from pages.hall.files import linked_file
+from pages.hall.told import look_at, scene_told, told
+from pages.ui.in_hall import HALL
+from pages.ui.language import LANGUAGES, strings, words
+from pages.ui.lectures import Lecture, LectureError, Question, Scene, find_lecture, said_of
+from pages.ui.link import Link, reading
+from pages.ui.tour import measured
+from pages.ui.url import below_base, whole_number
+from pages.ui.who import owner_in
+from transformer_core.bundle_files import BundleError
+
+LECTURE = "lecture"
+FRESH = {"Cache-Control": "no-store"}
+PAGE = """<!DOCTYPE html>
+<html lang="{language}">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>@font-face {{ font-family: "Source Sans"; src: url("{font}"); font-weight: 200 900; }}</style>
+<link rel="stylesheet" href="{style}">
+<script type="application/json" id="data">{data}</script>
+<script type="module" src="{script}"></script>
+"""
+
+
+class _WithLecture(Route):
+    """A route that only links of a lecture take; others go on to the app."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        named = scope["type"] == "http" and LECTURE in Request(scope).query_params
+        return super().matches(scope) if named else (Match.NONE, {})
+
+
+def _language(request: Request) -> str:
+    """Return the language of a link, else that of the browser."""
+    asked = request.query_params.get("lang") or request.headers.get("accept-language", "")[:2].lower()
+    return asked if asked in LANGUAGES else next(iter(LANGUAGES))
+
+
+def _lecture(request: Request) -> tuple[Lecture | None, str]:
+    tongue = _language(request)
+    with reading(Link({"lang": tongue}, owner_in(request.headers.get("cookie", "")))):
+        return find_lecture(request.query_params.get(LECTURE, ""), tongue), tongue
+
+
+def lecture_told(lecture: Lecture, language: str) -> dict[str, object]:
+    """Return what the lecturer's windows show of a lecture, with its notes; nodes are as of told."""
+    scenes = [
+        scene_told(lecture, number, language)
+        | {"notes": told(scene.notes), "frame": look_at(scene, language, **{HALL: "1"}), "figure": scene.figure}
+        for number, scene in enumerate(lecture.scenes, 1)
+    ]
+    return {"name": lecture.name, "title": lecture.title, "minutes": lecture.minutes, "scenes": scenes}
+
+
+@cache
+def _font() -> str:
+    """Return where the server has the font of the app, "" where Streamlit has it no more under its name."""
+    static = Path(file_util.get_static_dir())
+    found = next(static.glob("static/media/SourceSansVF-Upright*"), None)
+    return below_base(found.relative_to(static).as_posix()) if found else ""
+
+
+def _page(name: str, title: str, language: str, data: dict[str, object]) -> HTMLResponse:
+    """Return a page of assets/hall with its data; what is in the data cannot end the element that holds it."""
+    body = PAGE.format(
+        language=language,
+        title=escape(title),
+        font=_font(),
+        style=linked_file(f"{name}.css"),
+        script=linked_file(f"{name}.js"),
+        data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),
+    )
+    return HTMLResponse(body, headers=FRESH)
+
+
+def _opens(name: str):
+    async def window(request: Request) -> Response:
+        lecture, tongue = await run_in_threadpool(_lecture, request)
+        said = strings("projector", tongue)
+        if lecture is None:
+            missing = words(tongue)["lectures.gone"].format(name=request.query_params.get(LECTURE, "")[:60])
+            return HTMLResponse(f"<!DOCTYPE html><meta charset=utf-8><p>{escape(missing)}", 404, headers=FRESH)
+        data = lecture_told(lecture, tongue) | {"language": tongue, "words": said, "base": below_base("")}
+        return _page(name, lecture.title, tongue, data)
+
+    return window
+
+
+def _measure(scene: Scene, question: Question, link: Link) -> dict[str, object]:
+    with reading(link):
+        try:
+            found = measured(scene)
+        except (ValueError, BundleError, LectureError) as error:
+            return {"option": None, "said": [str(error)]}
+    return {"option": found.option, "said": told(said_of(found, question.measured, link.said["lang"]))}
+
+
+async def _measured(request: Request) -> Response:
+    """Answer the question of a scene by measuring it in the scene's own state."""
+    lecture, tongue = await run_in_threadpool(_lecture, request)
+    number = lecture and whole_number(request.query_params.get("scene"), len(lecture.scenes), least=1)
+    scene = lecture.scenes[number - 1] if lecture is not None and number else None
+    if scene is None or scene.question is None:
+        return Response(status_code=404, headers=FRESH)
+    link = Link({**scene.state, "lang": tongue}, owner_in(request.headers.get("cookie", "")))
+    return JSONResponse(await run_in_threadpool(_measure, scene, scene.question, link), headers=FRESH)
+
+
+def projector_routes() -> list[Route]:
+    """Return the routes of the lecturer's windows for st.App, below server.baseUrlPath."""
+    return [
+        _WithLecture(below_base(""), _opens("projector")),
+        Route(below_base("hall/notes"), _opens("notes")),
+        Route(below_base("hall/measured"), _measured),
+    ]

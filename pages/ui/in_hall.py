@@ -1,0 +1,30 @@
+"""A page in the projector's frame: its figures and its box of text; the rest is the lecturer's to say."""
+
+from pages.ui.url import current, keep
+
+HALL = "hall"  # in the link of a frame
+# The projector marks what a scene shows (data-shown, data-figures), and takes the marks off to show all controls.
+STYLE = """
+.stApp { --tools: none; --least-width: 0; }
+.stAppHeader, .stAppToolbar, .stExpander, .stPopover, [data-testid="stElementToolbar"] { display: none !important; }
+.st-key-title, [data-testid="stBaseButton-tertiary"], .st-key-text_line { display: none !important; }
+:is([class*="st-key-question_"], [class*="st-key-ask_"], .st-key-home_open) { display: none !important; }
+.stHorizontalBlock:has(> .stColumn .st-key-language_and_share) {
+  & > .stColumn:not(:first-child), & [data-testid="stWidgetLabel"] { display: none; }
+}
+.stMainBlockContainer { padding: 0.5rem 1rem; }
+html[data-figures] .stMainBlockContainer .stVerticalBlock { gap: 0.5rem; }
+html[data-figures] .st-key-picture {
+  margin-inline: auto;
+  & .stElementContainer:not([data-shown]), & :is(.stColumn, .stLayoutWrapper):not(:has([data-shown])) { display: none; }
+  & .stColumn:not(:has(.stColumn)) { flex: 1 1 0; width: auto; min-width: 0; }
+}
+"""
+
+
+def in_hall() -> bool:
+    """Tell whether the page is shown in the projector's frame; keeps it so from page to page."""
+    if current(HALL) != "1":
+        return False
+    keep(HALL, "1", "")
+    return True
