@@ -12,7 +12,7 @@ const MS_BETWEEN_DIGITS = 700, MS_BETWEEN_LOOKS = 60, SWIPE = 80, MS_BETWEEN_FIT
 const LEAST_SHARE = 0.45, SHRINK = 0.85; // of the frame's width, and of a figure's at a time
 const MS_TO_SETTLE = 300, MS_TO_WAIT = 4000; // until the largest figure is known, and for figures that are named
 const BOXES = ".st-key-picture [data-testid=stElementContainer]";
-const RAN = "[data-testid=stApp][data-test-script-state=notRunning] .st-key-picture, [data-testid=stApp][data-test-script-state=notRunning] .stAlert";
+const RAN = "[data-testid=stApp][data-test-script-state=notRunning] .st-key-language_and_share"; // every page has it
 
 const channel = new BroadcastChannel("vitrine lecture");
 const asked = new URLSearchParams(location.search);
@@ -107,7 +107,8 @@ function arrange(number) {
   if (!made.figures) {
     const sorted = Object.entries(found).sort(([, [one]], [, [other]]) => area(other) - area(one));
     const named = scenes[number - 1].figure.split(" ").filter(Boolean);
-    if (named.length ? !named.every((name) => found[name]) && since < MS_TO_WAIT : since < MS_TO_SETTLE) return false;
+    const known = named.length ? named.every((name) => found[name]) : sorted.length > 0 && since > MS_TO_SETTLE;
+    if (!known && since < MS_TO_WAIT) return false;
     made.figures = named.length ? named : sorted.slice(0, 1).map(([name]) => name);
   }
   const shown = new Set(made.figures.flatMap((name) => found[name] ?? []));
@@ -169,7 +170,9 @@ async function measure(number) {
   } catch {
     findings.delete(number);
   }
-  if (number === at) showQuestion();
+  if (number !== at) return;
+  showQuestion();
+  say();
 }
 
 // ---- a scene

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.lectures.own import keep_lecture, show_own, take_file
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
-from pages.ui.lectures import OWN, Lecture, lectures
+from pages.ui.lectures import OWN, Lecture, lectures, projected
 from pages.ui.limits import limits
 from pages.ui.page_layout import heading
 from pages.ui.read_only import read_only_said
@@ -26,6 +26,13 @@ def show_lecture(name: str, lecture: Lecture | str) -> None:
         with buttons_place:
             begins = st.button(
                 t("lectures.take"), type="primary", icon=":material/tour:", key=f"take {name}", width="stretch"
+            )
+            st.link_button(
+                t("projector.open"),
+                f"./{projected(name, 1, language())}",
+                icon=":material/cast:",
+                key=f"project {name}",
+                width="stretch",
             )
             if not name.startswith(OWN) and not limits().read_only:
                 st.button(

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 from pages.ui.language import ASSETS, LANGUAGES, words
 from pages.ui.models import kind_of
@@ -326,6 +326,11 @@ def find_lecture(name: str, language: str) -> Lecture | None:
     """Return a lecture, None where there is none that can be read."""
     found = (own_lectures() if name.startswith(OWN) else lectures(language)).get(name)
     return found if isinstance(found, Lecture) else None
+
+
+def projected(name: str, number: int, tongue: str) -> str:
+    """Return the link of a scene, counted from 1, on the projector, below the app's address."""
+    return f"?{urlencode({'lecture': name, 'scene': number, 'lang': tongue})}"
 
 
 def said_of(finding: Finding, measured: str, tongue: str) -> str:
