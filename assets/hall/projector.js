@@ -21,6 +21,7 @@ const findings = new Map(); // what was measured, by the number of the scene
 const stages = new Map();
 let at = clamp(+asked.get("scene") || 1);
 let allControls = false;
+let begun = null; // the run that was begun in a scene
 let room = null; // { code, secret, link, qr, state }
 
 function clamp(number) {
@@ -51,12 +52,15 @@ function linkOf(number) {
   return link.href;
 }
 
-const needsNewest = (number) => scenes[number - 1].frame.includes("run=newest");
+// A scene may ask for the newest run: a screen that was loaded before that run began is loaded again.
+const runOf = ({ frame }) => new URLSearchParams(frame.contentWindow?.location.search).get("run");
+const isStale = (number, made) =>
+  begun && scenes[number - 1].frame.includes("run=newest") && ![begun, "newest"].includes(runOf(made));
 
 function screen(number) {
   const link = linkOf(number);
   const known = frames.get(number);
-  if (known?.link === link) return known;
+  if (known?.link === link && !isStale(number, known)) return known;
   known?.frame.remove();
   const frame = el("iframe");
   const made = { frame, link, ready: false, ran: undefined, figures: null, fit: null };
@@ -103,12 +107,13 @@ function arrange(number) {
   const made = frames.get(number);
   const page = made?.frame.contentDocument;
   if (made?.ran === undefined || !page?.body) return false;
+  if (number === at && !scenes[number - 1].frame.includes("run=")) begun = runOf(made) ?? begun;
   const found = figuresOf(page), since = performance.now() - made.ran;
   if (!made.figures) {
     const sorted = Object.entries(found).sort(([, [one]], [, [other]]) => area(other) - area(one));
     const named = scenes[number - 1].figure.split(" ").filter(Boolean);
     const known = named.length ? named.every((name) => found[name]) : sorted.length > 0 && since > MS_TO_SETTLE;
-    if (!known && since < MS_TO_WAIT) return false;
+    if (!known && since < MS_TO_WAIT && page.querySelector(".st-key-picture")) return false;
     made.figures = named.length ? named : sorted.slice(0, 1).map(([name]) => name);
   }
   const shown = new Set(made.figures.flatMap((name) => found[name] ?? []));
@@ -156,7 +161,7 @@ function prepare() {
       frames.delete(number);
     }
   }
-  for (const number of beside) if (!needsNewest(number)) screen(number);
+  for (const number of beside) screen(number);
   measure(at);
 }
 
@@ -186,10 +191,6 @@ function show(number, { tell = true } = {}) {
   place.textContent = fill(words.place, { number: at, count: scenes.length });
   text.replaceChildren(...build(scene.text));
   delete stage.dataset.ready;
-  if (needsNewest(at)) {
-    frames.get(at)?.frame.remove();
-    frames.delete(at);
-  }
   const shown = screen(at);
   for (const { frame } of frames.values()) frame.classList.toggle("shown", frame === shown.frame);
   if (shown.ready) prepare();
