@@ -18,6 +18,7 @@ from pages.gpt.draw import live_draw
 from pages.gpt.next import live_next
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
+from pages.hall.room_routes import room_routes
 from pages.home.verdict import live_verdict
 from pages.masks.batch import live_batch
 from pages.masks.paint import live_paint
@@ -60,6 +61,7 @@ app = st.App(
         *live_routes(LIVE),
         *file_routes(),
         *projector_routes(),
+        *room_routes(),
         *health_routes(),
     ],
     middleware=[*guard(), Middleware(CountChanges), Middleware(GiveKey)],

@@ -2,6 +2,7 @@
 
 import { build } from "./nodes.js";
 import { el, fill } from "./kit.js";
+import { post } from "./room.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { words, scenes } = data;
@@ -74,9 +75,14 @@ function asked(scene) {
 function room() {
   if (!now.room) return [el("h2", "", words.room), button(words.open_room, () => ask("open"))];
   const { code, secret, link, state } = now.room;
-  const file = el("a", "", words.csv);
-  file.href = `${data.base}room/${code}/answers.csv?secret=${encodeURIComponent(secret)}`;
-  file.download = `${code}.csv`;
+  const file = button(words.csv, async () => {
+    const { status, text } = await post(data.base, `${code}/answers`, { secret });
+    if (status !== 200) return;
+    const link = el("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = `${code}.csv`;
+    link.click();
+  });
   const close = button(words.close_room, () => confirm(words.sure_close) && ask("close"));
   return [el("h2", "", words.room), el("p", "", `${code} · ${link}`), el("p", "", fill(words.phones, { phones: state?.phones ?? 0 })),
     button(words.show_code, () => ask("open")), file, close];

@@ -2,7 +2,7 @@
 
 import { build } from "./nodes.js";
 import { el, fill } from "./kit.js";
-import { follow, post } from "./room.js";
+import { followRoom, post } from "./room.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const { words, scenes } = data;
@@ -13,6 +13,8 @@ const LEAST_SHARE = 0.45, SHRINK = 0.85; // of the frame's width, and of a figur
 const MS_TO_SETTLE = 300, MS_TO_WAIT = 4000; // until the largest figure is known, and for figures that are named
 const BOXES = ".st-key-picture [data-testid=stElementContainer]";
 const RAN = "[data-testid=stApp][data-test-script-state=notRunning] .st-key-language_and_share"; // every page has it
+
+const HOME = ["localhost", "127.0.0.1", "[::1]"];
 
 const channel = new BroadcastChannel("vitrine lecture");
 const asked = new URLSearchParams(location.search);
@@ -207,7 +209,8 @@ function showQuestion() {
   question.hidden = !scene.question;
   if (!scene.question) return void question.replaceChildren();
   const now = stageOf(at);
-  const finding = now === "measured" ? findings.get(at) : null;
+  const told = room?.state?.scene === at ? room.state.finding : null;
+  const finding = now === "measured" ? (told ?? findings.get(at)) : null;
   const counts = room?.state?.scene === at ? room.state.counts ?? {} : {};
   const answers = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const parts = [el("div", "", ...build(scene.question.words))];
@@ -223,6 +226,7 @@ function showQuestion() {
     });
     parts.push(el("ol", now === "asked" ? "" : "counted", ...rows));
   }
+  if (room?.state?.picked && room.state.scene === at) parts.push(el("blockquote", "", room.state.picked));
   if (finding) {
     const right = answers && finding.option in scene.question.options ? (counts[finding.option] ?? 0) / answers : null;
     parts.push(el("div", "measured", ...build(finding.said)));
@@ -230,7 +234,8 @@ function showQuestion() {
   } else if (now === "measured") parts.push(el("p", "", words.measuring));
   if (room?.state) {
     const said = fill(words.answered, { answers: room.state.answers ?? answers, phones: room.state.phones });
-    parts.push(el("p", "joined", fill(words.join_line, { link: room.link, code: room.code }), el("br"), said));
+    if (now === "asked") parts.push(el("p", "joined", fill(words.join_line, { link: room.link, code: room.code })));
+    parts.push(el("p", "joined", said));
   }
   question.replaceChildren(...parts);
 }
@@ -253,8 +258,8 @@ function reveal(by) {
 
 async function open() {
   if (room) return void (join.hidden = !join.hidden);
-  const made = await post("open", { lecture: data.name, language: data.language, scene: at });
-  if (made.error) return void alert(made.error);
+  const made = await post(data.base, "open", { lecture: data.name, language: data.language, scene: at });
+  if (!made.code) return void alert(made.error ?? words.unreachable);
   location.hash = `${made.code}.${made.secret}`;
   enter(made);
   join.hidden = false;
@@ -262,9 +267,9 @@ async function open() {
 
 function enter(made) {
   room = { ...made, state: null };
-  room.stop = follow(room, (state) => {
+  room.stop = followRoom(data.base, room, (state) => {
     const first = room.state === null;
-    const before = room.state?.picked;
+    const before = room.state?.picked ?? null;
     room.state = state;
     if (state.closed) return void leave();
     if (first) {
@@ -289,7 +294,7 @@ function leave() {
   say();
 }
 
-const step = () => post(`${room.code}/step`, { secret: room.secret, scene: at, stage: stageOf(at) });
+const step = () => post(data.base, `${room.code}/step`, { secret: room.secret, scene: at, stage: stageOf(at) });
 
 function showJoin() {
   if (!room) return;
@@ -301,6 +306,7 @@ function showJoin() {
     el("p", "code", room.code),
     el("p", "", room.link),
     el("p", "", fill(words.phones, { phones: room.state?.phones ?? 0 })),
+    HOME.includes(location.hostname) ? el("p", "joined", words.at_home) : "",
   );
 }
 
@@ -366,8 +372,8 @@ const ASKED = {
   reveal: ({ by }) => reveal(by),
   dark: KEYS.b,
   open,
-  pick: ({ answer }) => room && post(`${room.code}/pick`, { secret: room.secret, answer }),
-  close: () => room && post(`${room.code}/close`, { secret: room.secret }).then(leave),
+  pick: ({ answer }) => room && post(data.base, `${room.code}/pick`, { secret: room.secret, answer }),
+  close: () => room && post(data.base, `${room.code}/close`, { secret: room.secret }).then(leave),
 };
 channel.addEventListener("message", ({ data: message }) => {
   if (message.ask && message.lecture === data.name) ASKED[message.ask]?.(message);
@@ -384,5 +390,5 @@ size();
 const [code, secret] = location.hash.slice(1).split(".");
 show(at, { tell: false });
 if (code && secret) {
-  post(`${code}/lecturer`, { secret }).then((made) => (made.error ? leave() : enter({ ...made, secret })));
+  post(data.base, `${code}/enter`, { secret }).then((made) => made.code && enter({ ...made, secret }));
 }

@@ -5,6 +5,7 @@ browser's part.
 """
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -35,7 +36,7 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <link rel="icon" href="data:,">
-<style>@font-face {{ font-family: "Source Sans"; src: url("{font}"); font-weight: 200 900; }}</style>
+{font}<link rel="stylesheet" href="{shared}">
 <link rel="stylesheet" href="{style}">
 <script type="application/json" id="data">{data}</script>
 <script type="module" src="{script}"></script>
@@ -50,14 +51,14 @@ class _WithLecture(Route):
         return super().matches(scope) if named else (Match.NONE, {})
 
 
-def _language(request: Request) -> str:
+def language_of(request: Request) -> str:
     """Return the language of a link, else that of the browser."""
     asked = request.query_params.get("lang") or request.headers.get("accept-language", "")[:2].lower()
     return asked if asked in LANGUAGES else next(iter(LANGUAGES))
 
 
 def _lecture(request: Request) -> tuple[Lecture | None, str]:
-    tongue = _language(request)
+    tongue = language_of(request)
     with reading(Link({"lang": tongue}, owner_in(request.headers.get("cookie", "")))):
         return find_lecture(request.query_params.get(LECTURE, ""), tongue), tongue
 
@@ -74,18 +75,29 @@ def lecture_told(lecture: Lecture, language: str) -> dict[str, object]:
 
 @cache
 def _font() -> str:
-    """Return where the server has the font of the app, "" where Streamlit has it no more under its name."""
+    """Return the style that names the app's font, "" where Streamlit has it no more under its name."""
     static = Path(file_util.get_static_dir())
     found = next(static.glob("static/media/SourceSansVF-Upright*"), None)
-    return below_base(found.relative_to(static).as_posix()) if found else ""
+    if found is None:
+        return ""
+    link = below_base(found.relative_to(static).as_posix())
+    return f'<style>@font-face {{ font-family: "Source Sans"; src: url("{link}"); font-weight: 200 900; }}</style>\n'
 
 
-def _page(name: str, title: str, language: str, data: dict[str, object]) -> HTMLResponse:
-    """Return a page of assets/hall with its data; what is in the data cannot end the element that holds it."""
+def hall_page(name: str, title: str, language: str, data: Mapping[str, object], *, large: bool = True) -> HTMLResponse:
+    """Return a page of assets/hall with its data; what is in the data cannot end the element that holds it.
+
+    Args:
+        name: of its script and style.
+        title, language: of the page.
+        data: that its script reads.
+        large: whether it may bring the app's font along, which is larger than all else.
+    """
     body = PAGE.format(
         language=language,
         title=escape(title),
-        font=_font(),
+        font=_font() if large else "",
+        shared=linked_file("hall.css"),
         style=linked_file(f"{name}.css"),
         script=linked_file(f"{name}.js"),
         data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),
@@ -101,12 +113,13 @@ def _opens(name: str):
             missing = words(tongue)["lectures.gone"].format(name=request.query_params.get(LECTURE, "")[:60])
             return HTMLResponse(f"<!DOCTYPE html><meta charset=utf-8><p>{escape(missing)}", 404, headers=FRESH)
         data = lecture_told(lecture, tongue) | {"language": tongue, "words": said, "base": below_base("")}
-        return _page(name, lecture.title, tongue, data)
+        return hall_page(name, lecture.title, tongue, data)
 
     return window
 
 
-def _measure(scene: Scene, question: Question, link: Link) -> dict[str, object]:
+def measure(scene: Scene, question: Question, link: Link) -> dict[str, object]:
+    """Return what a scene's question comes to in the state of a link: the option, and how it is said, as nodes."""
     with reading(link):
         try:
             found = measured(scene)
@@ -123,7 +136,7 @@ async def _measured(request: Request) -> Response:
     if scene is None or scene.question is None:
         return Response(status_code=404, headers=FRESH)
     link = Link({**scene.state, "lang": tongue}, owner_in(request.headers.get("cookie", "")))
-    return JSONResponse(await run_in_threadpool(_measure, scene, scene.question, link), headers=FRESH)
+    return JSONResponse(await run_in_threadpool(measure, scene, scene.question, link), headers=FRESH)
 
 
 def projector_routes() -> list[Route]:

@@ -44,6 +44,7 @@ FOLDER = ASSETS / "lectures"
 MORE_LECTURES = "VITRINE_LECTURES"  # names a folder of lectures to list after the shipped ones
 OWN_LECTURES = "VITRINE_OWN_LECTURES"  # names the folder of those that people make here, by default .runs/lectures
 OWN = "own."  # begins the names of those of this visitor
+SENTENCE = "verdict"  # measures a question that has no options: it asks for a sentence
 LARGEST, MOST_SCENES = 200_000, 60
 LONGEST_TITLE, LONGEST_STATE, MOST_OPTIONS = 120, 2_000, 6
 NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,59}")
@@ -62,7 +63,7 @@ class Question:
         measured: a name of QUESTIONS, which answers it.
         numbers: what that takes beside the text, where the scene's state does not have it.
         words: the question, in Markdown.
-        options: in words, by what the function may find.
+        options: in words, by what the function may find; none where it asks for a sentence.
     """
 
     measured: str
@@ -246,8 +247,12 @@ def _question(lines: list[str]) -> Question:
         raise LectureError(f"measured: {measured!r:.60} must be one of {', '.join(QUESTIONS)}, and numbers as layer=2")
     text, _, options = f"\n{body}".partition("\n- ")
     found = dict(_pair(line) for line in re.split(r"\n- |\n", options) if line.strip())
-    if not text.strip() or not 2 <= len(found) <= MOST_OPTIONS:
-        raise LectureError(f"a question has its words, then 2 to {MOST_OPTIONS} lines such as - negative: It is bad.")
+    wants_sentence = name == SENTENCE and not options.strip()
+    if not text.strip() or not (wants_sentence or 2 <= len(found) <= MOST_OPTIONS):
+        raise LectureError(
+            f"a question has its words, then 2 to {MOST_OPTIONS} lines such as - negative: It is bad.; "
+            f"only one measured by {SENTENCE} may have none, and asks for a sentence"
+        )
     return Question(name, {key: int(value) for key, _, value in pairs}, text.strip(), found)
 
 

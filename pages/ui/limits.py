@@ -13,6 +13,7 @@
 | `VITRINE_PERSON_MODELS_MB` | the files of a person's opened models, in MB, on a network | 1,500 |
 | `VITRINE_OPEN_MODELS_MB` | the weights of models that are in memory, in MB; those used last stay | 3,000 |
 | `VITRINE_HEAVY_PROCESSES` | processes that compute what takes long, at once | cores but one, from 1 to 4 |
+| `VITRINE_ROOMS_OPEN` | rooms of lectures that are open at once | 20 |
 | `VITRINE_READ_ONLY` | with 1, visitors only look: no runs, no uploads, no models opened | 0 |
 """
 
@@ -49,6 +50,7 @@ class Limits:
     person_models_mb: int
     open_models_mb: int
     heavy_processes: int
+    rooms: int
     read_only: bool
 
 
@@ -70,6 +72,7 @@ def limits() -> Limits:
         person_models_mb=_number("VITRINE_PERSON_MODELS_MB", 1_500),
         open_models_mb=_number("VITRINE_OPEN_MODELS_MB", 3_000),
         heavy_processes=_number("VITRINE_HEAVY_PROCESSES", max(1, min(cores() - 1, MOST_HEAVY_UNASKED)), most=256),
+        rooms=_number("VITRINE_ROOMS_OPEN", 20, most=1_000),
         read_only=bool(_number("VITRINE_READ_ONLY", 0, least=0, most=1)),
     )
 

@@ -92,6 +92,9 @@ def _leave_pressed(lecture: Lecture, number: int) -> bool:
 def _ask(scene: Scene, name: str) -> None:
     """Ask the scene's question; once somebody answered or asked to be shown, say what was measured."""
     assert scene.question is not None
+    if not scene.question.options:
+        st.markdown(scene.question.words)
+        return
     cover = ask_first(scene.question.words, scene.question.options, name=name, about=scene.screen)
     if not cover.open:
         return

@@ -1,0 +1,296 @@
+"""Rooms: a lecture whose audience answers by phone; kept in SQLite, so that a server that starts again goes on.
+
+Nothing tells who answered: of a phone's key only a hash that is another one in every room is kept.
+"""
+
+import csv
+import hashlib
+import hmac
+import io
+import json
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pages.ui.language import ASSETS
+from pages.ui.lectures import Lecture, Question, read_lecture
+
+FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
+LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no code is a word
+CODE_LENGTH = 4
+STAGES = ("asked", "shown", "measured")
+MOST_ROOMS_OF_A_PERSON, MOST_PHONES, LONGEST_TEXT = 2, 1_000, 280
+SECONDS_UNUSED = 24 * 3_600.0
+TABLES = """
+CREATE TABLE IF NOT EXISTS room (
+    code TEXT PRIMARY KEY, secret TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, lecture TEXT NOT NULL,
+    language TEXT NOT NULL, scene INTEGER NOT NULL, picked INTEGER, used REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS stage (
+    code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL, stage TEXT NOT NULL,
+    finding TEXT, PRIMARY KEY (code, scene)
+) STRICT;
+CREATE TABLE IF NOT EXISTS answer (
+    id INTEGER PRIMARY KEY, code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL,
+    phone TEXT NOT NULL, said TEXT NOT NULL, at REAL NOT NULL, UNIQUE (code, scene, phone)
+) STRICT;
+"""
+
+
+class RoomError(ValueError):
+    """What was asked of a room cannot be; the message is a key of the words that say why."""
+
+
+@dataclass(frozen=True)
+class RoomState:
+    """What is known of a room.
+
+    Args:
+        code: four letters.
+        lecture, language: what is read, and in which language.
+        scene: where the lecturer is, from 1.
+        stages: of the questions that went beyond "asked", by scene.
+        findings: what was measured, by scene: the option and how it is said, as nodes.
+        counts: answers to this scene's question, by option.
+        texts: answers in words, by their numbers, the newest first.
+        picked: the number of the answer that is shown to all.
+    """
+
+    code: str
+    lecture: Lecture
+    language: str
+    scene: int
+    stages: Mapping[int, str]
+    findings: Mapping[int, Any]
+    counts: Mapping[str, int]
+    texts: Mapping[int, str]
+    picked: int | None
+
+    @property
+    def stage(self) -> str:
+        """How far this scene's question is."""
+        return self.stages.get(self.scene, STAGES[0])
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A room without its answers."""
+
+    lecture: Lecture
+    language: str
+    scene: int
+    picked: int | None
+    stages: list[tuple[Any, ...]]
+
+    @property
+    def question(self) -> Question | None:
+        return self.lecture.scenes[self.scene - 1].question
+
+    @property
+    def stage(self) -> str:
+        return next((stage for scene, stage, _ in self.stages if scene == self.scene), STAGES[0])
+
+
+@lru_cache(maxsize=64)
+def _read(name: str, written: str) -> Lecture:
+    return read_lecture(name, written)
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+class Rooms:
+    """All rooms of a server. Its methods read and write a file, so they are called in a thread."""
+
+    def __init__(self, path: Path, *, most: int) -> None:
+        """Open the file, or make it.
+
+        Args:
+            path: of the file.
+            most: rooms at once.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._most = most
+        self._lock = threading.Lock()
+        self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        for line in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "busy_timeout = 5000"):
+            self._file.execute(f"PRAGMA {line}")
+        self._file.executescript(TABLES)
+
+    @contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._file.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._file
+            except BaseException:
+                self._file.execute("ROLLBACK")
+                raise
+            self._file.execute("COMMIT")
+
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._file.execute(query, values).fetchall()
+
+    def open(self, owner: str, lecture: Lecture, language: str, scene: int) -> tuple[str, str]:
+        """Open a room and return its code and the lecturer's secret; rooms that nobody used for a day go.
+
+        Raises:
+            RoomError: the server, or this person, has as many rooms as there may be.
+        """
+        secret = secrets.token_urlsafe(24)
+        with self._change() as file:
+            file.execute("DELETE FROM room WHERE used < ?", (time.time() - SECONDS_UNUSED,))
+            taken = file.execute("SELECT code, owner FROM room").fetchall()
+            if len(taken) >= self._most:
+                raise RoomError("room.full")
+            if sum(one == owner for _, one in taken) >= MOST_ROOMS_OF_A_PERSON:
+                raise RoomError("room.yours_full")
+            known = {code for code, _ in taken}
+            code = next(code for code in iter(_new_code, None) if code not in known)
+            file.execute(
+                "INSERT INTO room VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)",
+                (code, _hash(secret), owner, lecture.name, lecture.written(), language, scene, time.time()),
+            )
+        return code, secret
+
+    def is_lecturer(self, code: str, secret: str) -> bool:
+        """Tell whether a secret is that of a room's lecturer."""
+        found = self._rows("SELECT secret FROM room WHERE code = ?", code)
+        return bool(found) and hmac.compare_digest(found[0][0], _hash(secret))
+
+    def _room(self, code: str) -> _Room | None:
+        found = self._rows("SELECT name, lecture, language, scene, picked FROM room WHERE code = ?", code)
+        if not found:
+            return None
+        name, written, language, scene, picked = found[0]
+        stages = self._rows("SELECT scene, stage, finding FROM stage WHERE code = ?", code)
+        return _Room(_read(name, written), language, scene, picked, stages)
+
+    def state(self, code: str) -> RoomState | None:
+        """Return what is known of a room, None where there is none."""
+        room = self._room(code)
+        if room is None:
+            return None
+        answers = self._rows(
+            "SELECT id, said FROM answer WHERE code = ? AND scene = ? ORDER BY id DESC", code, room.scene
+        )
+        options = room.question.options if room.question is not None else {}
+        counted = Counter(said for _, said in answers)
+        return RoomState(
+            code,
+            room.lecture,
+            room.language,
+            room.scene,
+            {number: stage for number, stage, _ in room.stages},
+            {number: json.loads(finding) for number, _, finding in room.stages if finding},
+            {option: counted[option] for option in options},
+            {} if options else dict(answers),
+            room.picked,
+        )
+
+    def step(self, code: str, scene: int, stage: str, finding: Any = None) -> None:
+        """Go to a scene and a stage of its question.
+
+        Raises:
+            RoomError: the lecture has no such scene, or a question no such stage.
+        """
+        room = self._room(code)
+        if room is None or not 1 <= scene <= len(room.lecture.scenes) or stage not in STAGES:
+            raise RoomError("room.bad")
+        with self._change() as file:
+            picked = None if scene != room.scene else room.picked
+            file.execute(
+                "UPDATE room SET scene = ?, picked = ?, used = ? WHERE code = ?", (scene, picked, time.time(), code)
+            )
+            file.execute(
+                "INSERT INTO stage VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET stage = excluded.stage, finding = COALESCE(excluded.finding, finding)",
+                (code, scene, stage, None if finding is None else json.dumps(finding)),
+            )
+
+    def answer(self, code: str, owner: str, scene: int, said: str) -> None:
+        """Keep a phone's answer, in place of the one that it gave before.
+
+        Args:
+            owner: of the phone, as of pages/ui/who.py.
+            scene: that was asked about.
+            said: an option, or a text where the question wants a sentence.
+
+        Raises:
+            RoomError: the question is closed, is another one, or has no such answer.
+        """
+        room = self._room(code)
+        question = room and room.question
+        if room is None or question is None or scene != room.scene or room.stage != STAGES[0]:
+            raise RoomError("room.late")
+        if question.options:
+            if said not in question.options:
+                raise RoomError("room.bad")
+        elif not 1 <= len(said.strip()) <= LONGEST_TEXT or not said.isprintable():
+            raise RoomError("room.long")
+        with self._change() as file:
+            file.execute(
+                "INSERT INTO answer (code, scene, phone, said, at) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET said = excluded.said, at = excluded.at",
+                (code, scene, _hash(code, owner), said, time.time()),
+            )
+
+    def pick(self, code: str, answer: int | None) -> None:
+        """Show one answer in words to all, or none."""
+        with self._change() as file:
+            known = file.execute("SELECT 1 FROM answer WHERE code = ? AND id = ?", (code, answer)).fetchone()
+            file.execute("UPDATE room SET picked = ? WHERE code = ?", (answer if known else None, code))
+
+    def close(self, code: str) -> None:
+        """Delete a room with its answers."""
+        with self._change() as file:
+            file.execute("DELETE FROM room WHERE code = ?", (code,))
+
+    def to_csv(self, code: str) -> str:
+        """Return all answers as a table: scene, its title, what was said, and how often."""
+        state = self.state(code)
+        rows = self._rows(
+            "SELECT scene, said, COUNT(*) FROM answer WHERE code = ? GROUP BY scene, said ORDER BY scene, said", code
+        )
+        text = io.StringIO()
+        table = csv.writer(text)
+        table.writerow(["scene", "title", "answer", "count", "measured"])
+        for number, said, count in rows if state is not None else ():
+            assert state is not None
+            finding = state.findings.get(number) or {}
+            title = state.lecture.scenes[number - 1].title
+            table.writerow([number, *map(_cell, (title, said)), count, finding.get("option") or ""])
+        return text.getvalue()
+
+    def counted(self, code: str) -> dict[int, dict[str, int]]:
+        """Return how often each answer was given, by scene."""
+        found: dict[int, dict[str, int]] = {}
+        query = "SELECT scene, said, COUNT(*) FROM answer WHERE code = ? GROUP BY scene, said"
+        for scene, said, count in self._rows(query, code):
+            found.setdefault(scene, {})[said] = count
+        return found
+
+
+def _new_code() -> str:
+    return "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
+
+
+def _cell(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def rooms_file() -> Path:
+    """Return where the rooms are kept."""
+    return Path(os.environ.get(FILE) or ASSETS.parent / ".runs" / "rooms.sqlite3")
