@@ -27,6 +27,7 @@ from pages.ui.language import LANGUAGES, strings, words
 from pages.ui.lectures import Scene, find_lecture
 from pages.ui.limits import limits
 from pages.ui.link import Link, reading
+from pages.ui.server import before_stopping
 from pages.ui.url import below_base, whole_number
 from pages.ui.who import owner_in
 
@@ -58,7 +59,7 @@ class Live:
         self.code = code
         self.phones = self.listeners = self.version = 0
         self.messages: dict[str, bytes] = {}
-        self.closed = False
+        self.closed = self._ended = False
         self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wanted, self._at_once = asyncio.Event(), asyncio.Event()
         self._teller = asyncio.create_task(self._tell())
@@ -80,7 +81,7 @@ class Live:
         self.changed(at_once=not self.version)
         seen = 0
         try:
-            while not self.closed or seen != self.version:
+            while not self._ended and (not self.closed or seen != self.version):
                 following = self._next
                 if self.version != seen:
                     seen = self.version
@@ -94,6 +95,15 @@ class Live:
             self.phones -= kind == "phone"
             self.changed(at_once=False)
 
+    def end(self) -> None:
+        """End all streams: the server stops."""
+        self._ended = True
+        self._hear()
+
+    def _hear(self) -> None:
+        following, self._next = self._next, asyncio.get_running_loop().create_future()
+        following.set_result(None)
+
     async def _tell(self) -> None:
         while True:
             await self._wanted.wait()
@@ -105,8 +115,7 @@ class Live:
             self.closed = state is None
             self.messages = {"phone": _event(_for_phones(state)), "lecturer": _event(_for_lecturer(state, self.phones))}
             self.version += 1
-            following, self._next = self._next, asyncio.get_running_loop().create_future()
-            following.set_result(None)
+            self._hear()
             if self.closed:
                 break
             await asyncio.wait({asyncio.ensure_future(self._at_once.wait())}, timeout=SECONDS_BETWEEN_COUNTS)
@@ -386,8 +395,14 @@ async def _phone(request: Request, body: Body) -> Response:
     return hall_page("phone", words(tongue)["phone.title"], tongue, data, large=False)
 
 
+def _end_streams() -> None:
+    for live in list(_live.values()):
+        live.end()
+
+
 def room_routes() -> list[Route]:
     """Return the routes of rooms for st.App, below server.baseUrlPath."""
+    before_stopping(_end_streams)
     asked: dict[str, Handler] = {"step": _step, "pick": _pick, "close": _close, "enter": _enter}
     asked |= {"answers": _table, "lecturer": _follow, "answer": _answer}
     return [

@@ -9,10 +9,13 @@ import gc
 import itertools
 import logging
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 import streamlit as st
 import torch
@@ -38,6 +41,7 @@ from transformer_core.bundle_files import BundleError
 SECONDS_BETWEEN_LOOKS = 5.0
 LOOKS_BETWEEN_COLLECTIONS = 12
 log = logging.getLogger("vitrine")
+_before_stopping: list[Callable[[], None]] = []
 
 
 async def _tidy_now_and_then() -> None:
@@ -65,10 +69,36 @@ def _warm_up() -> None:
     gc.freeze()
 
 
+def before_stopping(end: Callable[[], None]) -> None:
+    """Let a function end what would keep the server from stopping: it waits until every answer has been sent.
+
+    Args:
+        end: called in the server's loop.
+    """
+    _before_stopping.append(end)
+
+
+def _hear_of_stopping() -> None:
+    """Call those functions once the process is asked to stop, which the server hears of at the same time."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        for end in _before_stopping:
+            loop.call_soon_threadsafe(end)
+        before = servers[number]
+        if callable(before):
+            before(number, frame)
+
+    servers = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+
+
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[None]:
     """Warm up, serve, and tidy now and then."""
     quiet_logs()
+    _hear_of_stopping()
     _warm_up()
     quiet_logs()
     log.info("Vitrine is at %s", get_url(get_display_address(st.get_option("server.address") or "localhost")))

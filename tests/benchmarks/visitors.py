@@ -54,7 +54,7 @@ HEAVY = (  # a page and its parts, each with numbers that nobody else asks for
 WORDS = ("slow", "dull", "funny", "boring", "brilliant", "never", "always", "hardly", "plot", "film", "actor", "scene")
 
 
-async def _ask(socket: ClientConnection, page: str, text: str) -> float:
+async def ask(socket: ClientConnection, page: str, text: str) -> float:
     """Send one change and return the seconds until the script has run."""
     message = BackMsg()
     message.rerun_script.query_string = urlencode({"text": text})
@@ -68,7 +68,8 @@ async def _ask(socket: ClientConnection, page: str, text: str) -> float:
             return time.perf_counter() - started
 
 
-def _connected(address: str) -> connect:
+def connected(address: str) -> connect:
+    """Return the connection of a new visitor, to be entered."""
     url = address.replace("http", "ws") + "/_stcore/stream"
     return connect(url, origin=address, subprotocols=["streamlit"], max_size=1 << 26, open_timeout=60)  # type: ignore
 
@@ -79,15 +80,16 @@ def _processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory_mb(process: int) -> float:
+def memory_mb(process: int) -> float:
+    """Return the memory that a process holds."""
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 async def _first_visit(address: str, page: str) -> float:
     """Arrive on a page, and return the seconds until it has run."""
     started = time.perf_counter()
-    async with _connected(address) as socket:
-        await _ask(socket, page, "a first visit")
+    async with connected(address) as socket:
+        await ask(socket, page, "a first visit")
     return time.perf_counter() - started
 
 
@@ -112,8 +114,8 @@ async def _crowd(address: str) -> tuple[list[float], int]:
     async def arrive(number: int) -> float:
         await asyncio.sleep(random.Random(number).random() * CROWD_SECONDS)
         started = time.perf_counter()
-        async with _connected(address) as socket:
-            await _ask(socket, PAGE, "a first visit")
+        async with connected(address) as socket:
+            await ask(socket, PAGE, "a first visit")
             waited = time.perf_counter() - started
             await everybody.wait()
         return waited
@@ -128,11 +130,11 @@ async def _crowd(address: str) -> tuple[list[float], int]:
 async def _idle(address: str, process: int) -> float:
     """Return the megabytes that the server grows by with many people who have arrived and do nothing."""
     await _first_visit(address, PAGE)
-    before = _memory_mb(process)
+    before = memory_mb(process)
     async with AsyncExitStack() as there:
         for _ in range(IDLE):
-            await _ask(await there.enter_async_context(_connected(address)), PAGE, "idle")
-        return _memory_mb(process) - before
+            await ask(await there.enter_async_context(connected(address)), PAGE, "idle")
+        return memory_mb(process) - before
 
 
 def _ok(what: str, value: float, bound: float, unit: str) -> bool:
@@ -157,11 +159,11 @@ def arrivals(address: str, process: int) -> bool:
 async def _person(address: str, number: int, begin: float, end: float, waits: list[float]) -> None:
     random_of = random.Random(number)
     await asyncio.sleep(random_of.random() * THINK_SECONDS)
-    async with _connected(address) as socket:
-        await _ask(socket, PAGE, "a first visit")
+    async with connected(address) as socket:
+        await ask(socket, PAGE, "a first visit")
         while time.perf_counter() < end:
             await asyncio.sleep(random_of.expovariate(1 / THINK_SECONDS))
-            wait = await _ask(socket, PAGE, " ".join(random_of.choices(WORDS, k=12)))
+            wait = await ask(socket, PAGE, " ".join(random_of.choices(WORDS, k=12)))
             if time.perf_counter() - wait > begin:
                 waits.append(wait)
 
@@ -211,7 +213,7 @@ async def _heavy_person(address: str, number: int, end: float, there: list[float
         page, query = HEAVY[turn % len(HEAVY)]
         of = {"number": 1_000 * number + turn, "seed": (2 * number + turn) % 20}
         begun = time.perf_counter()
-        async with _connected(address) as socket:  # each time by a link: what was chosen before stays otherwise
+        async with connected(address) as socket:  # each time by a link: what was chosen before stays otherwise
             asked = {name: value.format(**of) for name, value in query.items()}
             if not await _look_until_there(socket, page, asked, end):
                 return
@@ -221,11 +223,11 @@ async def _heavy_person(address: str, number: int, end: float, there: list[float
 
 async def _light_person(address: str, number: int, end: float, waits: list[float]) -> None:
     random_of = random.Random(number)
-    async with _connected(address) as socket:
-        await _ask(socket, PAGE, "a first visit")
+    async with connected(address) as socket:
+        await ask(socket, PAGE, "a first visit")
         while time.perf_counter() < end:
             await asyncio.sleep(random_of.expovariate(1 / LIGHT_THINK_SECONDS))
-            waits.append(await _ask(socket, PAGE, " ".join(random_of.choices(WORDS, k=12))))
+            waits.append(await ask(socket, PAGE, " ".join(random_of.choices(WORDS, k=12))))
 
 
 def _family_seconds(process: int) -> float:

@@ -3,14 +3,14 @@
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import FrameLocator, Page, ViewportSize, expect
 
 from pages.ui.language import words
 from pages.ui.lectures import Lecture, lectures
 from tests.e2e.serving import rest
 
 NAME = "twelve_scenes"
-LARGE = {"width": 1920, "height": 1080}
+LARGE: ViewportSize = {"width": 1920, "height": 1080}
 SMALLEST_TEXT, SMALLEST_LABEL = 28, 20  # pixels at 1920 x 1080
 # The size of each text that is seen, in pixels of the window, of the page itself and, enlarged, of what it frames.
 SIZES = """
@@ -131,9 +131,9 @@ def test_the_window_with_notes_follows_and_leads(own_page: Page, address: str) -
 @pytest.mark.parametrize("scene", [1, 2, 3, 5, 6, 12])
 def test_the_last_row_can_read_it(own_page: Page, address: str, scene: int) -> None:
     page = own_page
-    page.set_viewport_size(LARGE)  # pyright: ignore[reportArgumentType]
+    page.set_viewport_size(LARGE)
     project(page, address, scene)
-    rest(page.frames[1])  # pyright: ignore[reportArgumentType]
+    page.wait_for_timeout(1_500)  # until figures that came late have found their size
     for size, text in page.evaluate(f"({SIZES})(document)"):
         assert size >= SMALLEST_TEXT, text
     zoom = page.evaluate("() => document.querySelector('iframe.shown').contentWindow.devicePixelRatio")

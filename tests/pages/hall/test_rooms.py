@@ -1,0 +1,138 @@
+"""Rooms as the server keeps them: one answer a phone, bounds, and what is left after a restart."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from pages.hall import rooms as module
+from pages.hall.rooms import LETTERS, LONGEST_TEXT, RoomError, Rooms
+from pages.ui.lectures import Lecture, lectures
+
+
+def lecture_of(name: str = "twelve_scenes") -> Lecture:
+    found = lectures("en")[name]
+    assert isinstance(found, Lecture)
+    return found
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "rooms.sqlite3"
+
+
+@pytest.fixture
+def rooms(path: Path) -> Rooms:
+    return Rooms(path, most=3)
+
+
+def opened(rooms: Rooms, owner: str = "teacher", name: str = "twelve_scenes", scene: int = 1) -> tuple[str, str]:
+    return rooms.open(owner, lecture_of(name), "en", scene)
+
+
+def test_a_code_is_four_letters_that_make_no_word(rooms: Rooms) -> None:
+    code, secret = opened(rooms)
+    assert len(code) == 4
+    assert set(code) <= set(LETTERS)
+    assert not set("AEIOUY") & set(LETTERS)
+    assert rooms.is_lecturer(code, secret)
+    assert not rooms.is_lecturer(code, secret[:-1] + "x")
+    assert not rooms.is_lecturer("XXXX", secret)
+
+
+def test_a_phone_has_one_answer_which_it_may_change_until_the_answers_are_shown(rooms: Rooms) -> None:
+    code, _ = opened(rooms)
+    rooms.answer(code, "phone 1", 1, "negative")
+    rooms.answer(code, "phone 2", 1, "negative")
+    rooms.answer(code, "phone 1", 1, "positive")
+    state = rooms.state(code)
+    assert state is not None
+    assert state.counts == {"negative": 1, "positive": 1}
+    rooms.step(code, 1, "shown")
+    with pytest.raises(RoomError, match=r"room\.late"):
+        rooms.answer(code, "phone 3", 1, "positive")
+
+
+@pytest.mark.parametrize(
+    ("scene", "said", "why"), [(2, "positive", "late"), (1, "both", "bad"), (1, "", "bad"), (9_999, "positive", "late")]
+)
+def test_what_cannot_be_answered_is_refused(rooms: Rooms, scene: int, said: str, why: str) -> None:
+    code, _ = opened(rooms)
+    with pytest.raises(RoomError, match=f"room.{why}"):
+        rooms.answer(code, "phone", scene, said)
+
+
+def test_sentences_are_kept_as_they_are_and_one_is_picked(rooms: Rooms) -> None:
+    code, _ = opened(rooms, name="how_an_encoder_learns", scene=12)
+    for said in ("", " ", "a" * (LONGEST_TEXT + 1), "two\nlines"):
+        with pytest.raises(RoomError, match=r"room\.long"):
+            rooms.answer(code, "phone", 12, said)
+    rooms.answer(code, "phone", 12, "<b>Not</b> a good film.")
+    state = rooms.state(code)
+    assert state is not None
+    [(number, text)] = state.texts.items()
+    assert text == "<b>Not</b> a good film."
+    rooms.pick(code, number)
+    picked = rooms.state(code)
+    assert picked is not None
+    assert picked.picked == number
+    rooms.step(code, 11, "asked")
+    left = rooms.state(code)
+    assert left is not None
+    assert left.picked is None
+
+
+def test_a_server_that_starts_again_goes_on(rooms: Rooms, path: Path) -> None:
+    code, secret = opened(rooms)
+    rooms.step(code, 3, "asked")
+    rooms.answer(code, "phone", 3, "great")
+    rooms.step(code, 3, "measured", {"option": "great", "said": ["Measured."]})
+    again = Rooms(path, most=3)
+    state = again.state(code)
+    assert state is not None
+    assert (state.scene, state.stage, state.counts["great"]) == (3, "measured", 1)
+    assert state.findings[3]["option"] == "great"
+    assert again.is_lecturer(code, secret)
+
+
+def test_rooms_are_bounded_for_a_person_and_for_all(rooms: Rooms) -> None:
+    for _ in range(2):
+        opened(rooms, "one")
+    with pytest.raises(RoomError, match=r"room\.yours_full"):
+        opened(rooms, "one")
+    opened(rooms, "another")
+    with pytest.raises(RoomError, match=r"room\.full"):
+        opened(rooms, "third")
+
+
+def test_a_room_that_nobody_used_for_a_day_goes(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, _ = opened(rooms)
+    now = time.time()
+    monkeypatch.setattr(module.time, "time", lambda: now + module.SECONDS_UNUSED + 1)
+    opened(rooms, "another")
+    assert rooms.state(code) is None
+
+
+def test_closing_deletes_the_answers(rooms: Rooms, path: Path) -> None:
+    code, _ = opened(rooms)
+    rooms.answer(code, "phone", 1, "negative")
+    rooms.close(code)
+    assert rooms.state(code) is None
+    assert rooms.counted(code) == {}
+
+
+def test_the_table_holds_no_formula_and_nobody(rooms: Rooms) -> None:
+    code, _ = opened(rooms, name="how_an_encoder_learns", scene=12)
+    rooms.answer(code, "phone", 12, "=HYPERLINK(1)")
+    table = rooms.to_csv(code)
+    assert table.splitlines()[0] == "scene,title,answer,count,measured"
+    assert table.splitlines()[1].endswith(",'=HYPERLINK(1),1,")
+    assert "phone" not in table
+
+
+def test_nothing_that_is_kept_tells_who_answered(rooms: Rooms, path: Path) -> None:
+    code, secret = opened(rooms)
+    rooms.answer(code, "the hash of a browser's key", 1, "negative")
+    kept = b"".join(part.read_bytes() for part in path.parent.iterdir())
+    assert b"the hash of a browser's key" not in kept
+    assert secret.encode() not in kept
