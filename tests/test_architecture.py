@@ -22,6 +22,7 @@ ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the ki
     ("home", "glass"),
     ("masks", "glass"),
     ("norm", "glass"),
+    ("lectures", "hall"),
     ("train", "film"),
     ("translation", "attention"),
     ("translation", "glass"),

@@ -74,18 +74,26 @@ function asked(scene) {
 
 function room() {
   if (!now.room) return [el("h2", "", words.room), button(words.open_room, () => ask("open"))];
-  const { code, secret, link, state } = now.room;
-  const file = button(words.csv, async () => {
-    const { status, text } = await post(data.base, `${code}/answers`, { secret });
-    if (status !== 200) return;
-    const link = el("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-    link.download = `${code}.csv`;
-    link.click();
-  });
+  const { code, link, state } = now.room;
+  const files = [saved(words.csv, "answers", `${code}.csv`), saved(words.take_home, "home", `${data.name}.html`)];
   const close = button(words.close_room, () => confirm(words.sure_close) && ask("close"));
   return [el("h2", "", words.room), el("p", "", `${code} · ${link}`), el("p", "", fill(words.phones, { phones: state?.phones ?? 0 })),
-    button(words.show_code, () => ask("open")), file, close];
+    button(words.show_code, () => ask("open")), ...files, close];
+}
+
+// A button that asks the room for a file and saves it.
+function saved(label, what, name) {
+  const made = button(label, async () => {
+    made.disabled = true;
+    const { status, text, error } = await post(data.base, `${now.room.code}/${what}`, { secret: now.room.secret });
+    made.disabled = false;
+    if (status !== 200) return void alert(error ?? words.unreachable);
+    const link = el("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: what === "home" ? "text/html" : "text/csv" }));
+    link.download = name;
+    link.click();
+  });
+  return made;
 }
 
 channel.addEventListener("message", ({ data: message }) => {

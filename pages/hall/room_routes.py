@@ -22,7 +22,10 @@ from starlette.routing import Route
 
 from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, Rooms, RoomState, rooms_file
+from pages.hall.take_home import take_home
 from pages.hall.told import scene_told
+from pages.ui.asking import ask_away
+from pages.ui.heavy import ProcessDiedError
 from pages.ui.language import LANGUAGES, strings, words
 from pages.ui.lectures import Scene, find_lecture
 from pages.ui.limits import limits
@@ -34,6 +37,7 @@ from pages.ui.who import owner_in
 MOST_BODY, MOST_TEXTS = 8_192, 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
 SECONDS_BETWEEN_ANSWERS, MOST_ANSWERS_A_SECOND = 0.3, 400
+SECONDS_BETWEEN_LOOKS = 1.0
 WRONG_AT_ONCE, SECONDS_OF_A_WRONG_CODE, MOST_IN_LINE, MOST_REMEMBERED = 8, 1.0, 200, 10_000
 FRESH = {"Cache-Control": "no-store"}
 STREAM = FRESH | {"X-Accel-Buffering": "no"}
@@ -347,6 +351,23 @@ async def _table(request: Request, body: Body) -> Response:
     return Response(await run_in_threadpool(_rooms().to_csv, code), media_type="text/csv", headers=FRESH)
 
 
+async def _home(request: Request, body: Body) -> Response:
+    """Send the lecture as one file, with the class's answers; a process of low priority makes it."""
+    code = await _lecturers(request, body)
+    state = await _known(request)
+    said = await run_in_threadpool(_rooms().counted, code)
+    asked = {"lecture": state.lecture.written(), "name": state.lecture.name, "language": state.language}
+    while not (future := ask_away(take_home, f"room {code}", **asked, answers=json.dumps(said))).done():
+        await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+        if await request.is_disconnected():
+            return Response(status_code=204)
+    try:
+        html = future.result().html
+    except (ValueError, ProcessDiedError):
+        raise _RefusalError(422, "room.no_file") from None
+    return Response(html, media_type="text/html", headers=FRESH | {"Content-Disposition": "attachment"})
+
+
 async def _follow(request: Request, body: Body) -> Response:
     """Tell a lecturer's window all there is to know, now and at each change."""
     code = await _lecturers(request, body)
@@ -404,7 +425,7 @@ def room_routes() -> list[Route]:
     """Return the routes of rooms for st.App, below server.baseUrlPath."""
     before_stopping(_end_streams)
     asked: dict[str, Handler] = {"step": _step, "pick": _pick, "close": _close, "enter": _enter}
-    asked |= {"answers": _table, "lecturer": _follow, "answer": _answer}
+    asked |= {"answers": _table, "home": _home, "lecturer": _follow, "answer": _answer}
     return [
         Route(below_base("room"), _said(_phone)),
         Route(below_base("room/open"), _said(_open), methods=["POST"]),

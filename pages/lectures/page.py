@@ -2,7 +2,9 @@
 
 import streamlit as st
 
+from pages.hall.take_home import take_home
 from pages.lectures.own import keep_lecture, show_own, take_file
+from pages.ui.boxes import awaited
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
 from pages.ui.lectures import OWN, Lecture, lectures, projected
@@ -10,6 +12,36 @@ from pages.ui.limits import limits
 from pages.ui.page_layout import heading
 from pages.ui.read_only import read_only_said
 from pages.ui.tour import begin_tour
+
+
+def _offer_to_take_home(lecture: Lecture) -> None:
+    """Offer the lecture as one file, which is made once somebody asks for it."""
+    box = st.expander(
+        t("lectures.take_home"), icon=":material/home_storage:", key=f"home {lecture.name}", on_change="rerun"
+    )
+    if not box.open:
+        return
+    with box:
+        tell(section("lectures", "home"))
+        asked = {"lecture": lecture.written(), "name": lecture.name, "language": language(), "answers": "{}"}
+        try:
+            answer = awaited(
+                take_home, t("lectures.making"), key=f"home_{lecture.name}", height=150, brief=False, **asked
+            )
+        except ValueError as error:
+            st.info(plain(str(error)), icon=":material/info:")
+            return
+        if answer is not None:
+            file = f"{lecture.name.removeprefix(OWN)}.html"
+            st.download_button(
+                t("lectures.save_file"),
+                answer.value.html,
+                file,
+                "text/html",
+                icon=":material/download:",
+                key=f"save {lecture.name}",
+                on_click="ignore",
+            )
 
 
 def show_lecture(name: str, lecture: Lecture | str) -> None:
@@ -53,6 +85,7 @@ def show_lecture(name: str, lecture: Lecture | str) -> None:
                 width="stretch",
                 on_click="ignore",
             )
+        _offer_to_take_home(lecture)
         with st.expander(t("lectures.scenes"), icon=":material/list:"):
             st.markdown("\n".join(f"{number}. {plain(one.title)}" for number, one in enumerate(lecture.scenes, 1)))
     if begins:

@@ -7,8 +7,9 @@ import math
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -42,6 +43,7 @@ for key, array in arrays.items():
 np.savez("{name}.npz", allow_pickle=False, **arrays)"""
 _kept: OrderedDict[Question, Future[Any]] = OrderedDict()
 _lock = threading.Lock()
+_here = False  # this process computes itself what takes long
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +131,26 @@ def ask_away(function: Callable[..., Any], who: str, /, **arguments: Any) -> Fut
         ValueError: as ask.
     """
     question = question_of(function, arguments)
+    if _here:
+        future, new = _claimed(question, Future, again=False)
+        if new:
+            _compute(future, lambda: function(**arguments))
+        return future
     future, _ = _claimed(question, lambda: Job(_call(function, arguments)), again=False)
     if isinstance(future, Job):
         pool().look(future, who)
     return future
+
+
+@contextmanager
+def computing_here() -> Iterator[None]:
+    """Let this process compute what takes long itself, as where it is one of the pool."""
+    global _here
+    _here = True
+    try:
+        yield
+    finally:
+        _here = False
 
 
 def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> bytes:
