@@ -111,7 +111,7 @@ def _run(scene: Scene, language: str) -> AppTest:
     app._page_hash = calc_hash(scene.page)
     app.run()
     for button in [button for button in app.button if str(button.key).startswith("show_")]:
-        app.button(key=button.key).click().run()
+        app.button(key=str(button.key)).click().run()
     return app
 
 

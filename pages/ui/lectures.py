@@ -43,6 +43,7 @@ from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, 
 FOLDER = ASSETS / "lectures"
 MORE_LECTURES = "VITRINE_LECTURES"  # names a folder of lectures to list after the shipped ones
 OWN_LECTURES = "VITRINE_OWN_LECTURES"  # names the folder of those that people make here, by default .runs/lectures
+READ_FIRST = ("twelve_scenes", "from_recurrence", "how_an_encoder_learns")  # of ours, in this order
 OWN = "own."  # begins the names of those of this visitor
 SENTENCE = "verdict"  # measures a question that has no options: it asks for a sentence
 LARGEST, MOST_SCENES = 200_000, 60
@@ -292,7 +293,8 @@ def _paths(language: str) -> dict[str, Path]:
     """Return the file of each lecture that comes with the server, by name, in a language or else in another."""
     more = os.environ.get(MORE_LECTURES)
     order = [language, *(other for other in LANGUAGES if other != language)]
-    folders = [path for root in (FOLDER, *([Path(more)] if more else [])) for path in sorted(root.glob("*/"))]
+    ours = [FOLDER / name for name in READ_FIRST]
+    folders = [*ours, *(path for root in (FOLDER, *([Path(more)] if more else [])) for path in sorted(root.glob("*/")))]
     found = {}
     for folder in folders:
         files = [folder / f"{tongue}.md" for tongue in order if (folder / f"{tongue}.md").is_file()]

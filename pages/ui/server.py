@@ -87,7 +87,7 @@ def _hear_of_stopping() -> None:
     def heard(number: int, frame: FrameType | None) -> None:
         for end in _before_stopping:
             loop.call_soon_threadsafe(end)
-        before = servers[number]
+        before = servers[signal.Signals(number)]
         if callable(before):
             before(number, frame)
 

@@ -9,6 +9,7 @@ from pages.ui.language import LANGUAGES, words
 from pages.ui.lectures import (
     FOLDER,
     MORE_LECTURES,
+    READ_FIRST,
     Lecture,
     LectureError,
     find_lecture,
@@ -110,7 +111,8 @@ def test_lectures_of_a_folder_are_listed_beside_ours_and_a_broken_one_hides_no_o
         (tmp_path / name / "en.md").write_text(text, encoding="utf-8")
     monkeypatch.setenv(MORE_LECTURES, str(tmp_path))
     found = lectures("zh")
-    assert list(found) == [*sorted({name for name, _ in OURS}), "broken", "theirs"]
+    assert list(found) == [*READ_FIRST, "broken", "theirs"]
+    assert set(READ_FIRST) == {name for name, _ in OURS}
     assert isinstance(found["theirs"], Lecture)
     assert "en.md: line 1" in str(found["broken"])
     assert find_lecture("broken", "en") is None
