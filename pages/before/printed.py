@@ -47,7 +47,7 @@ def try_printed(view: View, direction: str) -> None:
                 t(
                     "before.printed_measured",
                     word=plain(shown_word(found.tokens[most])),
-                    greatest=significant(float(found.greatest[most])),
+                    greatest=significant(float(found.greatest[most]), 3),
                     mean=significant(float(found.mean[most])),
                     last=significant(float(found.greatest[found.last])),
                 )

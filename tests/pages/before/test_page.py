@@ -221,5 +221,5 @@ def test_the_printed_gru_is_shown_beside_the_computed_one(language: str, model: 
     place = str(int(found.greatest.argmax()))
     next(pills for pills in asks(app) if "before_printed" in str(pills.key)).set_value(place).run()
     assert words(language)["try.right"] in told(app)
-    assert significant(float(found.greatest.max())) in told(app)
+    assert significant(float(found.greatest.max()), 3) in told(app)
     assert not run("before", model="lm-lstm", before_printed_open="true").exception
