@@ -36,7 +36,7 @@ def try_gelu(view: View, read: Hidden, place: int) -> None:
             chart = bars(
                 tuple(plain(word) for word in found.words),
                 dict(zip(names, found.chances, strict=True)),
-                across=t("bert.axis_token"),
+                across=t("bert.word"),
                 up=Side(t("bert.axis_probability"), format=".0%"),
                 hues=(HUES["query"], HUES["positions"]),
                 height=220,

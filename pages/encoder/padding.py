@@ -36,8 +36,8 @@ def try_padding(view: View) -> None:
         answer = ask_once(padded_mean, **view.asked, pads=most)
         found = answer.value
         st.code(
-            "x.sum(1) / n_positions                   # the slip: padding counts\n"
-            "(x * real).sum(1) / real.sum(1)          # the mean over real tokens",
+            f"x.sum(1) / n_positions             # {t('encoder.mean_all')}\n"
+            f"(x * real).sum(1) / real.sum(1)    # {t('encoder.mean_real')}",
             language="python",
         )
         chart = curves(

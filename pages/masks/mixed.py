@@ -33,12 +33,10 @@ def try_mixed(view: View, texts: tuple[str, ...], *, n_tokens: int) -> None:
         moved = int((found.mixed_moves > MOVED).sum())
         cover.judge("none" if not moved else "all" if moved == len(texts) else "some")
         with cover.picture():
-            st.code(
-                "scores.view(batch * n_heads, n, n)  # 0: sentence 0, head 0;  1: sentence 0, head 1\n"
-                "mask.repeat(n_heads, 1, 1)          # 0: sentence 0;          1: sentence 1  (the slip)\n"
-                "mask.repeat_interleave(n_heads, 0)  # 0: sentence 0;          1: sentence 0",
-                language="python",
-            )
+            lines = {"scores.view(batch * n_heads, n, n)": 0, "mask.repeat(n_heads, 1, 1)": 1}
+            lines["mask.repeat_interleave(n_heads, 0)"] = 0
+            said = (f"{code:36}# {t('masks.mixed_row', sentence=sentence)}" for code, sentence in lines.items())
+            st.code("\n".join(said), language="python")
             series = {t("masks.mixed_right"): found.right_moves, t("masks.mixed_variant"): found.mixed_moves}
             chart = bars(
                 tuple(f"{row} · {text[:24]}" for row, text in enumerate(texts)),
