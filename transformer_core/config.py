@@ -31,6 +31,7 @@ FLAGS = (
     *("scale_embeddings", "embedding_norm", "residual", "scale_scores", "projections"),
     *("share_query_key", "share_key_value", "bias", "causal", "tied_output"),
     *("share_embeddings", "sinusoidal_halves", "starts_with_pad", "output_bias", "pair_head"),
+    "positions_skip_padding",
 )
 
 
@@ -77,6 +78,7 @@ class ModelConfig:
         dropout: probability of dropping an entry in training, in [0, 1).
         pad_id: id of the padding token, or None where the vocabulary has none.
         positions: how positions are encoded.
+        positions_skip_padding: learned positions count real tokens alone, and padding has none (RoBERTa).
         scale_embeddings: multiply token embeddings by sqrt(d_model) (section 3.4).
         n_segments: segment embeddings (BERT has 2); 0 means none.
         embedding_norm: normalise the summed embeddings, as BERT does.
@@ -114,6 +116,7 @@ class ModelConfig:
     dropout: float = 0.1
     pad_id: int | None = 0
     positions: Positions = "sinusoidal"
+    positions_skip_padding: bool = False
     scale_embeddings: bool = False
     n_segments: int = 0
     embedding_norm: bool = False

@@ -135,6 +135,7 @@ PAIRS = ("batch", "head", "query_pos", "key_pos")
 VASWANI = "Vaswani et al. 2017"
 BERT = "Devlin et al. 2019"
 BA = "Ba et al. 2016, eq. 4"
+BA_IN_TORCH = f"{BA}, without the epsilon that torch adds"
 
 SITES: dict[str, Site] = {
     "token_ids": Site(("batch", "pos"), r"t_i", f"{VASWANI}, section 3.4", "the vocabulary ids read", "id"),
@@ -168,13 +169,13 @@ SITES: dict[str, Site] = {
     "inverse_deviation": Site(
         ("batch", "pos", "one"),
         r"1/\sqrt{\sigma^2+\epsilon}",
-        BA,
+        BA_IN_TORCH,
         "what a normalisation multiplies by",
     ),
     "normalized": Site(
         STREAM,
         r"g\odot\frac{x-\mu}{\sqrt{\sigma^2+\epsilon}}+b",
-        BA,
+        BA_IN_TORCH,
         "the stream after normalisation",
         lens_name="blocks.{layer}.ln1.hook_normalized",
     ),

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.before.figures import MOST_NAMED, gates_figure, kept_bars, states_figure, word_bars
+from pages.before.printed import try_printed
 from pages.before.recurrent import (
     choose_direction,
     directions,
@@ -31,7 +32,7 @@ from pages.ui.number_format import percent
 from pages.ui.pickers import shown_word
 from pages.ui.url import choose, switch
 from transformer_core.analysis.before.alignments import one_vector
-from transformer_core.analysis.before.gates import gates_of_sentence, states_of_sentence
+from transformer_core.analysis.before.gates import gates_of_sentence, recurrent_model, states_of_sentence
 
 MOST, HALF = 0.8, 0.4
 
@@ -181,6 +182,8 @@ def gates_part(view: View) -> None:
     (_show_gates if shown == "gates" else _show_states)(view, direction, sort=sort)
     if gated:
         _end_experiment(view, direction)
+    if recurrent_model(view.bundle).config.unit == "gru":
+        try_printed(view, direction)
 
 
 def _blind_experiment(view: View) -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.bert.figures.guesses import products_chart
+from pages.bert.gelu import try_gelu
 from pages.bert.hidden_words import (
     asked_of,
     called,
@@ -56,6 +57,7 @@ def tied_part(view: View) -> View:
         _arithmetic(found)
     _one_or_two_matrices(found)
     _neighbours(view, found, called(read, place))
+    try_gelu(view, read, place)
     return masked_view(view, read)
 
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.embeddings.counts import show_counts
+from pages.embeddings.dot import try_dot
 from pages.embeddings.map import show_map
 from pages.embeddings.neighbours import show_analogies, show_neighbours
 from pages.embeddings.row import show_row
@@ -17,6 +18,7 @@ def sentence_part(view: View) -> None:
     """Show the sentence's vectors, and one word at two places."""
     show_sentence(view)
     try_same_word(view)
+    try_dot(view)
 
 
 def neighbours_part(view: View) -> None:

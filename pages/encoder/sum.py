@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.encoder.figures import product_bars, running_line
 from pages.encoder.names import class_name
+from pages.encoder.padding import try_padding
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
@@ -55,6 +56,7 @@ def sum_part(view: View) -> None:
         _show_growth(view, answer)
         st.caption(t("encoder.largest", count=NAMED))
         st.markdown(_table(found))
+    try_padding(view)
 
 
 def _choose_target(view: View) -> int | None:

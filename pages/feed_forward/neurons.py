@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.feed_forward.convolution import try_convolution
 from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, strongest_figure, whole_figure
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, awaited, lazy_box, say
@@ -68,6 +69,7 @@ def neurons_part(view: View) -> None:
         _exciting(view, layer, neuron)
     with right:
         _without(view, layer, neuron)
+    try_convolution(view, layer)
 
 
 def _cell(found: Neurons, neuron: int) -> tuple[int, int] | None:

@@ -207,7 +207,12 @@ def bars(
         alt.Chart(data)
         .mark_bar()
         .encode(
-            x=alt.X("category:N", title=across, sort=list(categories), axis=alt.Axis(labelAngle=0, labelLimit=160)),
+            x=alt.X(
+                "category:N",
+                title=across,
+                sort=list(categories),
+                axis=alt.Axis(labelAngle=0, labelLimit=160, labelOverlap=True),
+            ),
             xOffset=alt.XOffset("series:N", sort=names),
             y=alt.Y(
                 "y:Q",

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from pages.masks.figures import batch_figure
+from pages.masks.mixed import try_mixed
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.header import View
@@ -149,3 +150,4 @@ def batch_part(view: View) -> None:
     export_picture(picture)
     follow_finger("masks", "batch", view, boxes=("masks_lines",))
     _try_polarity(view, texts)
+    try_mixed(view, texts, n_tokens=N_TOKENS)

@@ -21,6 +21,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of
+from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules
 from transformer_core.user_models.hub import forget_fetched
 from transformer_core.user_models.store import Opened
 
@@ -55,6 +56,13 @@ def _family(bundle: Bundle) -> str:
         return "–"
 
 
+def _sentence_modules(bundle: Bundle) -> SentenceModules:
+    try:
+        return SentenceModules() if bundle.source is None else read_modules(bundle.source)
+    except (BundleError, OSError):
+        return SentenceModules()
+
+
 def show_identity(bundle: Bundle) -> None:
     """Show the number of parameters, the vocabulary and the memory."""
     numbers = {
@@ -82,9 +90,14 @@ def show_sizes(bundle: Bundle) -> None:
         rows[t("my_model.labels")] = ", ".join(_class(label) for label in bundle.labels[:MOST_CLASSES])
     sizes = {name: getattr(config, name, None) for name in SIZES if name != "n_classes" or bundle.kind == "classifier"}
     rows |= {t(f"my_model.size_{name}"): plain(f"{value}") for name, value in sizes.items() if value is not None}
+    modules = _sentence_modules(bundle) if bundle.kind == "encoder" else SentenceModules()
+    if modules.max_seq_length is not None:
+        rows[t("my_model.max_seq_length")] = f"{modules.max_seq_length:,}"
     lines, half = list(rows.items()), (len(rows) + 1) // 2
     for place, part in zip(st.columns(2), (lines[:half], lines[half:]), strict=True):
         place.markdown(markdown_table((t("my_model.choice"), t("my_model.value")), part))
+    if modules.left_out:
+        st.info(t("my_model.modules_left_out", modules=plain(", ".join(modules.left_out))), icon=":material/info:")
 
 
 def show_pages(bundle: Bundle) -> None:

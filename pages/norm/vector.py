@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.norm.batch import try_batch
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, say
@@ -84,6 +85,7 @@ def vector_part(view: View) -> None:
         _variants(view, variant)
     with scaled_place:
         _scaled(scaled)
+    try_batch(view)
     choices = {
         "layer": (numbers(config.n_layers), str(layer)),
         "norm_sublayer": (places, sublayer),

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.positions.counted import try_counted
 from pages.positions.figures.models import concatenated_figure, cosines_chart, norms_chart
 from pages.positions.schemes import choose_word
 from pages.ui.asking import Answer, ask_once
@@ -144,3 +145,4 @@ def sum_part(view: View) -> None:
     _try_scale(view, answer)
     st.subheader(t("positions.concatenate_heading"), anchor=False)
     _concatenated(view)
+    try_counted(view)

@@ -62,6 +62,7 @@ class InputEmbedding(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else None
         self.max_len = config.max_len
+        self.without_position = config.pad_id if config.positions_skip_padding else None
         self.n_segments = config.n_segments
 
     def forward(
@@ -89,12 +90,29 @@ class InputEmbedding(nn.Module):
         elif segment_ids is not None:
             raise ValueError("segment_ids were given, but n_segments=0: this model has no segment embeddings")
         if self.position is not None:
-            vectors = probe.tap("position_embedding", self.position(token_ids.shape[1], token_ids.device, start))
-            embedded = embedded + vectors  # (batch, pos, d_model)
+            embedded = embedded + probe.tap("position_embedding", self.positions_of(token_ids, start=start))
         embedded = probe.tap("residual", embedded)
         if self.norm is not None:
             embedded = self.norm(embedded, probe=probe.at("norm"))
         return self.dropout(embedded)
+
+    def positions_of(self, token_ids: Tensor, *, start: int = 0) -> Tensor:
+        """Return the vectors that are added to tokens for their positions.
+
+        With positions_skip_padding a text's positions count its real tokens alone, and padding has 0 (Liu et al. 2019,
+        their code: create_position_ids_from_input_ids).
+
+        Shapes:
+            token_ids: (batch, pos)
+            returns: (pos, d_model), or (batch, pos, d_model) where several texts with padding differ in them
+        """
+        assert self.position is not None
+        vectors = self.position(token_ids.shape[1], token_ids.device, start)
+        real = token_ids != self.without_position
+        if self.without_position is None or bool(real.all()):
+            return vectors
+        counted = F.embedding((real.cumsum(-1) - 1).clamp(min=0), vectors) * real[..., None]  # (batch, pos, d_model)
+        return counted[0] if len(counted) == 1 else counted
 
     def _segments(self, token_ids: Tensor, segment_ids: Tensor | None, probe: Probe) -> Tensor:
         assert self.segment is not None

@@ -1,6 +1,6 @@
 """Layer normalisation: as torch has it, and the variant that tutorials often print.
 
-Ba et al. 2016, eq. 4.
+Ba et al. 2016, eq. 4, to which torch adds the epsilon that keeps it from dividing by 0.
 Read next: transformer_core/layers/embeddings.py
 """
 

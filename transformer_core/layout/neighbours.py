@@ -1,6 +1,6 @@
 """Nearest neighbours: how far a flat picture can be trusted, and how well classes are separated in the full space.
 
-Trustworthiness: Venna and Kaski 2001, section 4.
+Trustworthiness: Venna and Kaski 2001.
 """
 
 import math
@@ -56,7 +56,7 @@ def trustworthiness(x: Tensor, xy: Tensor, *, k: int = 10, distances: Tensor | N
     """Return how many of the neighbours that a picture shows are neighbours indeed: 1 where all are.
 
     1 - 2 / (n k (2n - 3k - 1)) * sum over points i and those of their k nearest in the picture that are not among their
-    k nearest in full, of (rank of the neighbour in full - k); Venna and Kaski 2001, eq. 3. At random it is about 0.5;
+    k nearest in full, of (rank of the neighbour in full - k); Venna and Kaski 2001. At random it is about 0.5;
     neighbours at equal distances all have the best rank of theirs, so that equal vectors may be shown anywhere.
 
     Shapes:

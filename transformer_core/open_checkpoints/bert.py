@@ -1,9 +1,10 @@
-"""BERT, DistilBERT and RoBERTa: post-norm encoders with learned positions and a normalised embedding.
+"""BERT, DistilBERT, RoBERTa and XLM-RoBERTa: post-norm encoders, learned positions and a normalised embedding.
 
-Devlin et al. 2019; Sanh et al. 2019; Liu et al. 2019.
+Devlin et al. 2019; Sanh et al. 2019; Liu et al. 2019; Conneau et al. 2020.
 """
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from transformer_core.bundle_files import BundleError
@@ -165,7 +166,11 @@ def _roberta(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
     skip = skipped(values["pad_id"])
     if not isinstance(values["max_len"], int) or values["max_len"] <= skip:
         raise BundleError(f"{settings.where}: max_position_embeddings={values['max_len']!r:.60} must exceed {skip}")
-    return values | {"max_len": values["max_len"] - skip, "pair_head": kind != "bert"}
+    return values | {
+        "max_len": values["max_len"] - skip,
+        "positions_skip_padding": skip > 0,
+        "pair_head": kind != "bert",
+    }
 
 
 def _distilbert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
@@ -189,11 +194,12 @@ def _kinds(name: str, *more: str) -> dict[str, str]:
     return kinds | dict.fromkeys(more, "bert")
 
 
+PAIRS_ALONE = "BertForNextSentencePrediction"
 BERT = Family(
     model_type="bert",
     prefix="bert.",
     backbone=("embeddings.", "encoder."),
-    kinds=_kinds("Bert", "BertForPreTraining"),
+    kinds=_kinds("Bert", "BertForPreTraining") | {PAIRS_ALONE: "classifier"},
     configure=_bert,
     origins=bert_origins,
     word_matrix="embeddings.word_embeddings.weight",
@@ -201,6 +207,8 @@ BERT = Family(
     buffers=re.compile(POSITION_IDS),
     aliases={"cls.predictions.bias": "cls.predictions.decoder.bias"},
     vocabulary=("vocab.txt",),
+    heads={PAIRS_ALONE: {"cls.seq_relationship.": "classifier."}},
+    labels={PAIRS_ALONE: ("next sentence", "random sentence")},
 )
 DISTILBERT = Family(
     model_type="distilbert",
@@ -228,3 +236,4 @@ ROBERTA = Family(
     aliases={"lm_head.bias": "lm_head.decoder.bias"},
     vocabulary=("vocab.json", "merges.txt"),
 )
+XLM_ROBERTA = replace(ROBERTA, model_type="xlm-roberta", kinds=_kinds("XLMRoberta"), vocabulary=())

@@ -14,6 +14,7 @@ ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_python": "gelu",
     "relu": "relu",
     "silu": "silu",
     "swish": "silu",
@@ -48,11 +49,14 @@ def own_path(path: Path) -> Path:
     return path
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a file of bounded size.
+WORDS_FOR: dict[type, str] = {dict: "an object", list: "a list"}
+
+
+def read_json(path: Path, kind: type = dict) -> Any:
+    """Read a JSON object, or a list, from a file of bounded size.
 
     Raises:
-        BundleError: it is missing, too large, no JSON, or no object.
+        BundleError: it is missing, too large, no JSON, or of another kind.
     """
     where = f"{path.parent.name}/{path.name}"
     place = own_path(path)
@@ -63,8 +67,8 @@ def read_json(path: Path) -> dict[str, Any]:
         raise BundleError(f"{where} is not JSON: {error!s:.200}") from error
     except RecursionError:
         raise BundleError(f"{where} is nested too deeply") from None
-    if not isinstance(values, dict):
-        raise BundleError(f"{where} must hold an object; it holds a {type(values).__name__}")
+    if not isinstance(values, kind):
+        raise BundleError(f"{where} must hold {WORDS_FOR[kind]}; it holds a {type(values).__name__}")
     return values
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor
@@ -93,7 +93,9 @@ class Family:
         head_matrix: of scores for words, which is tied to word_matrix unless the file has another.
         buffers: tensors that are not weights, and may be there or not.
         aliases: their other names for what they tie together.
-        vocabulary: the files that hold a vocabulary where there is no tokenizer.json.
+        vocabulary: the files that hold a vocabulary where there is no tokenizer.json; none where only that is read.
+        heads: by architecture, how tensors of its head begin, and what they are called in the one that origins knows.
+        labels: by architecture, names of its classes where config.json has no need to name them.
     """
 
     model_type: str
@@ -107,3 +109,5 @@ class Family:
     buffers: re.Pattern[str]
     aliases: Mapping[str, str]
     vocabulary: tuple[str, ...]
+    heads: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

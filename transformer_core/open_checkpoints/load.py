@@ -12,15 +12,16 @@ from transformer_core.bundle import MODELS, Bundle, needed_shapes
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
-from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, ROBERTA
+from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, ROBERTA, XLM_ROBERTA
 from transformer_core.open_checkpoints.config_json import ConfigJson, read_json
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
+from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules, read_pooling
 from transformer_core.open_checkpoints.tensors import Tensors
 from transformer_core.open_checkpoints.vocabularies import read_tokenizer
 
-FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, GPT2, MARIAN)}
+FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN)}
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
 
 
@@ -79,7 +80,6 @@ def kind_of_folder(folder: str | os.PathLike[str]) -> str | None:
         return None
 
 
-POOLING = "1_Pooling"
 MOST_NAMED = 3
 OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
 
@@ -107,7 +107,8 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     architecture = architecture_of(family, settings)
     settings.refuse_the_unusual()
     kind = family.kinds[architecture]
-    tensors = Tensors.look(folder, max_bytes=max_bytes, rename=lambda name: _plain_name(name, family))
+    heads = family.heads.get(architecture, {})
+    tensors = Tensors.look(folder, max_bytes=max_bytes, rename=lambda name: _plain_name(name, family, heads))
     tensors = tensors.without_doubles(family.aliases)
     config = _configured(folder, settings, family, kind, tensors)
     origins = family.origins(config, kind)
@@ -121,14 +122,19 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     tokenizer = tokenizer.widened(config.vocab_size)
     if config.starts_with_pad:
         tokenizer.bos_id = config.pad_id
-    labels = settings.labels() or tuple(f"LABEL_{place}" for place in range(config.n_classes))
+    labels = family.labels.get(architecture) or settings.labels()
+    labels = labels or tuple(f"LABEL_{place}" for place in range(config.n_classes))
     model = model.to(best_device(device)).eval().requires_grad_(False)
-    card = _card(name or folder.name, architecture, config, kind, unread)
+    modules = read_modules(folder) if kind == "encoder" else SentenceModules()
+    card = _card(name or folder.name, architecture, config, kind, unread, modules)
     return Bundle(name or folder.name, model, tokenizer, labels if kind == "classifier" else (), card, folder.resolve())
 
 
-def _plain_name(name: str, family: Family) -> str:
+def _plain_name(name: str, family: Family, heads: Mapping[str, str]) -> str:
     name = name.removeprefix(family.prefix)
+    for theirs, known in heads.items():
+        if name.startswith(theirs):
+            name = known + name.removeprefix(theirs)
     for old, new in OLD_NORMS.items():
         if name.endswith(f"LayerNorm{old}"):
             name = name.removesuffix(old) + new
@@ -138,7 +144,7 @@ def _plain_name(name: str, family: Family) -> str:
 def _configured(folder: Path, settings: ConfigJson, family: Family, kind: str, tensors: Tensors) -> ModelConfig:
     values = family.configure(settings, kind, tensors.shapes)
     if kind == "encoder":
-        values["pooling"] = _pooling(folder)
+        values["pooling"] = read_pooling(folder)
     head = family.head_matrix
     if head in tensors.places and kind in ("bert", "gpt", "translation"):
         embedding = family.word_matrix
@@ -149,21 +155,6 @@ def _configured(folder: Path, settings: ConfigJson, family: Family, kind: str, t
         return ModelConfig(**values)
     except (TypeError, ValueError) as error:
         raise BundleError(f"{settings.where}: {error!s:.300}") from error
-
-
-def _pooling(folder: Path) -> str:
-    path = folder / POOLING / CONFIG
-    if not os.path.lexists(path):
-        return "mean"
-    values = read_json(path)
-    named = values.get("pooling_mode")
-    modes = [named] if isinstance(named, str) else [name for name, on in values.items() if on is True]
-    modes = [mode.removeprefix("pooling_mode_") for mode in modes if mode != "include_prompt"]
-    known = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
-    if len(modes) != 1 or modes[0] not in known:
-        found = ", ".join(modes) or "nothing"
-        raise BundleError(f"{folder.name}/{POOLING}/{CONFIG} asks for {found:.100}; supported: mean_tokens, cls_token")
-    return known[modes[0]]
 
 
 def _check_names(tensors: Tensors, family: Family, origins: Origins) -> list[str]:
@@ -201,11 +192,17 @@ def _check_shape(tensors: Tensors, name: str, expected: tuple[int, ...]) -> None
         raise BundleError(f"{tensors.where}: {name} has shape {shape}; {CONFIG} calls for {expected}")
 
 
-def _card(name: str, architecture: str, config: ModelConfig, kind: str, unread: list[str]) -> str:
+def _card(
+    name: str, architecture: str, config: ModelConfig, kind: str, unread: list[str], modules: SentenceModules
+) -> str:
     notes: Mapping[str, Any] = {
         f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": True,
         "The sentence's vector is the mean over real tokens.": kind == "encoder" and config.pooling == "mean",
         "The sentence's vector is that of the first token.": kind == "encoder" and config.pooling == "cls",
+        f"The library maps that vector once more, which is left out here: {', '.join(modules.left_out)}.": bool(
+            modules.left_out
+        ),
+        f"The library reads at most {modules.max_seq_length} tokens of a text.": modules.max_seq_length is not None,
         f"Left unread: {', '.join(unread[:10])} ({len(unread)} tensors in all).": bool(unread),
         "Data, licence and quality: see where the checkpoint comes from.": True,
     }

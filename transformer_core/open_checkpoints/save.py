@@ -20,6 +20,7 @@ from transformer_core.open_checkpoints.vocabularies import TOKENIZER_CONFIG, voc
 
 ALWAYS: dict[str, Any] = {
     "positions": "learned",
+    "positions_skip_padding": False,
     "norm": "layer_norm",
     "scoring": "dot_product",
     "residual": True,

@@ -35,7 +35,7 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
         if os.path.lexists(folder / TOKENIZER):
             where = f"{folder.name}/{TOKENIZER}"
             return Tokenizer.from_json(_text(folder / TOKENIZER))
-        if all(os.path.lexists(folder / name) for name in family.vocabulary):
+        if family.vocabulary and all(os.path.lexists(folder / name) for name in family.vocabulary):
             with failing_clearly("the vocabulary makes no tokenizer"):
                 pipeline = READERS[family.vocabulary](folder, family)
             return Tokenizer.from_json(pipeline.to_str())
@@ -43,8 +43,8 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
         raise
     except ValueError as error:
         raise BundleError(f"{where}: {error!s:.400}") from error
-    older = " and ".join(family.vocabulary)
-    raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER} or {older}")
+    older = f" or {' and '.join(family.vocabulary)}" if family.vocabulary else ""
+    raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER}{older}")
 
 
 def _text(path: Path) -> str:

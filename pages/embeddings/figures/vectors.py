@@ -99,6 +99,36 @@ def cosine_matrix(
     )
 
 
+def compared_matrix(
+    dots: np.ndarray,
+    cosine: np.ndarray,
+    labels: tuple[str, ...],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
+) -> MatrixFigure:
+    """Draw the dot product of each two tokens' vectors beside the cosine of their angle, each on its own scale.
+
+    Shapes:
+        dots, cosine: (pos, pos)
+    """
+    panels = (
+        Panel("dot", words["title_dot"], dots, Scale.of("signed", dots)),
+        Panel("cosine", words["title_cosine"], cosine, Scale("signed", -1.0, 1.0)),
+    )
+    return _figure(
+        "compared",
+        panels,
+        Axis(words["axis_token"], labels, TOKEN),
+        Axis(words["axis_other"], labels, "embedding other"),
+        words,
+        ui,
+        columns=2,
+        version=version,
+    )
+
+
 def one_hot_matrix(
     one_hot: np.ndarray,
     matrix: np.ndarray,

@@ -30,6 +30,7 @@ CHANGES = {
     "bare": {"projections": False, "positions": "none", "residual": False},
     "pooled": {"pooler": "tanh", "norm_order": "post", "pair_head": False, "activation": "silu"},
     "bent": {"pooler": "relu", "pooling": "mean"},
+    "roberta": {"positions": "learned", "positions_skip_padding": True, "embedding_norm": True},
     "marian": {"sinusoidal_halves": True, "starts_with_pad": True, "output_bias": True, "scale_embeddings": True},
     "unbiased": {"bias": False, "pad_id": None, "scale_scores": False, "causal": False, "positions": "alibi"},
 }

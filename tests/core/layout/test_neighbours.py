@@ -23,7 +23,7 @@ def cloud(n: int, d: int, seed: int = 0) -> torch.Tensor:
 
 
 def by_definition(x: torch.Tensor, xy: torch.Tensor, k: int) -> float:
-    """Venna and Kaski 2001, eq. 3, word by word."""
+    """Venna and Kaski 2001, word by word."""
     n, penalty = len(x), 0
     for i in range(n):
         others = [j for j in range(n) if j != i]

@@ -27,6 +27,10 @@ READERS = {
     "roberta": ("RobertaModel", "encoder", {"type_vocab_size": 1}),
     "roberta of words": ("RobertaForMaskedLM", "bert", {"type_vocab_size": 1}),
     "roberta of classes": ("RobertaForSequenceClassification", "classifier", {"num_labels": 4}),
+    "bert with the old name of gelu": ("BertForMaskedLM", "bert", {"hidden_act": "gelu_python"}),
+    "xlm-roberta": ("XLMRobertaModel", "encoder", {"type_vocab_size": 1}),
+    "xlm-roberta of words": ("XLMRobertaForMaskedLM", "bert", {"type_vocab_size": 1}),
+    "xlm-roberta of classes": ("XLMRobertaForSequenceClassification", "classifier", {"num_labels": 3}),
     "gpt2": ("GPT2LMHeadModel", "gpt", {}),
     "gpt2 without head": ("GPT2Model", "gpt", {"activation_function": "gelu", "scale_attn_weights": False}),
     "gpt2 untied": ("GPT2LMHeadModel", "gpt", {"tie_word_embeddings": False, "n_inner": 40}),
@@ -93,6 +97,31 @@ def test_what_reads_one_text(architecture: str, kind: str, changes: dict, tmp_pa
         assert bundle.config.tied_output == changes.get("tie_word_embeddings", True)
 
 
+@pytest.mark.parametrize("architecture", ["RobertaForMaskedLM", "XLMRobertaForMaskedLM"])
+def test_padding_inside_a_text_takes_no_position(architecture: str, tmp_path: Path) -> None:
+    theirs = written(architecture, tmp_path, type_vocab_size=1)
+    bundle = load(tmp_path, device="cpu")
+    pad = bundle.config.pad_id
+    assert pad == 1
+    ids = torch.tensor([[5, 6, pad, pad, 7, 8, 9], [pad, 5, 6, 7, pad, 8, pad]])
+    for text in (ids, ids[:1], ids[1:]):
+        real = text != pad
+        with torch.inference_mode():
+            expected = theirs(text, attention_mask=real.long()).logits
+        torch.testing.assert_close(bundle.model(text).mlm_logits[real], expected[real], atol=1e-5, rtol=1e-5)
+
+
+def test_a_bert_of_pairs_alone_judges_them_as_theirs(tmp_path: Path) -> None:
+    theirs = written("BertForNextSentencePrediction", tmp_path)
+    bundle = load(tmp_path, device="cpu")
+    assert bundle.kind == kind_of_folder(tmp_path) == "classifier"
+    assert bundle.labels == ("next sentence", "random sentence")
+    ids, segments = padded(0), torch.tensor([[0, 0, 0, 1, 1, 1, 1]] * 3)
+    with torch.inference_mode():
+        expected = theirs(ids, attention_mask=(ids != 0).long(), token_type_ids=segments).logits
+    torch.testing.assert_close(bundle.model(ids, segment_ids=segments), expected, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("changes", [{}, {"tie_word_embeddings": False, "activation_function": "relu"}])
 def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
     theirs = written("MarianMTModel", tmp_path, **changes)
@@ -123,7 +152,13 @@ def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
     assert bundle.model.output.proj.bias.any()
 
 
-@pytest.mark.parametrize("architecture", ["BertForPreTraining", "RobertaForMaskedLM", "GPT2Model", "MarianMTModel"])
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        *("BertForPreTraining", "BertForNextSentencePrediction", "RobertaForMaskedLM", "XLMRobertaModel"),
+        *("GPT2Model", "MarianMTModel"),
+    ],
+)
 def test_the_badge_finds_them_alike(architecture: str, tmp_path: Path) -> None:
     written(architecture, tmp_path)
     trust = check_against_reference(load(tmp_path, device="cpu"), "a glass")

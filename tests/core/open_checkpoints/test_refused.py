@@ -9,6 +9,7 @@ from tests.core.tools.bundles import refused
 from tests.core.tools.open_checkpoints import change_settings, written
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import kind_of_folder
+from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules
 
 SETTINGS = {
     "another family": ({"model_type": "llama"}, "model_type='llama' is not supported; supported: bert, distilbert, "),
@@ -61,6 +62,38 @@ def test_a_sentence_embedding_model_says_how_it_pools(values: dict, pooling: str
             continue
         (checkpoint / "1_Pooling" / "config.json").write_text(json.dumps(other))
         refused(checkpoint, "1_Pooling/config.json asks for ", "supported: mean_tokens, cls_token")
+
+
+def test_modules_after_the_pooling_are_named_as_left_out(checkpoint: Path) -> None:
+    assert read_modules(checkpoint) == SentenceModules()
+    modules = [
+        {"idx": place, "name": f"{place}", "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for place, (kind, path) in enumerate(
+            [("Transformer", ""), ("Pooling", "1_Pooling"), ("Dense", "2_Dense"), ("Normalize", "3_Normalize")]
+        )
+    ]
+    (checkpoint / "modules.json").write_text(json.dumps(modules))
+    (checkpoint / "sentence_bert_config.json").write_text('{"max_seq_length": 16, "do_lower_case": false}')
+    assert read_modules(checkpoint) == SentenceModules(("Dense", "Normalize"), 16)
+    card = load(checkpoint).card
+    assert "left out here: Dense, Normalize." in card
+    assert "reads at most 16 tokens" in card
+
+
+DAMAGED = {
+    "an object": ("modules.json", "{}", "modules.json must hold a list; it holds a dict"),
+    "no type": ("modules.json", '[{"idx": 0}]', "must list at most 16 modules, each with its type"),
+    "no module": ("modules.json", "[7]", "must list at most 16 modules, each with its type"),
+    "too many": ("modules.json", json.dumps([{"type": "Dense"}] * 17), "must list at most 16 modules"),
+    "a text": ("sentence_bert_config.json", '{"max_seq_length": "16"}', "max_seq_length='16' must be a whole number"),
+    "nothing": ("sentence_bert_config.json", '{"max_seq_length": 0}', "max_seq_length=0 must be a whole number from 1"),
+}
+
+
+@pytest.mark.parametrize(("file", "text", "message"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_lists_of_modules_are_refused(file: str, text: str, message: str, checkpoint: Path) -> None:
+    (checkpoint / file).write_text(text)
+    refused(checkpoint, message)
 
 
 def test_what_is_refused_by_its_family_has_no_kind(checkpoint: Path) -> None:

@@ -44,7 +44,7 @@ SIZES: dict[str, dict[str, Any]] = {
         "scale_embedding": True,
     },
 }
-SIZES["Roberta"] = SIZES["Bert"] | {"max_position_embeddings": 22}
+SIZES["Roberta"] = SIZES["XLMRoberta"] = SIZES["Bert"] | {"max_position_embeddings": 22}
 PIECES = [*("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "a", "glass", "##es", "cafe", "café", "你", "好", "!", "😀"]
 TEXTS = ("A glass, Café glasses!", "你好 glass 😀", "  a\tglass  ", "unheard [MASK] <mask> of", "🧑‍🚀 naïve Ünïcode ﬁ")
 

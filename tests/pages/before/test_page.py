@@ -12,11 +12,12 @@ from pages.ui.models import MORE_MODELS, open_bundle, opener
 from pages.ui.number_format import significant
 from tests.core.analysis.before.conftest import SENTENCE
 from tests.core.tools.helpers import made
-from tests.pages.running import answered, run, told
+from tests.pages.running import answered, asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.before import step_times as timing
 from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
 from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.printed_gru import printed_gru
 from transformer_core.analysis.before.reach import gradient_reach, sentence_reach
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Translation
@@ -209,3 +210,16 @@ def test_the_script_computes_the_same(bundle: Bundle) -> None:
     both = ask(both_alignments, other=open_bundle("new"), **asked(bundle))
     repeats(both.script, both.arrays)
     assert np.isfinite(both.arrays["difference"]).all()
+
+
+@pytest.mark.parametrize(("language", "model"), [("en", "lm-gru"), ("zh", "seq2seq-en-fr")])
+def test_the_printed_gru_is_shown_beside_the_computed_one(language: str, model: str) -> None:
+    app = run("before", lang=language, model=model, text="A man rides.", before_printed_open="true")
+    assert not app.exception
+    assert len(app.latex) == 2
+    found = printed_gru(bundle=open_bundle(model), text="A man rides.", n_tokens=64)
+    place = str(int(found.greatest.argmax()))
+    next(pills for pills in asks(app) if "before_printed" in str(pills.key)).set_value(place).run()
+    assert words(language)["try.right"] in told(app)
+    assert significant(float(found.greatest.max()), 3) in told(app)
+    assert not run("before", model="lm-lstm", before_printed_open="true").exception

@@ -9,11 +9,12 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.number_format import percent
+from pages.ui.number_format import percent, significant
 from tests.core.tools.helpers import lively
 from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.arithmetic import tensor_of
+from transformer_core.analysis.bert.head_gelu import head_gelu
 from transformer_core.analysis.bert.layers import by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import each_hidden, fill_in
 from transformer_core.analysis.bert.masking_recipe import masking_recipe, three_ways
@@ -231,3 +232,15 @@ def test_the_scripts_compute_the_same() -> None:
     others = (ask(each_by_layer, **text), ask(pair_verdict, **pair), ask(segment_rows, **pair))
     assert all(answer.script and answer.arrays for answer in others)
     assert ask(masking_recipe, **text, probability=0.15, seed=1, copies=10).script
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_head_is_shown_with_both_formulas_of_gelu(language: str) -> None:
+    app = run("bert", lang=language, text="A man in a [MASK] shirt.", bert_part="tied", bert_gelu_open="true")
+    assert not app.exception
+    next(pills for pills in asks(app) if "bert_gelu" in str(pills.key)).set_value("little").run()
+    assert words(language)["try.right"] in told(app)
+    found = head_gelu(
+        bundle=open_bundle("bert"), text="A man in a [MASK] shirt.", n_tokens=64, hidden=(), place=5, top=6
+    )
+    assert significant(found.greatest) in told(app)

@@ -10,7 +10,7 @@ from tests.pages.scripts import repeats, saved_by
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words
 from transformer_core.analysis.words.one_hot import one_hot_row
-from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
+from transformer_core.analysis.words.sentence_vectors import dot_and_cosine, same_word, sentence_vectors
 from transformer_core.analysis.words.two_embeddings import agreement, counted_space
 from transformer_core.analysis.words.vocabulary import find
 from transformer_core.analysis.words.vocabulary_map import vocabulary_map
@@ -188,3 +188,17 @@ def test_the_maps_script_repeats_all_but_the_seconds() -> None:
     shown = arrays_of(answer.value)
     assert saved.keys() == shown.keys()
     assert abs(saved["xy"] - shown["xy"]).max() < 1e-4
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_dot_product_is_shown_beside_the_cosine_that_it_is_called(language: str) -> None:
+    text = "The film was not good, but I loved the ending."
+    app = run("embeddings", lang=language, text=text, embeddings_dot_open="true")
+    assert not app.exception
+    bundle = open_bundle("sentiment")
+    found = dot_and_cosine(bundle=bundle, text=text, n_tokens=64, stage="after_layers")
+    share = found.others / len(found.labels)
+    outcome = "few" if share < 0.1 else "some" if share < 0.5 else "many"
+    next(pills for pills in asks(app) if "embeddings_dot" in str(pills.key)).set_value(outcome).run()
+    assert words(language)["try.right"] in told(app)
+    assert f"**{found.others}**" in told(app)

@@ -19,6 +19,7 @@ from transformer_core.analysis.encoder.faithfulness import deletion, sanity_chec
 from transformer_core.analysis.encoder.layers import layer_verdicts
 from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.measures import MEASURES, measures
+from transformer_core.analysis.encoder.padded_mean import padded_mean
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
 from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
@@ -260,3 +261,14 @@ def test_the_scripts_compute_the_same() -> None:
         ask(sanity_check, **here, shuffles=1, seed=0),
     ):
         repeats(answer.script, answer.arrays)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_mean_that_counts_padding_is_shown_beside_one_that_does_not(language: str) -> None:
+    app = part("sum", lang=language, encoder_padding_open="true", encoder_pads="12")
+    assert not app.exception
+    found = padded_mean(**arguments(), pads=32)
+    assert f"{found.all_moves[12]:.1%}" in told(app)
+    assert "**0%**" in told(app)
+    app.slider(key="encoder_pads@encoder").set_value(20).run()
+    assert f"{found.all_moves[20]:.1%}" in told(app)

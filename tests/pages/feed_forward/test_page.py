@@ -10,6 +10,7 @@ from tests.pages.running import asks, metrics, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
+from transformer_core.analysis.feed_forward.convolution import as_convolution
 from transformer_core.analysis.feed_forward.neurons import corpus_neurons, without_neuron
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 
@@ -140,3 +141,15 @@ def test_the_scripts_compute_the_same() -> None:
         ask(coin_tosses, x=0.7, draws=50, seed=2),
     ):
         repeats(answer.script, answer.arrays)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_layer_is_shown_as_a_convolution_with_the_same_numbers(language: str) -> None:
+    query = {"lang": language, "text": "Not a dull scene.", "feed_forward_part": "neurons", "layer": "1"}
+    app = run("feed_forward", **query, feed_forward_convolution_open="true")
+    assert not app.exception
+    bundle = open_bundle("sentiment")
+    found = as_convolution(bundle=bundle, text="Not a dull scene.", n_tokens=64, layer=1)
+    next(pills for pills in asks(app) if "feed_forward_convolution" in str(pills.key)).set_value("same").run()
+    assert words(language)["try.right"] in told(app)
+    assert significant(found.greatest, 3) in told(app)

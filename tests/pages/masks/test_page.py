@@ -18,6 +18,7 @@ from tests.pages.scripts import repeats
 from transformer_core.analysis.masks.batch_masks import batch_masks
 from transformer_core.analysis.masks.codes import painted_code
 from transformer_core.analysis.masks.masked_head import masked_head
+from transformer_core.analysis.masks.mixed_masks import mixed_masks
 from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
 
 TEXT = "The film was not good, but I loved the ending."
@@ -212,3 +213,20 @@ def test_the_scripts_repeat_the_numbers() -> None:
     repeats(head.script, head.arrays)
     batch = ask(batch_masks, bundle=BUNDLE, texts=("a film", TEXT), source=0, target=1, n_tokens=24)
     repeats(batch.script, batch.arrays)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_mask_repeated_head_by_head_moves_sentences_that_are_reordered(language: str) -> None:
+    lines = "I liked it.\nNot a dull scene in two hours.\nThe ending was slow, but superb."
+    app = run("masks", lang=language, masks_part="batch", masks_lines=lines, masks_mixed_open="true")
+    assert not app.exception
+    found = mixed_masks(bundle=BUNDLE, texts=tuple(lines.splitlines()), n_tokens=24)
+    next(pills for pills in asks(app) if "masks_mixed" in str(pills.key)).set_value("some").run()
+    assert not app.exception
+    assert f"{found.mixed_moves.max():.1%}" in told(app)
+    assert f"{found.mixed_apart.max():.1%}" in told(app)
+    even = run("masks", lang=language, masks_part="batch", masks_lines="a film\na book", masks_mixed_open="true")
+    next(pills for pills in asks(even) if "masks_mixed" in str(pills.key)).set_value("none").run()
+    assert words(language)["masks.mixed_alike"] in told(even)
+    other = run("masks", lang=language, model="gpt", masks_part="batch", masks_mixed_open="true")
+    assert words(language)["masks.mixed_needs"].format(name="gpt") in told(other)

@@ -1,6 +1,7 @@
 """My model: a model opened by name, zip or folder is shown, checked, offered on the pages of its kind, and removed."""
 
 import io
+import json
 import re
 import time
 import zipfile
@@ -93,6 +94,18 @@ def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, opened, language)
     remove(app, "tiny")
     assert opened.all() == {}
     assert app.selectbox[0].value != "tiny"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_sentence_model_says_what_of_its_library_is_not_applied(language: str, tmp_path: Path) -> None:
+    written("BertModel", tmp_path / "tiny")
+    kinds = ("Transformer", "Pooling", "Dense")
+    modules = [{"idx": place, "type": f"sentence_transformers.models.{kind}"} for place, kind in enumerate(kinds)]
+    (tmp_path / "tiny" / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "tiny" / "sentence_bert_config.json").write_text('{"max_seq_length": 17}')
+    said = checked(uploaded(packed(tmp_path / "tiny").getvalue(), language=language))
+    assert words(language)["my_model.modules_left_out"].format(modules="Dense") in said
+    assert f"{words(language)['my_model.max_seq_length']} | 17 |" in said
 
 
 def test_an_opened_model_is_on_every_page_of_its_kind(checkpoint, opened) -> None:

@@ -8,6 +8,7 @@ from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
 from tests.pages.scripts import repeats
+from transformer_core.analysis.stream.batch_norm import batch_norms
 from transformer_core.analysis.stream.depth import deep_training, gradients_by_depth
 from transformer_core.analysis.stream.normalization import normed_vector, other_norm
 from transformer_core.analysis.stream.orders import matching_token, sublayer_steps, two_orders
@@ -202,3 +203,15 @@ def test_the_scripts_of_two_orders_compute_the_same() -> None:
     way = {"bundle": given["post"], "text": TEXT, "n_tokens": 128, "layer": 1, "sublayer": "feed_forward", "token": 3}
     for answer in (ask(two_orders, **given), ask(sublayer_steps, **way)):
         repeats(answer.script, answer.arrays)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_layer_norm_stands_beside_batch_norm_on_a_padded_batch(language: str) -> None:
+    app = run("norm", lang=language, text="I loved it.", norm_batch_open="true", norm_others="5")
+    assert not app.exception
+    next(pills for pills in asks(app) if "norm_batch" in str(pills.key)).set_value("some").run()
+    found = batch_norms(bundle=open_bundle("sentiment"), text="I loved it.", n_tokens=64, others=5)
+    for share in (found.batch_moves.mean(), found.real_moves.mean(), found.padding):
+        assert f"{share:.1%}" in told(app)
+    other = run("norm", lang=language, model="gpt", norm_batch_open="true")
+    assert words(language)["norm.no_padding"].format(name="gpt") in told(other)

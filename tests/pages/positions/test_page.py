@@ -3,10 +3,11 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.language import section
+from pages.ui.language import section, words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
 from tests.pages.running import asks, run, told
+from transformer_core.analysis.positions.counted import counted_positions
 from transformer_core.analysis.positions.schemes import score_schemes
 from transformer_core.analysis.positions.sinusoids import compare_exponents, position_matrix, step_as_rotation
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
@@ -155,3 +156,15 @@ def test_the_sum_is_measured_on_the_models_vectors() -> None:
     winner = int(sums.probabilities[1].argmax())
     moved = 100 * (sums.probabilities[0, winner] - sums.probabilities[1, winner])
     assert f"{moved:+.2f}" in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_counted_places_are_shown_beside_the_sinusoids(language: str) -> None:
+    query = {"lang": language, "text": "The film was not good.", "positions_part": "sum", "positions_counted": "128"}
+    app = run("positions", **query, positions_counted_open="true")
+    assert not app.exception
+    next(pills for pills in asks(app) if "positions_counted" in str(pills.key)).set_value("counted").run()
+    assert words(language)["try.right"] in told(app)
+    found = counted_positions(bundle=open_bundle("sentiment"), text="The film was not good.", n_tokens=64, length=128)
+    assert f"{found.lengths[0, -1]:.1f}" in told(app)
+    assert f"{found.steps[1, -1]:.4f}" in told(app)

@@ -94,9 +94,9 @@ def embedding_sum(run: Pass, scope: str) -> Computation:
 
 def position_embedding(run: Pass, scope: str) -> Computation:
     """Sines and cosines of the position, or a learned row."""
-    length, d_model = run.trace[f"{scope}.position_embedding"].shape
+    length, d_model = run.trace[f"{scope}.position_embedding"].shape[-2:]
     if run.config.positions == "learned":
-        rows = run.module(f"{scope}.position").weight.double()[:length]
+        rows = run.module(scope).positions_of(run.ids[scope.partition(".")[0]]).double()
         return Computation(r"P_{<i>,<j>}", r"P_{<i>,<j>}", same, {"x": rows})
     place = torch.arange(length, dtype=torch.float64)[:, None]  # (pos, 1)
     column = torch.arange(d_model)

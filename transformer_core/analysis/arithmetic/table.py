@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from transformer_core.analysis.arithmetic import attention, blocks, embeddings, output, recurrent
 from transformer_core.analysis.arithmetic.computation import Cell, Computation, Index, apart, entry, greatest, number
@@ -137,6 +138,12 @@ def step_of(run: Pass, name: str) -> Computation:
     return RULES[leaf].step(run, scope)
 
 
+def _axes(name: str, recorded: Tensor) -> tuple[str, ...]:
+    """Return the names of a tensor's axes; position vectors have one of the batch where its texts differ in them."""
+    axes = site_of(name).axes
+    return ("batch",) * (recorded.dim() - len(axes)) + axes
+
+
 @torch.inference_mode()
 def recompute(run: Pass, name: str) -> Recomputed:
     """Compute a recorded tensor again, in float64, and compare all of it."""
@@ -146,7 +153,7 @@ def recompute(run: Pass, name: str) -> Recomputed:
     rounding = torch.finfo(recorded.dtype).eps if recorded.is_floating_point() else 0.0
     agrees = difference <= ROUNDINGS * rounding * max(1.0, greatest(recorded))
     values = recorded.float() if recorded.is_floating_point() else recorded
-    axes = site_of(name).axes
+    axes = _axes(name, recorded)
     return Recomputed(name, axes, values.cpu().numpy(), whole.cpu().numpy(), difference, agrees, run.is_edited(name))
 
 
@@ -166,7 +173,7 @@ def explain_cell(run: Pass, name: str, index: Index) -> CellArithmetic:
         raise ValueError(f"index={index} must lie within {name} of shape {shape}")
     step = step_of(run, name)
     cell = step.cell(index, shape)
-    axes = site_of(name).axes
+    axes = _axes(name, recorded)
     places = tuple(place for axis, place in zip(axes, index, strict=True) if axis not in ("batch", "one"))
     letter = RULES[name.rpartition(".")[2]].letter
     return CellArithmetic(entry(letter, places), cell, number(cell.value), float(recorded[index]), step.sources)

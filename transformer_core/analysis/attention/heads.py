@@ -1,6 +1,6 @@
 """One attention head: its steps, its weights, how widely it spreads (entropy), and the edit that switches it off.
 
-Vaswani et al. 2017, eq. 1; entropy: Shannon 1948, for attention Clark et al. 2019, section 3.2; switching heads off:
+Vaswani et al. 2017, eq. 1; entropy: Shannon 1948, for attention Clark et al. 2019, section 3.3; switching heads off:
 Michel et al. 2019, section 2.3.
 """
 

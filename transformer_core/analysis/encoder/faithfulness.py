@@ -1,7 +1,7 @@
 """Which measure is faithful to the model? The deletion test, and the sanity check by shuffled weights.
 
 Deletion: Samek et al. 2017, section 3 (most relevant first), beside random orders, since most tokens matter a little.
-Sanity check: Adebayo et al. 2018, section 3.1 (cascading randomisation), with one change: each weight matrix is
+Sanity check: Adebayo et al. 2018 (cascading randomisation), with one change: each weight matrix is
 shuffled, entry by entry, not drawn again, so that its entries stay as large as training made them.
 """
 

@@ -1,7 +1,7 @@
 """Gradients: how strongly the verdict depends on each token's embedding, at the sentence and on the path to it.
 
-Simonyan et al. 2014 (gradient norm); gradient times input: Shrikumar et al. 2017, section 3.2; integrated gradients:
-Sundararajan et al. 2017, eqs. 1 and 3.
+Simonyan et al. 2014 (gradients); gradient times input: Shrikumar et al. 2016; integrated gradients: Sundararajan et al.
+2017.
 """
 
 from dataclasses import dataclass

@@ -55,8 +55,8 @@ def order_edits(scheme: str, order: Tensor | None) -> Mapping[str, Edit]:
     """
     back = None if order is None else order.argsort()
 
-    def vectors(x: Tensor) -> Tensor:  # (pos, d_model)
-        return torch.zeros_like(x) if order is None else x[order]
+    def vectors(x: Tensor) -> Tensor:  # (pos, d_model), or of each text
+        return torch.zeros_like(x) if order is None else x[..., order, :]
 
     def turns(x: Tensor) -> Tensor:  # (batch, head, pos, d_head)
         plain = turned_back(x)

@@ -85,7 +85,7 @@ def _vectors(bundle: Bundle, text: str, n_tokens: int) -> tuple[tuple[str, ...],
     token = part.token.weight.detach()[list(encoding.ids)].float().cpu()
     if part.position is None:
         return encoding.labels, token, sinusoidal_table(len(encoding), bundle.config.d_model)
-    return encoding.labels, token, part.position(len(encoding), torch.device("cpu")).detach().float().cpu()
+    return encoding.labels, token, part.positions_of(one_text(bundle, encoding)).detach().float().cpu()
 
 
 @torch.inference_mode()

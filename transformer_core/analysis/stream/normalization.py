@@ -1,6 +1,6 @@
 """One vector before and after its normalisation, by both variants, and with its input scaled.
 
-Ba et al. 2016, eq. 4.
+Ba et al. 2016, eq. 4, with torch's epsilon.
 """
 
 import math

@@ -29,14 +29,17 @@ class Cost:
     """How long attention and a whole encoder layer take, as one size grows.
 
     Shapes:
-        sizes, attention, fused, layer, attention_count, layer_count: (size,)
+        sizes, attention, fused, layer, scores, softmax, mixture, attention_count, layer_count: (size,)
 
     Args:
         attention: softmax(q k^T / sqrt(d)) v of one head, written out, in seconds; medians on one thread.
         fused: the same by torch's scaled_dot_product_attention, which never stores the n x n weights.
+        scores, softmax, mixture: attention's three steps one by one, q k^T / sqrt(d), softmax, weights v, in seconds:
+            n^2 d, n^2 and n^2 d operations.
         layer: an encoder layer: projections, attention, feed-forward of 4 d, two normalisations.
         attention_count, layer_count: multiplications of the matrix products, from the formulas.
-        attention_slope, fused_slope, layer_slope: of log time against log size, over the four largest sizes.
+        attention_slope, fused_slope, layer_slope, scores_slope, softmax_slope, mixture_slope: of log time against log
+            size, over the four largest sizes.
         attention_count_slope, layer_count_slope: the same of the counts.
         even: the size at which both kinds of work have equally many multiplications, 2 n^2 d = (4 + 8) n d^2, n = 6 d.
     """
@@ -45,11 +48,17 @@ class Cost:
     attention: np.ndarray
     fused: np.ndarray
     layer: np.ndarray
+    scores: np.ndarray
+    softmax: np.ndarray
+    mixture: np.ndarray
     attention_count: np.ndarray
     layer_count: np.ndarray
     attention_slope: float
     fused_slope: float
     layer_slope: float
+    scores_slope: float
+    softmax_slope: float
+    mixture_slope: float
     attention_count_slope: float
     layer_count_slope: float
     even: float
@@ -61,10 +70,15 @@ def _calls(n_tokens: int, d_model: int, seed: int) -> tuple[Callable[[], Tensor]
     block = EncoderBlock(ModelConfig(vocab_size=1, d_model=d_model, n_heads=1, d_ff=4 * d_model, dropout=0.0))
     initialize(block, generator)
     block.eval()
+    scores = dot_product_scores(query, key)
+    weights = masked_softmax(scores, some_hidden=False)
     return (
         lambda: masked_softmax(dot_product_scores(query, key), some_hidden=False) @ value,
         lambda: F.scaled_dot_product_attention(query, key, value),
         lambda: block(query[0]),
+        lambda: dot_product_scores(query, key),
+        lambda: masked_softmax(scores, some_hidden=False),
+        lambda: weights @ value,
     )
 
 

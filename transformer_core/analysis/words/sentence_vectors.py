@@ -100,6 +100,63 @@ def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage =
     )
 
 
+@dataclass(frozen=True, eq=False)
+class DotAndCosine:
+    """Two ways to compare a sentence's vectors: by dot product, and by the cosine that divides both lengths out.
+
+    Shapes:
+        dots, cosines: (pos, pos); nearest_dot, nearest_cosine: (pos,), the place of the most alike other token
+        norms: (pos,), lengths of the vectors
+
+    Args:
+        labels: of the tokens.
+        others: at how many places the two name different tokens.
+        beaten: at how many places another token has a greater dot product with the vector than the vector itself.
+        longest: the place of the longest vector; chosen_dot, chosen_cosine: how often it is the nearest.
+    """
+
+    labels: tuple[str, ...]
+    dots: np.ndarray
+    cosines: np.ndarray
+    norms: np.ndarray
+    nearest_dot: np.ndarray
+    nearest_cosine: np.ndarray
+    others: int
+    beaten: int
+    longest: int
+    chosen_dot: int
+    chosen_cosine: int
+
+
+def dot_and_cosine(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage = "looked_up") -> DotAndCosine:
+    """Compare a sentence's vectors in both ways; arguments and errors as of sentence_vectors.
+
+    Raises:
+        ValueError: as sentence_vectors, or there are not two tokens.
+    """
+    found = sentence_vectors(bundle=bundle, text=text, n_tokens=n_tokens, stage=stage)
+    if len(found.labels) < 2:
+        raise ValueError(f"text={text!r:.60} must have at least 2 tokens, which can be compared")
+    vectors = found.vectors.astype(np.float64)
+    dots = vectors @ vectors.T
+    alone = np.where(np.eye(len(dots), dtype=bool), -np.inf, 0.0)
+    by_dot, by_cosine = (dots + alone).argmax(1), (found.cosine + alone).argmax(1)
+    longest = int(found.norms.argmax())
+    return DotAndCosine(
+        labels=found.labels,
+        dots=dots.astype(np.float32),
+        cosines=found.cosine,
+        norms=found.norms,
+        nearest_dot=by_dot,
+        nearest_cosine=by_cosine,
+        others=int((by_dot != by_cosine).sum()),
+        beaten=int(((dots + alone).max(1) > np.diagonal(dots) * (1 + 1e-9)).sum()),
+        longest=longest,
+        chosen_dot=int((by_dot == longest).sum()),
+        chosen_cosine=int((by_cosine == longest).sum()),
+    )
+
+
 def _closest(encoding: Encoding, cosine: Tensor) -> tuple[int, int] | None:
     ids, own = np.array(encoding.ids), ~np.array(encoding.special, dtype=bool)
     wanted = np.triu(own[:, None] & own[None, :] & (ids[:, None] != ids[None, :]))  # (pos, pos)

@@ -1,7 +1,7 @@
 """Two embeddings of one corpus: counted (co-occurrence and SVD) and trained (a tiny BERT guesses hidden words).
 
-Positive pointwise mutual information and its SVD: Levy and Goldberg 2014, sections 3 and 5; SVD of counts: Deerwester
-et al. 1990; the two ways compared: Baroni et al. 2014, Levy et al. 2015.
+Positive pointwise mutual information and its SVD: Levy and Goldberg 2014, sections 3.3 and 4.2; SVD of counts:
+Deerwester et al. 1990; the two ways compared: Baroni et al. 2014, Levy, Goldberg and Dagan 2015.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from transformer_core.text import SPECIAL_TOKENS
 from transformer_core.text.tokenizer import Tokenizer
 from transformer_core.training.corpora.grammar import Language
 
-WEIGHT_OF_SIZES = 0.5  # of the singular values in the vectors: U S^p, p of Levy and Goldberg 2014, section 5.3
+WEIGHT_OF_SIZES = 0.5  # U S^p: symmetric SVD (Levy and Goldberg 2014, section 4.2); p: Levy et al. 2015
 
 
 def count_pairs(rows: Sequence[Sequence[int]], vocab_size: int, *, window: int) -> Tensor:

@@ -33,6 +33,10 @@ def test_cost_is_held_against_its_counts() -> None:
     assert found.attention_count_slope == pytest.approx(2.0)
     assert 1 < found.layer_count_slope < 2
     assert found.attention_slope > 1
+    for step in (found.scores, found.softmax, found.mixture):
+        assert step.shape == found.sizes.shape
+        assert (step > 0).all()
+    assert found.softmax_slope > 1
     linear = 12 * found.even * 32**2
     assert 2 * found.even**2 * 32 == pytest.approx(linear)
     with pytest.raises(ValueError, match="along='depth' must be 'length' or 'width'"):

@@ -12,7 +12,7 @@ from tests.paths import ROOT
 from transformer_core.analysis.outcome import read
 from transformer_core.analysis.words.nearest_words import Measure, analogy, nearest_words
 from transformer_core.analysis.words.one_hot import lookup_times, one_hot_row
-from transformer_core.analysis.words.sentence_vectors import Stage, same_word, sentence_vectors
+from transformer_core.analysis.words.sentence_vectors import Stage, dot_and_cosine, same_word, sentence_vectors
 from transformer_core.analysis.words.vocabulary import (
     embedding_matrix,
     find,
@@ -202,3 +202,23 @@ def test_variance_shares_are_those_of_a_singular_value_decomposition() -> None:
     squares = torch.linalg.svdvals(x - x.mean(0)).square()
     torch.testing.assert_close(variance_shares(x).float(), squares / squares.sum(), atol=1e-5, rtol=1e-4)
     assert torch.equal(pca(x, axes=3)[:, :2], pca(x))
+
+
+def test_dot_products_choose_long_vectors_where_cosines_do_not() -> None:
+    found = dot_and_cosine(bundle=BUNDLE, text=TEXT, n_tokens=64, stage="after_layers")
+    lengths = found.norms[:, None] * found.norms
+    np.testing.assert_allclose(found.dots / lengths, found.cosines, atol=1e-5)
+    for place, (by_dot, by_cosine) in enumerate(zip(found.nearest_dot, found.nearest_cosine, strict=True)):
+        others = [other for other in range(len(found.labels)) if other != place]
+        assert by_dot == max(others, key=lambda other: found.dots[place, other])
+        assert by_cosine == max(others, key=lambda other: found.cosines[place, other])
+    assert found.others == (found.nearest_dot != found.nearest_cosine).sum() > 0
+    assert found.chosen_dot > found.chosen_cosine
+    assert found.norms[found.longest] == found.norms.max()
+    assert found.beaten > 0
+
+
+def test_one_token_has_nothing_to_compare_with() -> None:
+    bundle = load(ROOT / "assets" / "checkpoints" / "gpt-char", device="cpu")
+    with pytest.raises(ValueError, match=r"must have at least 2 tokens, which can be compared$"):
+        dot_and_cosine(bundle=bundle, text="a", n_tokens=8)

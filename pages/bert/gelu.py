@@ -1,0 +1,56 @@
+"""The experiment of the page's part on the output: the masked-word head with GELU itself and with the tanh formula."""
+
+from pages.bert.hidden_words import asked_of, called, chosen_places
+from pages.figures.charts import HUES
+from pages.figures.curves import Side, bars
+from pages.ui.asking import ask_once
+from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import plain, section, t
+from pages.ui.number_format import significant
+from transformer_core.analysis.bert.head_gelu import KINDS, head_gelu
+from transformer_core.analysis.bert.masked_words import Hidden
+
+TOP = 6
+LITTLE = 0.001
+
+
+def try_gelu(view: View, read: Hidden, place: int) -> None:
+    """Ask how far the guesses move with the other formula, then show both."""
+    box = lazy_box(t("bert.try_gelu"), icon=":material/science:", key="bert_gelu_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"bert.gelu_{name}") for name in ("little", "some", "other")}
+        about = f"{view.bundle.name} {place} {view.encoding.text}"
+        cover = ask_first(section("bert", "try_gelu"), options, name="bert_gelu", about=about)
+        asked = {**asked_of(view), "hidden": chosen_places(read), "place": place, "top": TOP}
+        answer = ask_once(head_gelu, **asked)
+        found = answer.value
+        moved = float(abs(found.chances[0] - found.chances[1]).max())
+        first = int(found.chances[1].argmax())
+        cover.judge("other" if first else "little" if moved < LITTLE else "some")
+        with cover.picture():
+            names = [t(f"bert.kind_{kind}") for kind in KINDS]
+            chart = bars(
+                tuple(plain(word) for word in found.words),
+                dict(zip(names, found.chances, strict=True)),
+                across=t("bert.word"),
+                up=Side(t("bert.axis_probability"), format=".0%"),
+                hues=(HUES["query"], HUES["positions"]),
+                height=220,
+            )
+            label = t("bert.gelu_label", mask=called(read, place))
+            show_chart(chart, answer, key="bert_gelu", stem="bert_gelu", label=label)
+            say(
+                t(
+                    "bert.gelu_measured",
+                    greatest=significant(found.greatest),
+                    scores=significant(found.scores_apart),
+                    chances=significant(found.chances_apart),
+                    same=found.same,
+                    places=found.places,
+                )
+            )
+            say(section("bert", "gelu_after"), small=True)

@@ -1,0 +1,67 @@
+"""The experiment of the page's part on the sum: a mean that counts padding beside the mean over real tokens."""
+
+import numpy as np
+import streamlit as st
+
+from pages.encoder.names import class_name
+from pages.figures.charts import HUES
+from pages.figures.curves import Side, curves
+from pages.ui.asking import ask_once
+from pages.ui.boxes import lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.header import View
+from pages.ui.language import plain, section, t
+from pages.ui.number_format import percent
+from pages.ui.url import slide
+from transformer_core.analysis.encoder.padded_mean import padded_mean
+
+MOST, USUAL = 32, 8
+HUES_OF_MEANS = (HUES["value"], HUES["key"])
+
+
+def try_padding(view: View) -> None:
+    """Show how far both means move as padding is appended, and what the class map makes of each."""
+    box = lazy_box(t("encoder.try_padding"), icon=":material/science:", key="encoder_padding_open")
+    if box is None:
+        return
+    with box:
+        config = view.bundle.config
+        if config.pad_id is None:
+            st.info(t("encoder.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
+            return
+        tell(section("encoder", "padding"))
+        most = min(MOST, config.max_len - 1)
+        pads = int(slide(t("encoder.pads"), 0, most, name="encoder_pads", default=min(USUAL, most)))
+        answer = ask_once(padded_mean, **view.asked, pads=most)
+        found = answer.value
+        st.code(
+            f"x.sum(1) / n_positions             # {t('encoder.mean_all')}\n"
+            f"(x * real).sum(1) / real.sum(1)    # {t('encoder.mean_real')}",
+            language="python",
+        )
+        chart = curves(
+            found.pads,
+            {t("encoder.mean_real"): found.real_moves, t("encoder.mean_all"): found.all_moves},
+            across=Side(t("encoder.axis_pads")),
+            up=Side(t("encoder.axis_moved"), format=".0%", domain=(0.0, float(max(found.all_moves.max(), 1e-3)))),
+            at=float(pads),
+            hues=HUES_OF_MEANS,
+            points=False,
+        )
+        show_chart(chart, answer, key="encoder_padding", stem="encoder_padding", label=t("encoder.padding_label"))
+        say(
+            t(
+                "encoder.padding_measured",
+                pads=pads,
+                tokens=found.n_real,
+                real=percent(float(np.round(found.real_moves[pads], 5))),
+                all=percent(float(found.all_moves[pads])),
+                label=class_name(view, found.winner),
+                before=percent(float(found.all_shares[0])),
+                after=percent(float(found.all_shares[pads])),
+                real_after=percent(float(found.real_shares[pads])),
+            )
+        )
+        if config.pooling == "cls":
+            say(t("encoder.padding_of_cls"), small=True)

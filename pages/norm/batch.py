@@ -1,0 +1,65 @@
+"""The experiment of the page's part on one vector: layer norm beside batch norm, in a batch that is padded."""
+
+import streamlit as st
+
+from pages.figures.charts import HUES
+from pages.figures.curves import Side, bars
+from pages.ui.asking import ask_once
+from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import plain, section, t
+from pages.ui.number_format import percent
+from pages.ui.url import slide
+from transformer_core.analysis.stream.batch_norm import batch_norms
+
+MOST_OTHERS = 15
+LEAST, HALF = 0.05, 0.5
+
+
+def try_batch(view: View) -> None:
+    """Ask how far batch norm moves the sentence when others join its batch, and show it beside layer norm."""
+    box = lazy_box(t("norm.try_batch"), icon=":material/science:", key="norm_batch_open")
+    if box is None:
+        return
+    with box:
+        if view.bundle.config.pad_id is None:
+            st.info(t("norm.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
+            return
+        options = {name: t(f"norm.batch_{name}") for name in ("least", "some", "half")}
+        cover = ask_first(
+            section("norm", "try_batch"),
+            options,
+            name="norm_batch",
+            about=f"{view.bundle.name} {view.encoding.text}",
+        )
+        others = int(slide(t("norm.batch_others"), 1, MOST_OTHERS, name="norm_others", default=3))
+        answer = ask_once(batch_norms, **view.asked, others=others)
+        found = answer.value
+        mean = float(found.batch_moves.mean())
+        cover.judge("least" if mean < LEAST else "some" if mean < HALF else "half")
+        with cover.picture():
+            series = {
+                t("norm.batch_layer"): found.layer_moves,
+                t("norm.batch_all"): found.batch_moves,
+                t("norm.batch_real"): found.real_moves,
+            }
+            chart = bars(
+                tuple(f"{place} {label}" for place, label in enumerate(found.labels)),
+                series,
+                across=t("norm.token"),
+                up=Side(t("norm.batch_axis"), format=".0%"),
+                hues=(HUES["value"], HUES["key"], HUES["positions"]),
+            )
+            show_chart(chart, answer, key="norm_batch", stem="norm_batch", label=t("norm.batch_label"))
+            say(
+                t(
+                    "norm.batch_measured",
+                    others=others,
+                    padding=percent(found.padding),
+                    layer=percent(float(found.layer_moves.max())),
+                    batch=percent(mean),
+                    real=percent(float(found.real_moves.mean())),
+                )
+            )
+            say(section("norm", "batch_after"), small=True)

@@ -1,0 +1,76 @@
+"""The mean that stands for a sentence, with padding counted and without, as more and more padding is appended.
+
+Reimers and Gurevych 2019, section 3; the mean over all positions is a common variant.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from transformer_core.analysis.encoder.layers import class_logits, classifier_of, winner_and_rival
+from transformer_core.bundle import Bundle
+from transformer_core.models.output import mean_over_real_tokens
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedMean:
+    """Two means of one sentence, by how much padding follows it.
+
+    Shapes:
+        pads: (step,), padding tokens appended, from 0 on
+        real_moves, all_moves: (step,), how far the mean is from that without padding, as a share of its length
+        real_shares, all_shares: (step,), probability of `winner` by the class map where it reads that mean
+
+    Args:
+        real_*: of the mean over real tokens; all_*: of the mean over all positions.
+        n_real: tokens of the sentence.
+        winner: the class that the class map gives the mean without padding.
+    """
+
+    pads: np.ndarray
+    real_moves: np.ndarray
+    all_moves: np.ndarray
+    real_shares: np.ndarray
+    all_shares: np.ndarray
+    n_real: int
+    winner: int
+
+
+@torch.inference_mode()
+def padded_mean(*, bundle: Bundle, text: str, n_tokens: int, pads: int) -> PaddedMean:
+    """Read a text with 0, 1, ... pads behind it, and take both means of what the encoder returns.
+
+    Args:
+        bundle: a classifier.
+        n_tokens: most tokens of the text to read; fewer where the model has no room for the padding behind them.
+        pads: the most padding.
+
+    Raises:
+        ValueError: the bundle is no classifier of two classes, or has no padding token, or pads is out of range.
+    """
+    model, pad_id = classifier_of(bundle), bundle.config.pad_id
+    if pad_id is None:
+        raise ValueError(f"bundle={bundle.name!r} has no padding token")
+    if not 1 <= pads < bundle.config.max_len:
+        raise ValueError(f"pads={pads} must be from 1 to {bundle.config.max_len - 1}")
+    ids = bundle.tokenizer.encode(text, max_len=min(n_tokens, bundle.config.max_len - pads)).ids
+    device = next(model.parameters()).device
+    rows = torch.tensor([[*ids, *[pad_id] * pads]], device=device)
+    real, whole = [], []
+    for count in range(pads + 1):
+        own = rows[:, : len(ids) + count]
+        x = model.encoder(own)  # (1, pos, d_model)
+        real.append(mean_over_real_tokens(x, own, pad_id)[0])
+        whole.append(x[0].mean(0))
+    means = torch.stack([torch.stack(real), torch.stack(whole)]).double()  # (mean, step, d_model)
+    moves = (means - means[:, :1]).norm(dim=-1) / means[:, :1].norm(dim=-1).clamp(min=1e-12)
+    logits = class_logits(bundle, means.float()).double()
+    winner, _ = winner_and_rival(logits[0, 0])
+    shares = logits.softmax(-1)[..., winner]
+    return PaddedMean(
+        np.arange(pads + 1),
+        *(one.cpu().numpy() for one in (*moves, *shares)),
+        n_real=len(ids),
+        winner=winner,
+    )

@@ -1,0 +1,86 @@
+"""The feed-forward layer as two convolutions of width 1: the same numbers, each position by itself.
+
+Vaswani et al. 2017, section 3.3, which describes it so too.
+"""
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import conv1d
+
+from transformer_core.analysis.feed_forward.activations import require_index
+from transformer_core.analysis.outcome import read, scope_of
+from transformer_core.analysis.parts import reading_part
+from transformer_core.bundle import Bundle
+from transformer_core.layers.blocks import EncoderBlock
+from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """One feed-forward layer's output for a text, computed twice.
+
+    Shapes:
+        as_layer, as_convolution: (pos, d_model); apart: (pos,), the greatest difference of a position
+
+    Args:
+        as_layer: recorded in the model.
+        greatest: of as_layer, in magnitude; difference: of apart.
+        reordered: the greatest difference once the positions go in backwards, and what comes out is turned back.
+        kernels: shapes of the two convolutions' weights: (out, in, width).
+    """
+
+    as_layer: np.ndarray
+    as_convolution: np.ndarray
+    apart: np.ndarray
+    greatest: float
+    difference: float
+    reordered: float
+    kernels: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def convolved(layer: FeedForward, x: Tensor) -> Tensor:
+    """Return what two convolutions of width 1 with the layer's weights make of its input.
+
+    Shapes:
+        x: (batch, pos, d_model); returns: the same
+    """
+    inner, outer = layer.inner_proj, layer.outer_proj
+    inside = conv1d(x.mT, inner.weight[:, :, None], inner.bias)  # (batch, d_ff, pos)
+    return conv1d(ACTIVATIONS[layer.activation](inside), outer.weight[:, :, None], outer.bias).mT
+
+
+@torch.inference_mode()
+def as_convolution(*, bundle: Bundle, text: str, n_tokens: int, layer: int) -> Convolution:
+    """Compute a feed-forward layer of a text as two convolutions.
+
+    Args:
+        bundle: of a kind that reads one text.
+        n_tokens: most tokens of the text to read.
+        layer: from 0.
+
+    Raises:
+        ValueError: there is no such layer.
+    """
+    require_index("layer", layer, bundle.config.n_layers)
+    post = bundle.config.norm_order == "post"
+    into = scope_of(bundle, f"layer{layer}.{'self_attention' if post else 'feed_forward'}.norm.normalized")
+    out = scope_of(bundle, f"layer{layer}.feed_forward.output")
+    trace = read(bundle, bundle.tokenizer.encode(text, max_len=n_tokens), sites=(into, out)).trace
+    block = cast(EncoderBlock, reading_part(bundle.model).stack.layers[layer])
+    x, recorded = trace[into], trace[out][0]  # (1, pos, d_model) and (pos, d_model)
+    again, backwards = convolved(block.feed_forward, x)[0], convolved(block.feed_forward, x.flip(1)).flip(1)[0]
+    apart = (again - recorded).abs().amax(-1)
+    feed_forward = block.feed_forward
+    return Convolution(
+        recorded.float().cpu().numpy(),
+        again.float().cpu().numpy(),
+        apart.float().cpu().numpy(),
+        greatest=float(recorded.abs().max()),
+        difference=float(apart.max()),
+        reordered=float((backwards - recorded).abs().max()),
+        kernels=((*feed_forward.inner_proj.weight.shape, 1), (*feed_forward.outer_proj.weight.shape, 1)),
+    )
