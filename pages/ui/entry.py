@@ -18,6 +18,26 @@ from pages.ui.url import start_in
 st.set_page_config(page_icon=str(ASSETS / "icon.svg"), layout="wide")  # first, or a page's own icon is fetched
 DARK, WHITE = "#14121b", "#ffffff"
 
+# On a narrow screen what is wide by nature scrolls in its own box; under a finger every control is FINGER high.
+TOUCH = """
+@media (max-width: 640px) {
+  [data-testid="stMarkdownContainer"] > table { display: block; overflow-x: auto; }
+  :is(.katex-display, .stVegaLiteChart, .stPlotlyChart) { max-width: 100%; overflow-x: auto; }
+  [data-testid="stMarkdownContainer"] :is(p, li) > span:has(> .katex) {
+    display: inline-block; max-width: 100%; overflow-x: auto; overflow-y: hidden; vertical-align: bottom;
+  }
+  .katex-mathml { left: 0; }
+  [class*="st-key-cover_"] > .stElementContainer:has(i) { width: 0; overflow: hidden; }
+}
+@media (pointer: coarse) {
+  :is(.stMain, .stSidebar, .stAppHeader, [data-baseweb="popover"]) :is(button, summary, select, [role="radio"], li > a),
+  :is(.stTextInput, .stSelectbox, .stNumberInput) :is(input, [data-baseweb]) { min-height: 40px; }
+  [data-testid="stSidebarNav"] a, [data-testid="stTopNavLink"] { min-height: 40px; }
+  .stSlider { min-height: 56px; }
+  :is([data-testid="stTooltipIcon"], .st-key-text_line) button { position: relative; min-height: 0; }
+  :is([data-testid="stTooltipIcon"], .st-key-text_line) button::after { content: ""; position: absolute; inset: -12px; }
+}
+"""
 surface = DARK if st.context.theme.type == "dark" else WHITE
 primary = st.get_option(f"theme.{'dark' if st.context.theme.type == 'dark' else 'light'}.primaryColor")
 on_primary = DARK if st.context.theme.type == "dark" else WHITE  # white is too pale on dark's lilac
@@ -52,6 +72,7 @@ style = f"""
 .await {{ display: grid; gap: 0.5rem; justify-items: center; font-size: 0.875rem; }}
 .await progress {{ width: min(20rem, 100%); height: 0.5rem; accent-color: {primary}; visibility: visible; }}
 {COVERED}
+{TOUCH}
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
 .st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * {{ opacity: 0.4; }}
 """
