@@ -16,7 +16,7 @@ from pages.ui.number_format import percent
 from pages.ui.url import slide
 from transformer_core.analysis.encoder.padded_mean import padded_mean
 
-MOST, USUAL = 32, 8
+MOST, USUAL, LEAST_SHARE = 32, 8, 4
 HUES_OF_MEANS = (HUES["value"], HUES["key"])
 
 
@@ -31,7 +31,7 @@ def try_padding(view: View) -> None:
             st.info(t("encoder.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
             return
         tell(section("encoder", "padding"))
-        most = min(MOST, config.max_len - 1)
+        most = min(MOST, max(1, config.max_len // LEAST_SHARE))  # the text keeps the rest
         pads = int(slide(t("encoder.pads"), 0, most, name="encoder_pads", default=min(USUAL, most)))
         answer = ask_once(padded_mean, **view.asked, pads=most)
         found = answer.value

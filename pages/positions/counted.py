@@ -11,10 +11,26 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import step_through
-from transformer_core.analysis.positions.counted import LENGTHS, SCHEMES, counted_positions
+from transformer_core.analysis.positions.counted import LENGTHS, SCHEMES, CountedPositions, counted_positions
 
 USUAL = 64
 HUES_OF_SCHEMES = (HUES["key"], HUES["query"], HUES["positions"])
+
+
+def _measured(found: CountedPositions, length: int) -> str:
+    counted, share, sines = range(len(SCHEMES))
+    return t(
+        "positions.counted_measured",
+        length=length,
+        counted=f"{found.lengths[counted, -1]:.1f}",
+        sines=f"{found.lengths[sines, -1]:.2f}",
+        cosine=f"{found.cosines[counted, -1]:.2f}",
+        sines_cosine=f"{found.cosines[sines, -1]:.2f}",
+        short=int(found.sizes[0]),
+        long=int(found.sizes[-1]),
+        step_short=f"{found.steps[share, 0]:.3f}",
+        step_long=f"{found.steps[share, -1]:.4f}",
+    )
 
 
 def try_counted(view: View) -> None:
@@ -57,19 +73,5 @@ def try_counted(view: View) -> None:
                 )
                 label = t("positions.counted_step")
                 show_chart(chart, answer, key="positions_steps", stem="positions_steps", label=label)
-            counted, share, sines = range(len(SCHEMES))
-            say(
-                t(
-                    "positions.counted_measured",
-                    length=length,
-                    counted=f"{found.lengths[counted, -1]:.1f}",
-                    sines=f"{found.lengths[sines, -1]:.2f}",
-                    cosine=f"{found.cosines[counted, -1]:.2f}",
-                    sines_cosine=f"{found.cosines[sines, -1]:.2f}",
-                    short=int(found.sizes[0]),
-                    long=int(found.sizes[-1]),
-                    step_short=f"{found.steps[share, 0]:.3f}",
-                    step_long=f"{found.steps[share, -1]:.4f}",
-                )
-            )
+            say(_measured(found, length))
             say(section("positions", "counted_after"), small=True)

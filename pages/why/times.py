@@ -15,6 +15,7 @@ from transformer_core.analysis.why.cost import Cost, time_attention
 from transformer_core.analysis.why.scorings import WIDTHS as SCORED_WIDTHS
 from transformer_core.analysis.why.scorings import ScoringTimes, spread_of_scorings, time_scorings
 
+STEPS = ("scores", "softmax", "mixture")
 HUES_OF_STEPS = (HUES["query"], HUES["weights"], HUES["value"])
 FIXED = {"length": (32, 64, 128, 256), "width": (32, 128, 512)}
 FIXED_AT_FIRST = {"length": 64, "width": 128}
@@ -24,6 +25,13 @@ SCORED_LENGTHS = (16, 32, 64, 128)
 def _outcome_of_cost(found: Cost) -> str:
     times = found.layer[-1] / found.layer[-2]
     return "two" if times < 2.5 else "three" if times < 3.5 else "four"
+
+
+def _numbers_of_steps(found: Cost) -> dict[str, str]:
+    """Return each step's share of the time at the greatest size, and its slope, by the places of the message."""
+    whole = sum(getattr(found, name)[-1] for name in STEPS)
+    shares = {name: f"{getattr(found, name)[-1] / whole:.0%}" for name in STEPS}
+    return shares | {f"{name}_slope": f"{getattr(found, f'{name}_slope'):.2f}" for name in STEPS}
 
 
 def _cost(desk: Desk) -> Finding:
@@ -57,15 +65,11 @@ def _cost(desk: Desk) -> Finding:
         up = Side(desk.word("count"), log=True, format="~s")
         chart = curves(found.sizes, series, across=across, up=up, at=found.even, hues=hues)
         desk.chart(chart, answer, "counted")
-        steps = ("scores", "softmax", "mixture")
-        series = {desk.word(name): 1_000 * getattr(found, name) for name in steps}
+        series = {desk.word(name): 1_000 * getattr(found, name) for name in STEPS}
         up = Side(desk.word("milliseconds"), log=True)
         chart = curves(found.sizes, series, across=across, up=up, upto=upto, hues=HUES_OF_STEPS)
         desk.chart(chart, answer, "steps")
-    of_steps = sum(getattr(found, name)[-1] for name in steps)
-    numbers = {name: f"{getattr(found, name)[-1] / of_steps:.0%}" for name in steps}
-    numbers |= {f"{name}_slope": f"{getattr(found, f'{name}_slope'):.2f}" for name in steps}
-    numbers |= {
+    numbers = _numbers_of_steps(found) | {
         "other": str(other),
         "attention_slope": f"{found.attention_slope:.2f}",
         "fused_slope": f"{found.fused_slope:.2f}",

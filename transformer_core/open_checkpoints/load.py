@@ -12,7 +12,7 @@ from transformer_core.bundle import MODELS, Bundle, needed_shapes
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
-from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, ROBERTA, XLM_ROBERTA
+from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
 from transformer_core.open_checkpoints.config_json import ConfigJson, read_json
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
 from transformer_core.open_checkpoints.gpt2 import GPT2
@@ -195,8 +195,10 @@ def _check_shape(tensors: Tensors, name: str, expected: tuple[int, ...]) -> None
 def _card(
     name: str, architecture: str, config: ModelConfig, kind: str, unread: list[str], modules: SentenceModules
 ) -> str:
+    of_pairs = architecture == PAIRS_ALONE
     notes: Mapping[str, Any] = {
         f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": True,
+        "It judges whether the second of two sentences follows the first; pages give it one.": of_pairs,
         "The sentence's vector is the mean over real tokens.": kind == "encoder" and config.pooling == "mean",
         "The sentence's vector is that of the first token.": kind == "encoder" and config.pooling == "cls",
         f"The library maps that vector once more, which is left out here: {', '.join(modules.left_out)}.": bool(

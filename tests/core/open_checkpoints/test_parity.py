@@ -116,6 +116,7 @@ def test_a_bert_of_pairs_alone_judges_them_as_theirs(tmp_path: Path) -> None:
     bundle = load(tmp_path, device="cpu")
     assert bundle.kind == kind_of_folder(tmp_path) == "classifier"
     assert bundle.labels == ("next sentence", "random sentence")
+    assert "whether the second of two sentences follows the first" in bundle.card
     ids, segments = padded(0), torch.tensor([[0, 0, 0, 1, 1, 1, 1]] * 3)
     with torch.inference_mode():
         expected = theirs(ids, attention_mask=(ids != 0).long(), token_type_ids=segments).logits

@@ -5,8 +5,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import tokenizers
 import transformers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
+from tests.core.tools.bundles import refused
 from tests.core.tools.open_checkpoints import PIECES, TEXTS, byte_files, change_settings, written
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
@@ -139,3 +142,25 @@ def test_more_tokens_than_rows_are_refused(tmp_path: Path) -> None:
     change_settings(tmp_path, vocab_size=9)
     with pytest.raises(BundleError, match="has shape"):
         load(tmp_path)
+
+
+def test_an_xlm_roberta_cuts_by_its_own_pieces_and_names_what_it_needs(tmp_path: Path) -> None:
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    pieces = [*special, "▁", "▁glass", "▁A", "glass", "es", "caf", "é", "你好", "!", ",", *"AaGgLlSs", "<mask>"]
+    pipeline = tokenizers.Tokenizer(models.Unigram([(piece, -float(k)) for k, piece in enumerate(pieces)], 3, False))
+    pipeline.normalizer = normalizers.NFKC()
+    pipeline.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    pipeline.decoder = decoders.Metaspace()
+    pipeline.add_special_tokens([*special, tokenizers.AddedToken("<mask>", lstrip=True, special=True)])
+    pipeline.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    written("XLMRobertaForMaskedLM", tmp_path, type_vocab_size=1)
+    pipeline.save(str(tmp_path / "tokenizer.json"))
+    bundle = load(tmp_path, device="cpu")
+    assert (bundle.tokenizer.pad_id, bundle.tokenizer.mask_id) == (1, len(pieces) - 1)
+    for text in TEXTS:
+        assert list(bundle.tokenizer.encode(text).ids) == pipeline.encode(text).ids, text
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(b"x")
+    refused(tmp_path, "has no vocabulary that can be read; supported: tokenizer.json")

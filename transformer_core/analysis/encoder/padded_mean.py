@@ -24,7 +24,7 @@ class PaddedMean:
 
     Args:
         real_*: of the mean over real tokens; all_*: of the mean over all positions.
-        n_real: tokens of the sentence.
+        n_real: tokens of the sentence that are no padding.
         winner: the class that the class map gives the mean without padding.
     """
 
@@ -71,6 +71,6 @@ def padded_mean(*, bundle: Bundle, text: str, n_tokens: int, pads: int) -> Padde
     return PaddedMean(
         np.arange(pads + 1),
         *(one.cpu().numpy() for one in (*moves, *shares)),
-        n_real=len(ids),
+        n_real=sum(id_ != pad_id for id_ in ids),
         winner=winner,
     )

@@ -74,7 +74,8 @@ def mixed_masks(*, bundle: Bundle, texts: tuple[str, ...], n_tokens: int) -> Mix
     encoder, n_heads = bundle.model.encoder, bundle.config.n_heads
     batch = batch_of(bundle, texts, n_tokens)
     device = next(encoder.parameters()).device
-    ids, real = batch.token_ids.to(device), batch.mask.to(device)
+    ids = batch.token_ids.to(device)
+    real = ids != bundle.config.pad_id
 
     def read(order: Tensor, *, mixed: bool) -> Tensor:  # (sentence, d_model), in the order of `texts`
         own = real[order]
@@ -83,7 +84,8 @@ def mixed_masks(*, bundle: Bundle, texts: tuple[str, ...], n_tokens: int) -> Mix
 
     usual = torch.arange(len(texts), device=device)
     right, mixed = read(usual, mixed=False), read(usual, mixed=True)
-    alone = torch.cat([encoder(ids[row : row + 1, real[row]])[:, 0] for row in range(len(texts))])
+    lengths = [len(encoding) for encoding in batch.encodings]
+    alone = torch.cat([encoder(ids[row : row + 1, :length])[:, 0] for row, length in enumerate(lengths)])
     return MixedMasks(
         right_moves=_relative(right, read(usual.flip(0), mixed=False)),
         mixed_moves=_relative(mixed, read(usual.flip(0), mixed=True)),

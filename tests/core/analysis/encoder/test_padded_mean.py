@@ -21,6 +21,12 @@ def test_one_mean_drifts_and_the_other_stays() -> None:
     assert found.all_shares[0] == pytest.approx(found.real_shares[0], abs=1e-6)
 
 
+def test_padding_that_is_typed_is_no_real_token() -> None:
+    plain, typed = (padded_mean(bundle=BUNDLE, text=text, n_tokens=64, pads=2) for text in ("good", "good [PAD]"))
+    assert typed.n_real == plain.n_real
+    assert typed.real_moves.max() < 1e-5
+
+
 def test_a_model_that_reads_its_mean_gives_the_same_verdict() -> None:
     bundle = small_bundle(pooling="mean")
     found = padded_mean(bundle=bundle, text="a glass box", n_tokens=8, pads=3)

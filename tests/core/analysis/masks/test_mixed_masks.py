@@ -32,6 +32,12 @@ def test_reordering_moves_sentences_in_the_variant_alone() -> None:
     assert 0 < found.padding < 1
 
 
+def test_padding_that_is_typed_is_hidden_by_itself_and_in_a_batch() -> None:
+    found = mixed_masks(bundle=BUNDLE, texts=("good [PAD] film", *TEXTS), n_tokens=24)
+    assert found.right_apart.max() < 1e-5
+    assert found.right_moves.max() < 1e-5
+
+
 def test_without_padding_both_are_the_same() -> None:
     found = mixed_masks(bundle=small_bundle(), texts=("a glass", "a box"), n_tokens=8)
     assert found.padding == 0
