@@ -27,6 +27,13 @@ TOUCH = """
     display: inline-block; max-width: 100%; overflow-x: auto; overflow-y: hidden; vertical-align: bottom;
   }
   .katex-mathml { left: 0; }
+  .stHorizontalBlock:has(> .stColumn .st-key-language_and_share) {
+    flex-flow: row wrap; row-gap: 0.5rem;
+    & > .stColumn { flex: 1 1 8rem; width: auto; min-width: 0; }
+    & > .stColumn:first-child { flex-basis: 100%; }
+    & > .stColumn:not(:first-child):last-child { flex: none; }
+  }
+  :is(.st-key-gpt_text, .st-key-before_text) { overflow-x: auto; & > * { min-width: 44rem; } }
   [class*="st-key-cover_"] > .stElementContainer:has(i) { width: 0; overflow: hidden; }
 }
 @media (pointer: coarse) {
