@@ -7,7 +7,7 @@ import { followRoom, post } from "./room.js";
 const data = JSON.parse(document.getElementById("data").textContent);
 const { words, scenes } = data;
 const STAGES = ["asked", "shown", "measured"];
-const WIDE = 1920, ZOOM = 2, LEAST_ZOOM = 1.75; // at this width a screen is shown so much larger than in a window of its own
+const WIDE = 1920, ZOOM = 2, LEAST_ZOOM = 1.9; // at this width a screen is shown so much larger than in a window of its own
 const MS_BETWEEN_DIGITS = 700, MS_BETWEEN_LOOKS = 60, SWIPE = 80, MS_BETWEEN_FITS = 250;
 const LEAST_SHARE = 0.45, SHRINK = 0.85; // of the frame's width, and of a figure's at a time
 const MS_TO_SETTLE = 300, MS_TO_WAIT = 4000; // until the largest figure is known, and for figures that are named

@@ -12,6 +12,7 @@ STYLE = """
 .st-key-counter_examples { min-height: 16.5rem; }
 .tinted { font-size: 1.3rem; line-height: 1.25; max-height: 7.1em; overflow-y: auto; padding: 2px 0;
   min-height: 2.2em; }
+@media (min-width: 641px) { .tinted { min-height: 6.3em; } }  /* so that nothing below moves while a person types */
 .tinted > span { display: inline-block; text-align: center; vertical-align: top; margin: 0 0 2px;
   max-width: 100%; overflow-wrap: anywhere; }
 .tinted bdi { border-radius: 5px; padding: 1px 4px; display: inline-block; max-width: 100%; }

@@ -20,6 +20,10 @@ MOST_DRAFTS = 64
 _drafts: dict[str, tuple[int, ...]] = {}  # by model
 STYLE = """<style>
 .tr-line { display: flex; flex-wrap: wrap; gap: 6px 5px; align-items: flex-start; margin: 2px 0; }
+@media (min-width: 641px) { /* room for a second line, so that nothing below moves while a person types */
+  .tr-line:nth-child(1) { min-height: 4.2rem; }
+  .tr-line:nth-child(2) { min-height: 6.4rem; }
+}
 .tr-side { flex: 0 0 5.2em; font-size: 0.85rem; opacity: 0.75; padding-top: 5px; }
 .tr-word { border: 1px solid color-mix(in srgb, currentColor 24%, transparent); border-radius: 7px; padding: 2px 7px; }
 .tr-word { font-size: 1.02rem; text-align: center; line-height: 1.35; }

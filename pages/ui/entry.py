@@ -45,6 +45,13 @@ TOUCH = """
   :is([data-testid="stTooltipIcon"], .st-key-text_line) button::after { content: ""; position: absolute; inset: -12px; }
 }
 """
+# Room for one more line, so that nothing below moves while a person types.
+ROOM = """
+@media (min-width: 641px) {
+  .st-key-picture:has([data-lines="bert_sentence"]) .st-key-bert_hidden-bert { min-height: 102px; }
+  .st-key-gpt_text { min-height: 176px; }
+}
+"""
 surface = DARK if st.context.theme.type == "dark" else WHITE
 primary = st.get_option(f"theme.{'dark' if st.context.theme.type == 'dark' else 'light'}.primaryColor")
 on_primary = DARK if st.context.theme.type == "dark" else WHITE  # white is too pale on dark's lilac
@@ -79,6 +86,7 @@ style = f"""
 .await {{ display: grid; gap: 0.5rem; justify-items: center; font-size: 0.875rem; }}
 .await progress {{ width: min(20rem, 100%); height: 0.5rem; accent-color: {primary}; visibility: visible; }}
 {COVERED}
+{ROOM}
 {TOUCH}
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
 .st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * {{ opacity: 0.4; }}

@@ -171,7 +171,7 @@ def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
 def test_calibration_is_shown_after_a_prediction(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MORE_MODELS, str(small))
     app = run("encoder", lang="en", model="tiny", text="a glass box", encoder_part="sure")
-    assert set(metrics(app).values()) == {"–"}
+    assert set(metrics(app).values()) <= {"–"}
     asks(app)[0].set_value("over").run()
     app.slider(key="encoder_temperature@encoder").set_value(2.0).run()
     assert not app.exception
