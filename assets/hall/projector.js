@@ -195,6 +195,10 @@ function show(number, { tell = true } = {}) {
   delete stage.dataset.ready;
   const shown = screen(at);
   for (const { frame } of frames.values()) frame.classList.toggle("shown", frame === shown.frame);
+  if (document.activeElement !== shown.frame) { // keys shall not go on to a screen that is seen no more
+    document.activeElement?.blur();
+    window.focus();
+  }
   if (shown.ready) prepare();
   asked.set("scene", at);
   history.replaceState(null, "", `?${asked}${location.hash}`);

@@ -32,7 +32,7 @@ from pages.ui.limits import limits
 from pages.ui.link import Link, reading
 from pages.ui.server import before_stopping
 from pages.ui.url import below_base, whole_number
-from pages.ui.who import owner_in
+from pages.ui.who import is_home, owner_in
 
 MOST_BODY, MOST_TEXTS = 8_192, 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
@@ -82,6 +82,8 @@ class Live:
         """
         self.listeners += 1
         self.phones += kind == "phone"
+        if self._teller.done() and not self.closed:  # the last one left just now
+            _live[self.code], self._teller = self, asyncio.create_task(self._tell())
         self.changed(at_once=not self.version)
         seen = 0
         try:
@@ -122,7 +124,8 @@ class Live:
             self._hear()
             if self.closed:
                 break
-            await asyncio.wait({asyncio.ensure_future(self._at_once.wait())}, timeout=SECONDS_BETWEEN_COUNTS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._at_once.wait(), SECONDS_BETWEEN_COUNTS)
         _live.pop(self.code, None)
 
 
@@ -247,18 +250,25 @@ class _Wrong:
 _wrong = _Wrong()
 
 
-async def _known(request: Request) -> RoomState:
-    """Return the state of the room that a request names; where there is none, say so, slowly."""
+async def _let_in(request: Request) -> str:
+    """Return the code of the room that a request names; where there is none, say so, slowly."""
     code, owner = _code(request), owner_in(request.headers.get("cookie", ""))
     if (code, owner) not in _been_in:
         await _wrong.wait_in_line()
-    state = await run_in_threadpool(_rooms().state, code)
-    if state is None:
+    if not await run_in_threadpool(_rooms().has, code):
         await _wrong.answer()
     if owner:
         _been_in[code, owner] = None
         while len(_been_in) > MOST_REMEMBERED:
             _been_in.popitem(last=False)
+    return code
+
+
+async def _state(code: str) -> RoomState:
+    """Return the state of a room, which may have been closed a moment ago."""
+    state = await run_in_threadpool(_rooms().state, code)
+    if state is None:
+        raise _RefusalError(404, "room.none")
     return state
 
 
@@ -315,7 +325,7 @@ def _asked_of_the_model(state: RoomState, number: int) -> Scene | None:
 async def _step(request: Request, body: Body) -> Response:
     """Go to a scene and a stage; at the last stage the model answers first."""
     code = await _lecturers(request, body)
-    state = await _known(request)
+    state = await _state(code)
     scene, stage = whole_number(body.get("scene"), len(state.lecture.scenes), least=1), body.get("stage")
     if scene is None or stage not in STAGES:
         raise _RefusalError(400, "room.bad")
@@ -354,9 +364,10 @@ async def _table(request: Request, body: Body) -> Response:
 async def _home(request: Request, body: Body) -> Response:
     """Send the lecture as one file, with the class's answers; a process of low priority makes it."""
     code = await _lecturers(request, body)
-    state = await _known(request)
+    state = await _state(code)
     said = await run_in_threadpool(_rooms().counted, code)
     asked = {"lecture": state.lecture.written(), "name": state.lecture.name, "language": state.language}
+    asked["stranger"] = "" if is_home() else "yes"
     while not (future := ask_away(take_home, f"room {code}", **asked, answers=json.dumps(said))).done():
         await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
         if await request.is_disconnected():
@@ -376,7 +387,7 @@ async def _follow(request: Request, body: Body) -> Response:
 
 async def _events(request: Request, body: Body) -> Response:
     """Tell a phone what it may know, now and at each change."""
-    code = (await _known(request)).code
+    code = await _let_in(request)
     live = _listened(code)
     if live.phones >= MOST_PHONES:
         raise _RefusalError(503, "room.crowded", most=f"{MOST_PHONES:,}")
@@ -388,6 +399,7 @@ async def _answer(request: Request, body: Body) -> Response:
     owner = owner_in(request.headers.get("cookie", ""))
     if not owner:
         raise _RefusalError(403, "room.cookies")
+    code = await _let_in(request)
     now = time.monotonic()
     recent = list(_answered.values())[-MOST_ANSWERS_A_SECOND:]
     crowd = len(recent) == MOST_ANSWERS_A_SECOND and now - recent[0] < 1
@@ -397,7 +409,7 @@ async def _answer(request: Request, body: Body) -> Response:
     _answered.move_to_end(owner)
     while len(_answered) > MOST_REMEMBERED:
         _answered.popitem(last=False)
-    code, scene = _code(request), whole_number(body.get("scene"), 10_000, least=1)
+    scene = whole_number(body.get("scene"), 10_000, least=1)
     await run_in_threadpool(_rooms().answer, code, owner, scene or 0, str(body.get("said", "")))
     _changed(code, at_once=False)
     return JSONResponse({}, headers=FRESH)
@@ -408,7 +420,7 @@ async def _phone(request: Request, body: Body) -> Response:
     found: dict[str, str] = {"code": ""}
     if "code" in request.path_params:
         with suppress(_RefusalError):  # then the page asks for a code
-            state = await _known(request)
+            state = await _state(await _let_in(request))
             found = {"code": state.code, "language": state.language}
     tongue = found.get("language") or language_of(request)
     said = {name: strings("phone", name) for name in LANGUAGES}

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import vl_convert
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -33,6 +34,7 @@ ENTRY = ASSETS.parent / "pages" / "ui" / "entry.py"
 SECONDS_OF_A_PAGE = 120
 MOST_FIGURES = 2  # of a scene that names none
 LARGEST_MB = 15
+EVERYBODYS = "0.0.0.0"  # an address at which nobody is at home
 ALIVE = ("matrix", "chips", "arcs", "architecture")  # components that need no server
 MODULES = ("components/kit", "hall/nodes", "hall/home")  # each after those that it imports
 Figure = dict[str, Any]
@@ -51,13 +53,14 @@ class TakenHome:
     without: tuple[str, ...]
 
 
-def take_home(*, lecture: str, name: str, language: str, answers: str = "{}") -> TakenHome:
+def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", stranger: str = "yes") -> TakenHome:
     """Return a lecture as one file that opens with no server.
 
     Args:
         lecture: as it is written; name: of its folder.
         language: of the file.
         answers: in JSON, how often each answer was given, by scene; none where there was no class.
+        stranger: "" where the file is for the one person at home, who may see all; else it has what anybody may see.
 
     Raises:
         LectureError: it cannot be read.
@@ -65,6 +68,7 @@ def take_home(*, lecture: str, name: str, language: str, answers: str = "{}") ->
     """
     read, said = read_lecture(name, lecture), json.loads(answers)
     scenes, without = [], []
+    config.set_option("server.address", EVERYBODYS if stranger else "localhost")
     with computing_here():
         for number in counted(range(1, len(read.scenes) + 1)):
             scene = read.scenes[number - 1]

@@ -12,6 +12,7 @@ from pages.ui.limits import limits
 from pages.ui.page_layout import heading
 from pages.ui.read_only import read_only_said
 from pages.ui.tour import begin_tour
+from pages.ui.who import is_home
 
 
 def _offer_to_take_home(lecture: Lecture) -> None:
@@ -23,7 +24,8 @@ def _offer_to_take_home(lecture: Lecture) -> None:
         return
     with box:
         tell(section("lectures", "home"))
-        asked = {"lecture": lecture.written(), "name": lecture.name, "language": language(), "answers": "{}"}
+        asked = {"lecture": lecture.written(), "name": lecture.name, "language": language()}
+        asked["stranger"] = "" if is_home() else "yes"
         try:
             answer = awaited(
                 take_home, t("lectures.making"), key=f"home_{lecture.name}", height=150, brief=False, **asked
