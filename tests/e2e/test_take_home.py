@@ -11,7 +11,7 @@ from pages.ui.language import words
 from pages.ui.lectures import Lecture, lectures
 from tests.e2e.serving import rest
 from tests.e2e.test_projector import project
-from tests.e2e.test_room import close_room, code_of, join
+from tests.e2e.test_room import code_of, join
 
 MOST_BYTES = 15_000_000
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -104,8 +104,9 @@ def test_the_file_of_a_room_has_the_classs_answers_and_no_markup_of_theirs(
         notes.get_by_role("button", name=words("en")["projector.take_home"]).click()
     file = tmp_path / "lecture.html"
     coming.value.save_as(file)
-    notes.close()
-    close_room(page)
+    notes.on("dialog", lambda dialog: dialog.accept())
+    notes.get_by_role("button", name=words("en")["projector.close_room"]).click()
+    expect(notes.get_by_role("button", name=words("en")["projector.open_room"])).to_be_visible()
     at_home.goto(file.as_uri())
     expect(at_home.locator("article").nth(11).locator(".question li")).to_have_text([MARKUP])
     assert at_home.locator("article img").count() == 0
