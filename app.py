@@ -12,18 +12,28 @@ from pages.attention.heads import live_heads
 from pages.attention.tendencies import live_tendencies
 from pages.bert.fill import live_fill
 from pages.embeddings.sentence import live_sentence
+from pages.encoder.edit import live_edit
 from pages.encoder.layers import live_layers
+from pages.feed_forward.coin import live_coin
+from pages.feed_forward.curves import live_curves
+from pages.feed_forward.neurons import live_neurons
 from pages.film.mount import film_routes
 from pages.gpt.draw import live_draw
+from pages.gpt.mask import live_mask
 from pages.gpt.next import live_next
+from pages.gpt.write import live_write
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
 from pages.home.verdict import live_verdict
+from pages.lab.steer import live_steer
 from pages.masks.batch import live_batch
 from pages.masks.paint import live_paint
 from pages.norm.vector import live_vector
+from pages.positions.exponent import live_exponent
 from pages.positions.matrix import live_matrix
+from pages.positions.schemes import live_schemes
+from pages.positions.sum import live_sum
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
 from pages.ui.live import live_routes
@@ -31,6 +41,7 @@ from pages.ui.server import guard, health_routes, lifespan, show_error
 from pages.ui.traffic import CountChanges
 from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
+from pages.why.query_key import live_projections, live_symmetry
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
@@ -51,6 +62,18 @@ LIVE = {
     ("bert", "fill"): live_fill,
     ("gpt", "next"): live_next,
     ("gpt", "draw"): live_draw,
+    ("encoder", "edit"): live_edit,
+    ("feed_forward", "neurons"): live_neurons,
+    ("feed_forward", "curves"): live_curves,
+    ("gpt", "write"): live_write,
+    ("gpt", "mask"): live_mask,
+    ("positions", "exponent"): live_exponent,
+    ("positions", "schemes"): live_schemes,
+    ("why", "projections"): live_projections,
+    ("why", "symmetry"): live_symmetry,
+    ("feed_forward", "bernoulli"): live_coin,
+    ("positions", "sum"): live_sum,
+    ("lab", "steer"): live_steer,
 }
 app = st.App(
     ENTRY,

@@ -2,11 +2,13 @@
 
 import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 import torch
 
 from tests.paths import ROOT
+from transformer_core.analysis.translation.toy_batch import CONFIG, SOURCE, TARGETS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -21,6 +23,9 @@ def test_the_python_examples_run_and_give_the_shapes_they_state(monkeypatch: pyt
     stacked = torch.Size((config.n_layers, 1, config.n_heads, n_tokens, n_tokens))
     assert names["bundle"].model is not None
     assert names["logits"].shape == (4, 6, 5)
+    assert sum(parameter.numel() for parameter in names["model"].parameters()) == 3_700_096
+    assert (names["source"].tolist(), names["target"].tolist()) == ([list(SOURCE)] * 4, [list(row) for row in TARGETS])
+    assert names["config"] == replace(CONFIG, max_len=names["config"].max_len)
     for weights in (names["encoder_self"], names["decoder_self"], names["cross"]):
         assert weights.shape == (4, 4, 8, 6, 6)
     assert not torch.equal(names["without"], names["verdict"])

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,15 @@ from transformer_core.bundle_files import (
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.measured import MEASURED, NOTHING_MEASURED, Measured, read_measured, write_measured
-from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
-from transformer_core.models.recurrent import RecurrentConfig, RecurrentLm, RecurrentLmConfig, Seq2Seq
+from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
+from transformer_core.models.recurrent import (
+    RecurrentClassifier,
+    RecurrentClassifierConfig,
+    RecurrentConfig,
+    RecurrentLm,
+    RecurrentLmConfig,
+    Seq2Seq,
+)
 from transformer_core.text import Tokenizer
 
 MODELS: dict[str, type[nn.Module]] = {
@@ -45,10 +53,18 @@ MODELS: dict[str, type[nn.Module]] = {
     "bert": Bert,
     "gpt": Gpt,
     "encoder": SentenceEncoder,
+    "tagger": TokenClassifier,
+    "answerer": AnswerFinder,
     "seq2seq": Seq2Seq,
     "lm": RecurrentLm,
+    "recurrent_classifier": RecurrentClassifier,
 }
-CONFIGS: dict[str, type] = {"seq2seq": RecurrentConfig, "lm": RecurrentLmConfig}  # of all other kinds, ModelConfig
+LABELLED = ("classifier", "tagger", "recurrent_classifier")  # kinds with named classes
+CONFIGS: dict[str, type] = {
+    "seq2seq": RecurrentConfig,
+    "lm": RecurrentLmConfig,
+    "recurrent_classifier": RecurrentClassifierConfig,
+}  # of all other kinds, ModelConfig
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 DEFAULT_MAX_BYTES = 1 << 30
 MOST_PARAMETERS = 400_000_000  # 1.6 GB in float32, whatever the file has; BERT large has 335 million
@@ -93,13 +109,24 @@ class Bundle:
 
     @property
     def config(self) -> ModelConfig:
-        """The model's configuration; a Seq2Seq's is a RecurrentConfig, a RecurrentLm's a RecurrentLmConfig."""
+        """The model's configuration; a recurrent model's is one of models/recurrent/config.py."""
         return self.model.config  # type: ignore[return-value]
 
     @property
     def n_parameters(self) -> int:
         """How many numbers the model learned; tied ones count once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
+
+
+def make_config(kind: str, values: Mapping[str, Any]) -> ModelConfig:
+    """Return the configuration of a kind of model from its values, as config.json and a run's facts have them.
+
+    A recurrent model's is one of models/recurrent/config.py.
+
+    Raises:
+        TypeError, ValueError: a value is unknown, missing or outside its range.
+    """
+    return CONFIGS.get(kind, ModelConfig)(**values)
 
 
 def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype = torch.float32) -> None:
@@ -182,10 +209,10 @@ def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
 def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:
     where = f"{folder.name}/{CONFIG}"
     try:
-        config = CONFIGS.get(values["kind"], ModelConfig)(**values["model"])
+        config = make_config(values["kind"], values["model"])
     except (TypeError, ValueError) as error:
         raise BundleError(f"{where}: model: {error!s:.300}") from error
-    if values["kind"] == "classifier" and len(values["labels"]) not in (0, config.n_classes):
+    if values["kind"] in LABELLED and len(values["labels"]) not in (0, config.n_classes):
         raise BundleError(f"{where} has {len(values['labels'])} labels for n_classes={config.n_classes}")
     return config
 

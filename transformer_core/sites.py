@@ -301,6 +301,15 @@ SITES: dict[str, Site] = {
     "class_logits": Site(
         ("batch", "class"), r"sW^\top+b", f"{BERT}, section 4.1, which has no b", "a score for every class"
     ),
+    "token_logits": Site(
+        ("batch", "pos", "class"), r"x_iW^\top+b", f"{BERT}, section 5.3", "a score for every label at every token"
+    ),
+    "span_logits": Site(
+        ("batch", "pos", "bound"),
+        r"(S\cdot x_i+b_S,\;E\cdot x_i+b_E)",
+        f"{BERT}, section 4.2, which has no b",
+        "scores of each token as the start and as the end of an answer",
+    ),
     **RECURRENT_SITES,
 }
 

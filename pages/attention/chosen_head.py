@@ -7,8 +7,7 @@ from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer, ask
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.live import Choices
-from pages.ui.pickers import choose_head, choose_layer, chosen_number, numbers, on_head
+from pages.ui.pickers import choose_head, choose_layer, on_head
 from pages.ui.url import cell_from_url, remember
 from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
@@ -21,19 +20,6 @@ def choose_layer_and_head(view: View) -> tuple[int, int]:
     with heads:
         head = choose_head(t("attention.head"), view.bundle.config.n_heads)
     return layer, head
-
-
-def chosen_layer_and_head(view: View) -> tuple[int, int]:
-    """Return the layer and the head that are chosen, without their controls."""
-    config = view.bundle.config
-    return chosen_number("layer", config.n_layers), chosen_number("head", config.n_heads)
-
-
-def head_choices(view: View) -> Choices:
-    """Return both controls as a live figure follows them."""
-    layer, head = chosen_layer_and_head(view)
-    config = view.bundle.config
-    return {"layer": (numbers(config.n_layers), str(layer)), "head": (numbers(config.n_heads), str(head))}
 
 
 def on_panel(panel: str) -> None:

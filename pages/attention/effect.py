@@ -4,15 +4,7 @@ import math
 
 import streamlit as st
 
-from pages.attention.chosen_head import (
-    board_words,
-    choose_layer_and_head,
-    chosen_layer_and_head,
-    head_choices,
-    large_head,
-    on_cell,
-    read_heads,
-)
+from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.attention.figures import effect_board
 from pages.attention.flow import chance_of
 from pages.ui.asking import ask, ask_once
@@ -21,7 +13,7 @@ from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import on_board
+from pages.ui.pickers import chosen_layer_and_head, head_choices, on_board
 from pages.ui.url import choose, chosen_option
 from pages.ui.verdict import chart_word, concludes, outcome_word, show_outcome
 from transformer_core.analysis.attention.head_ablation import (

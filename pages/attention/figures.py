@@ -24,6 +24,39 @@ HEIGHT = 360
 MOST_NAMED = 48
 
 
+def dropped_figure(
+    matrices: tuple[np.ndarray, np.ndarray, np.ndarray],
+    labels: Sequence[str],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
+) -> MatrixFigure:
+    """Draw one head's weights, one draw of dropout, and the mean over all draws, on one scale.
+
+    Shapes:
+        matrices: (query_pos, key_pos) each
+
+    Args:
+        words: query, key, none, one, mean, weight.
+    """
+    scale = Scale.of("count", *matrices)
+    panels = (
+        Panel(name, words[name], matrix, scale) for name, matrix in zip(("none", "one", "mean"), matrices, strict=True)
+    )
+    return MatrixFigure(
+        tuple(panels),
+        Axis(words["query"], tuple(labels)),
+        Axis(words["key"], tuple(labels)),
+        ui,
+        role="weights",
+        detail="exact",
+        quantity=words["weight"],
+        filename="attention_dropout",
+        version=version,
+    )
+
+
 def entropy_board(
     nats: np.ndarray,
     shares: np.ndarray,

@@ -4,7 +4,7 @@ import math
 
 import streamlit as st
 
-from pages.attention.chosen_head import board_words, choose_layer_and_head, chosen_layer_and_head, head_choices
+from pages.attention.chosen_head import board_words, choose_layer_and_head
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
 from pages.ui.asking import ask
 from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, say, say_number
@@ -14,7 +14,7 @@ from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import on_board
+from pages.ui.pickers import chosen_layer_and_head, head_choices, on_board
 from pages.ui.url import choose
 from pages.ui.verdict import chart_word, concludes
 from transformer_core.analysis.attention.heads import head_entropies
@@ -127,9 +127,12 @@ def show_evidence(view: View) -> None:
         about=view.bundle.name,
     )
     brief, asked = len(view.encoding) <= BRIEF, {**view.asked, "substitute": substitute}
-    answer = awaited(verdict_evidence, t("attention.hiding"), key="attention_evidence", brief=brief, **asked)
+    answer = awaited(
+        verdict_evidence, t("attention.hiding"), key="attention_evidence", brief=brief, stays=True, **asked
+    )
     if answer is None:
         return
+    view = view.of(answer)
     found, words = answer.value, strings("attention_flow")
     winner = chart_word(view, found.occlusion.winner)
     words = words | {"points": t("attention.points", label=winner)}

@@ -4,13 +4,12 @@ import streamlit as st
 
 from pages.attention.chosen_head import (
     choose_layer_and_head,
-    chosen_layer_and_head,
-    head_choices,
     large_head,
     on_cell,
     on_panel,
     read_heads,
 )
+from pages.attention.dropout import try_dropout
 from pages.attention.tendencies import short_names, threshold
 from pages.figures.heads import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
@@ -20,6 +19,7 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
+from pages.ui.pickers import chosen_layer_and_head, head_choices
 from pages.ui.url import choose, chosen_option, chosen_switch, switch
 from pages.ui.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
 from transformer_core.analysis.attention.head_ablation import without_head
@@ -75,12 +75,15 @@ def show_heads(view: View) -> None:
         export_picture(grid)
         words_place = st.container()  # below the grid: it grows with the sentence
         head_off_experiment(view, layer, head)
+    dropout_place = st.container()  # as wide as the page
     with verdict_place:
         show_verdict_of(view, found.verdicts["heads"], place="heads")
     with head_place:
         show_picture(large, on_cell=None if large.pins else on_cell)
         export_picture(large)
     follow_finger("attention", "heads", view, choices=head_choices(view) | {"step": (STEP_NAMES, step)})
+    with dropout_place:
+        try_dropout(view, layer, head)
     with words_place:  # last, because it is slow: each word is hidden in turn
         show_because(view)
 

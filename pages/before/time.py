@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import numpy as np
 import streamlit as st
 
+from pages.before.layer_types import try_layer_types
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
@@ -99,3 +100,4 @@ def time_part(view: View) -> None:
         st.markdown(f"- {sentence}")
     st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
     _reading_experiment(answer, width)
+    try_layer_types(width, asked["measurement"])

@@ -36,6 +36,7 @@ def agreement_part(view: View) -> None:
     answer = measured(view, steps=DEFAULT_STEPS, baseline=baseline)
     if answer is None:
         return
+    view = view.of(answer)
     figure = measures_figure(
         answer.value.values,
         measure_names(),

@@ -1,5 +1,7 @@
 """The page's part on editing: two sentences that differ in a word, and from which layer their verdicts differ."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.encoder.figures import spread_figure, stage_lines
@@ -7,19 +9,68 @@ from pages.encoder.names import board_words, class_name, depth_names
 from pages.encoder.tokens import has_words
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, say
-from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
-from pages.ui.header import MOST_CHARACTERS, View
+from pages.ui.header import MOST_CHARACTERS, View, pause_of
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
-from pages.ui.matrix import show_matrix
-from pages.ui.url import set_choice, suggested_text_input
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
+from pages.ui.url import current, set_choice, suggested_text_input
 from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.two_sentences import SentencePair, sentence_pair
 
 OTHER = "encoder_other"
+SIDES = ("first", "second")
+
+
+def live_edit(view: View) -> Live:
+    """Return both verdicts, how the difference spreads, and where the margins part.
+
+    Raises:
+        ValueError: one of the sentences cannot be read or has no words, or they are the same.
+    """
+    if all(view.encoding.special):
+        raise ValueError(t("encoder.no_words"))
+    answer = _pair(view, str(current(OTHER) or ""))
+    if _alike(view, answer.value):
+        raise ValueError(t("encoder.same_sentence"))
+    return _live(view, answer)
+
+
+def _alike(view: View, found: SentencePair) -> bool:
+    """Return whether the sentences are the same, or nothing in one stands for anything in the other."""
+    return not len(found.pairs) or (not any(found.changed) and len(found.pairs) == len(view.encoding))
+
+
+def _live(view: View, answer: Answer[SentencePair]) -> Live:
+    found = answer.value
+    verdicts = {
+        f"encoder_{name}": verdict_of(view.bundle.labels, probabilities.tolist())
+        for name, probabilities in zip(SIDES, found.probabilities, strict=True)
+    }
+    if _alike(view, found):
+        return Live(verdicts=verdicts)
+    figure = spread_figure(
+        found.spread,
+        depth_names(view, short=True),
+        found.labels,
+        strings("encoder"),
+        board_words(),
+        version=f"spread|{'|'.join(found.labels)}",
+    )
+    names, stage = depth_names(view), t("encoder.axis_depth")
+    axis = t("encoder.axis_margin", winner=class_name(view, found.winner), rival=class_name(view, found.rival))
+    series = {t(f"encoder.{name}_sentence"): margins for name, margins in zip(SIDES, found.margins, strict=True)}
+    margins = stage_lines(names, series, {"stage": stage, "value": axis}, level=0.0)
+    far = {"stage": stage, "value": t("encoder.axis_distance")}
+    distances = stage_lines(names, {t("encoder.sentence_distance"): found.distances}, far)
+    drawings = (
+        Drawing("encoder_pair", margins, answer, "encoder_margins", axis),
+        Drawing("encoder_distance", distances, answer, "encoder_distances", far["value"]),
+    )
+    return Live((Picture("encoder_spread", figure, answer),), verdicts, drawings=drawings)
 
 
 @st.fragment
@@ -31,21 +82,21 @@ def edit_part(view: View) -> None:
     answer = read_and_tell(OTHER, written, suggested, lambda other: _pair(view, other))
     if answer is None:
         return
-    found = answer.value
-    for place, name, probabilities in zip(
-        st.columns(2, gap="large"), ("first", "second"), found.probabilities, strict=True
-    ):
+    found, live = answer.value, _live(view, answer)
+    for place, name in zip(st.columns(2, gap="large"), SIDES, strict=True):
         with place:
             st.caption(t(f"encoder.{name}_sentence"))
-            show_verdict(verdict_of(view.bundle.labels, probabilities.tolist()))
+            show_verdict(live.verdicts[f"encoder_{name}"], place=f"encoder_{name}")
+    follow_finger("encoder", "edit", view, boxes=(OTHER,))
     if not len(found.pairs):
         st.info(t("encoder.nothing_aligned"), icon=":material/info:")
         return
-    if not any(found.changed) and len(found.pairs) == len(view.encoding):
+    if _alike(view, found):
         st.info(t("encoder.same_sentence"), icon=":material/info:")
         return
-    _show_spread(view, answer)
-    _show_parting(view, answer)
+    (spread,) = (one for one in live.pictures if isinstance(one, Picture))
+    _show_spread(spread)
+    _show_parting(view, live.drawings)
 
 
 def _pair(view: View, other: str) -> Answer[SentencePair]:
@@ -77,55 +128,40 @@ def _write_other(view: View) -> tuple[str, str]:
             width="stretch",
         )
     with text_place:
-        return suggested_text_input(t("encoder.other"), suggested, name=OTHER), suggested
+        pause = pause_of("encoder", "edit")
+        return suggested_text_input(t("encoder.other"), suggested, name=OTHER, pause=pause), suggested
 
 
-def _show_spread(view: View, answer: Answer[SentencePair]) -> None:
-    found = answer.value
-    figure = spread_figure(
-        found.spread,
-        depth_names(view, short=True),
-        found.labels,
-        strings("encoder"),
-        board_words(),
-        version=f"spread|{'|'.join(found.labels)}",
-    )
-    show_matrix(figure, answer, key="encoder_spread")
+def _show_spread(spread: Picture) -> None:
+    found: SentencePair = spread.answer.value
+    show_picture(spread)
     tell(section("encoder", "spread"))
     st.markdown(t("encoder.spread_start", differ=int((found.spread[0] > 0).sum()), count=len(found.labels)))
-    export_matrix(figure, answer, key="encoder_spread")
+    export_picture(spread)
     if found.farthest >= 0:
         token = plain(found.labels[found.farthest])
         st.caption(t("encoder.farthest_equal", token=token, distance=f"{found.spread[-1, found.farthest]:.2f}"))
 
 
-def _show_parting(view: View, answer: Answer[SentencePair]) -> None:
+def _show_parting(view: View, drawings: Sequence[Drawing]) -> None:
+    answer = drawings[0].answer
     found, names = answer.value, depth_names(view)
     options = {str(depth): name for depth, name in enumerate(names)}
     about = f"{view.bundle.name} {view.encoding.text} | {answer.arguments['other']}"
     cover = ask_first(section("encoder", "try_edit"), options, name="encoder_edit", about=about)
     cover.judge(str(found.told_apart))
     with cover.picture():
-        winner, rival = class_name(view, found.winner), class_name(view, found.rival)
         say(
             t(
                 "encoder.parting_measured",
                 depth=names[found.told_apart],
                 there=f"{found.margins[0, found.told_apart] - found.margins[1, found.told_apart]:+.2f}",
                 last=f"{found.margins[0, -1] - found.margins[1, -1]:+.2f}",
-                label=winner,
+                label=class_name(view, found.winner),
                 moved=f"{100 * found.moved:+.1f}",
             )
         )
-        margins_place, distance_place = st.columns(2, gap="large")
-        stage = t("encoder.axis_depth")
-        with margins_place:
-            series = {t("encoder.first_sentence"): found.margins[0], t("encoder.second_sentence"): found.margins[1]}
-            words = {"stage": stage, "value": t("encoder.axis_margin", winner=winner, rival=rival)}
-            chart = stage_lines(names, series, words, level=0.0)
-            show_chart(chart, answer, key="encoder_pair", stem="encoder_margins", label=words["value"])
-        with distance_place:
-            words = {"stage": stage, "value": t("encoder.axis_distance")}
-            chart = stage_lines(names, {t("encoder.sentence_distance"): found.distances}, words)
-            show_chart(chart, answer, key="encoder_distance", stem="encoder_distances", label=words["value"])
+        for place, drawing in zip(st.columns(2, gap="large"), drawings, strict=True):
+            with place:
+                show_drawing(drawing)
         say(section("encoder", "edit_after"))

@@ -7,7 +7,7 @@ from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
 from pages.encoder.names import board_words, class_name, measure_names, token_name
 from pages.ui.asking import Answer
-from pages.ui.boxes import Cover, ask_first, awaited, say, say_number
+from pages.ui.boxes import Cover, as_old, ask_first, awaited, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -55,7 +55,7 @@ def tokens_part(view: View) -> None:
         answer = measured(view, steps=steps, baseline=baseline)
     if answer is None:
         return
-    found = answer.value
+    found, view = answer.value, view.of(answer)
     with shown:
         cover = _guess_token(view, found)
         _judge(view, found, cover)
@@ -71,9 +71,9 @@ def tokens_part(view: View) -> None:
         show_matrix(figure, answer, key="encoder_measures")
         show_signs(view, found)
         export_matrix(figure, answer, key="encoder_measures")
-    with cover.picture("_one"):
+    with as_old(answer, key="encoder_measures"), cover.picture("_one"):
         _show_one(view, answer)
-    if cover.open:
+    if cover.open and not answer.old:
         show_deletion(view, steps=steps, baseline=baseline)
 
 
@@ -81,7 +81,9 @@ def measured(view: View, *, steps: int, baseline: Baseline) -> Answer[Measures] 
     """Return all six measures of the text; None while they are computed, with a box in their place."""
     brief = len(view.encoding) * steps <= MOST_BRIEF
     asked = {**view.asked, "steps": steps, "baseline": baseline}
-    return awaited(measures, t("encoder.measuring"), key="encoder_measures", height=420, brief=brief, **asked)
+    return awaited(
+        measures, t("encoder.measuring"), key="encoder_measures", height=420, brief=brief, stays=True, **asked
+    )
 
 
 def choose_baseline(view: View) -> Baseline:

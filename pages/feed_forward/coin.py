@@ -1,19 +1,30 @@
 """The page's part on the coin: GELU as the mean of coin tosses that keep x or give 0."""
 
 import math
+from typing import Any
 
 import streamlit as st
 
 from pages.feed_forward.figures.activations import error_chart, tosses_chart
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
+from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.url import chosen_seed, next_seed, slide
+from pages.ui.live import Live, follow_finger
+from pages.ui.url import chosen_seed, next_seed, slid, slide
 from transformer_core.analysis.feed_forward.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
 
 SEED = "feed_forward_seed"
+X: dict[str, Any] = {"low": -3.0, "high": 3.0, "name": "feed_forward_x", "default": 1.0, "step": 0.1}
+DRAWS: dict[str, Any] = {
+    "low": FIRST_DRAWS,
+    "high": MOST_DRAWS,
+    "name": "feed_forward_draws",
+    "default": 500,
+    "step": 10,
+}
 TIMES = 100
 FACTORS = {"none": 1, "ten": 10, "hundred": 100}
 
@@ -22,21 +33,28 @@ def _toss_again() -> None:
     next_seed(SEED)
 
 
+def live_coin(view: View) -> Live:
+    """Return the tosses and their mean."""
+    x, draws = round(float(slid(**X)), 1), int(slid(**DRAWS))
+    answer = ask_once(coin_tosses, x=x, draws=draws, seed=chosen_seed(SEED))
+    chart = tosses_chart(answer.arrays, strings("feed_forward"))
+    label = t("feed_forward.tosses_label", x=f"{answer.value.x:g}", draws=draws)
+    return Live(drawings=(Drawing("feed_forward_tosses", chart, answer, "feed_forward_tosses", label),))
+
+
 @st.fragment
-def coin_part() -> None:
+def coin_part(view: View) -> None:
     """Show the tosses and their mean, and, after a prediction, how fast the error of the mean falls."""
-    words = strings("feed_forward")
     value_place, draws_place, again_place = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
     with value_place:
-        x = slide(t("feed_forward.coin_x"), -3.0, 3.0, name="feed_forward_x", default=1.0, step=0.1, format="%.1f")
+        x = slide(t("feed_forward.coin_x"), **X, format="%.1f")
     with draws_place:
-        draws = slide(
-            t("feed_forward.coin_draws"), FIRST_DRAWS, MOST_DRAWS, name="feed_forward_draws", default=500, step=10
-        )
+        draws = slide(t("feed_forward.coin_draws"), **DRAWS)
     with again_place:
         st.button(t("feed_forward.coin_again"), icon=":material/casino:", on_click=_toss_again, key="toss_again")
     seed = chosen_seed(SEED)
-    answer = ask_once(coin_tosses, x=round(float(x), 1), draws=int(draws), seed=seed)
+    (drawing,) = live_coin(view).drawings
+    answer: Answer[CoinTosses] = drawing.answer
     found = answer.value
     numbers = {
         "probability": f"{found.probability:.4f}",
@@ -49,16 +67,11 @@ def coin_part() -> None:
         place.metric(t(f"feed_forward.coin_{name}", x=f"{found.x:g}"), number)
     tosses, errors = st.columns(2, gap="large")
     with tosses:
-        show_chart(
-            tosses_chart(answer.arrays, words),
-            answer,
-            key="feed_forward_tosses",
-            stem="feed_forward_tosses",
-            label=t("feed_forward.tosses_label", x=f"{found.x:g}", draws=draws),
-        )
+        show_drawing(drawing)
         st.caption(t("feed_forward.coin_note", seed=seed, draws=f"{int(draws):,}"))
     with errors:
         _errors(answer)
+    follow_finger("feed_forward", "bernoulli", view, sliders={X["name"]: round(x, 1), DRAWS["name"]: draws})
     tell(section("feed_forward", "coin_after"))
 
 

@@ -5,35 +5,43 @@ import streamlit as st
 from pages.feed_forward.figures.activations import curves_chart, difference_chart
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.live import Live, follow_finger
 from pages.ui.number_format import significant
-from pages.ui.pickers import choose_layer, choose_token
+from pages.ui.pickers import choose_layer, choose_token, chosen_number, chosen_token, layer_choices
 from transformer_core.analysis.feed_forward.activations import OwnActivations, own_activations
+
+TOKEN = "feed_forward_token"
+
+
+def live_curves(view: View) -> Live:
+    """Return the curves with the sentence's own pre-activations under them."""
+    layer = chosen_number("layer", view.bundle.config.n_layers)
+    token, called = chosen_token(view, name=TOKEN)
+    answer = ask_once(own_activations, **view.asked, layer=layer, token=token)
+    chart = curves_chart(answer.arrays, strings("feed_forward"), used=answer.value.used, token=called)
+    label = t("feed_forward.curves_label", layer=layer)
+    return Live(drawings=(Drawing("feed_forward_curves", chart, answer, f"feed_forward_curves_layer{layer}", label),))
 
 
 @st.fragment
 def curves_part(view: View) -> None:
     """Show the curves with the sentence's own pre-activations under them, and numbers about both."""
-    words = strings("feed_forward")
     layers, tokens = st.columns([1, 1])
     with layers:
         layer = choose_layer(t("feed_forward.layer"), view)
     with tokens:
-        token, called = choose_token(t("feed_forward.token"), view, name="feed_forward_token")
-    answer = ask_once(own_activations, **view.asked, layer=layer, token=token)
+        choose_token(t("feed_forward.token"), view, name=TOKEN)
+    (drawing,) = live_curves(view).drawings
+    answer: Answer[OwnActivations] = drawing.answer
     found = answer.value
-    figure, _, numbers = st.columns([30, 2, 10])
+    figure, _, figures = st.columns([30, 2, 10])
     with figure:
-        show_chart(
-            curves_chart(answer.arrays, words, used=found.used, token=called),
-            answer,
-            key="feed_forward_curves",
-            stem=f"feed_forward_curves_layer{layer}",
-            label=t("feed_forward.curves_label", layer=layer),
-        )
-    with numbers:
+        show_drawing(drawing)
+    follow_finger("feed_forward", "curves", view, choices=layer_choices(view))
+    with figures:
         st.metric(t("feed_forward.below_zero", layer=layer), f"{found.below_zero:.1%}")
         st.metric(t("feed_forward.token_below_zero"), f"{found.token_below_zero:.1%}")
         st.metric(t("feed_forward.own_difference"), significant(found.own_difference, 3))

@@ -4,16 +4,17 @@ import streamlit as st
 
 from pages.feed_forward.convolution import try_convolution
 from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, strongest_figure, whole_figure
-from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import as_old, ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_matrix, show_picture
 from pages.ui.number_format import markdown_table, significant
-from pages.ui.pickers import choose_layer
-from pages.ui.url import forget, keep, slide
+from pages.ui.pickers import choose_layer, chosen_number, layer_choices
+from pages.ui.url import forget, keep, slid, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.feed_forward.neurons import (
     CorpusNeurons,
@@ -34,35 +35,51 @@ HEIGHT = 700  # of what stands side by side
 AROUND = 42  # characters of context on either side
 
 
-@st.fragment
-def neurons_part(view: View) -> None:
-    """Show the strongest neurons, and below them the one that is chosen by its number or by a click."""
-    words, config = strings("feed_forward"), view.bundle.config
-    layers, chosen = st.columns([1, 1], gap="large")
-    with layers:
-        layer = choose_layer(t("feed_forward.layer"), view)
-    answer = ask(neurons, **view.asked, layer=layer, top=min(TOP, config.d_ff))
+def live_neurons(view: View) -> Live:
+    """Return the strongest neurons of the chosen layer, with the chosen one pinned."""
+    config, layer = view.bundle.config, chosen_number("layer", view.bundle.config.n_layers)
+    answer = ask_once(neurons, **view.asked, layer=layer, top=min(TOP, config.d_ff))
     found = answer.value
-    with chosen:
-        label, strongest = t("feed_forward.choose_neuron"), int(found.columns[0])
-        neuron = int(slide(label, 0, config.d_ff - 1, name=NEURON, default=strongest))
+    neuron = _chosen_neuron(view, found)
     figure = strongest_figure(
         found.activation,
         found.columns,
         view.encoding.labels,
-        words,
+        strings("feed_forward"),
         strings("matrix"),
         cell=_cell(found, neuron),
         version=f"{layer}.{neuron}|{view.encoding.text}",
     )
+    return Live((Picture("feed_forward_strongest", figure, answer, pins=False),))
+
+
+def _chosen_neuron(view: View, found: Neurons) -> int:
+    """Return the neuron that is chosen, the strongest at first, without the slider."""
+    return int(slid(0, view.bundle.config.d_ff - 1, name=NEURON, default=int(found.columns[0])))
+
+
+@st.fragment
+def neurons_part(view: View) -> None:
+    """Show the strongest neurons, and below them the one that is chosen by its number or by a click."""
+    config = view.bundle.config
+    layers, chosen = st.columns([1, 1], gap="large")
+    with layers:
+        layer = choose_layer(t("feed_forward.layer"), view)
+    answer = ask_once(neurons, **view.asked, layer=layer, top=min(TOP, config.d_ff))
+    found, strongest = answer.value, int(answer.value.columns[0])
+    with chosen:
+        neuron = int(slide(t("feed_forward.choose_neuron"), 0, config.d_ff - 1, name=NEURON, default=strongest))
+    (picture,) = (one for one in live_neurons(view).pictures if isinstance(one, Picture))
 
     def on_cell(cell: tuple[int, int] | None) -> None:
         if cell is not None and cell[1] < len(found.columns):
             forget(NEURON)
             keep(NEURON, str(found.columns[cell[1]]), "")
 
-    show_matrix(figure, answer, key="feed_forward_strongest", on_cell=on_cell)
-    export_matrix(figure, answer, key="feed_forward_strongest")
+    show_picture(picture, on_cell=on_cell)
+    export_picture(picture)
+    slider: dict[str, float | str] = {NEURON: "" if neuron == strongest else neuron}
+    follow_finger("feed_forward", "neurons", view, choices=layer_choices(view), sliders=slider)
     _whole(view, answer, layer)
     left, right = st.columns(2, gap="large")
     with left:
@@ -98,7 +115,14 @@ def _exciting(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.exciting", layer=layer, neuron=neuron), anchor=False)
     said, asked = t("feed_forward.reading", count=SENTENCES), {"bundle": view.bundle, "sentences": SENTENCES}
     answer = awaited(
-        exciting_tokens, said, key="feed_forward_exciting", height=HEIGHT, **asked, layer=layer, neuron=neuron
+        exciting_tokens,
+        said,
+        key="feed_forward_exciting",
+        height=HEIGHT,
+        stays=True,
+        **asked,
+        layer=layer,
+        neuron=neuron,
     )
     if answer is None:
         return
@@ -127,11 +151,18 @@ def _without(view: View, layer: int, neuron: int) -> None:
     judgement, said = st.container(), t("feed_forward.each_off", count=view.bundle.config.d_ff)
     with cover.picture():
         answer = awaited(
-            without_neuron, said, key="feed_forward_without", height=HEIGHT, **view.asked, layer=layer, neuron=neuron
+            without_neuron,
+            said,
+            key="feed_forward_without",
+            height=HEIGHT,
+            stays=True,
+            **view.asked,
+            layer=layer,
+            neuron=neuron,
         )
         if answer is None:
             return
-        found = answer.value
+        found, view, neuron = answer.value, view.of(answer), int(answer.arguments["neuron"])
         show_outcome(view, found.after.tolist(), beside=found.before.tolist())
         show_chart(
             moves_chart(found.peaks, found.moves, strings("feed_forward"), neuron=neuron),
@@ -144,7 +175,7 @@ def _without(view: View, layer: int, neuron: int) -> None:
             t("feed_forward.moves_note", rho=f"{found.agreement.rho:+.2f}", chance=significant(found.agreement.chance)),
             small=True,
         )
-    with judgement:
+    with judgement, as_old(answer, key="feed_forward_without"):
         cover.judge(size_of_move(found.moved, flipped=found.flipped), _measured(view, found))
 
 

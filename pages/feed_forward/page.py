@@ -10,7 +10,7 @@ from pages.ui.page_layout import parts_page
 
 PARTS = {
     "curves": curves_part,
-    "bernoulli": lambda _: coin_part(),
+    "bernoulli": coin_part,
     "neurons": neurons_part,
     "dead": dead_part,
     "swap": swap_part,

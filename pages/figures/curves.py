@@ -14,7 +14,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, LABELS, PALETTE, Chart, records
-from pages.figures.forms import kept
+from pages.figures.forms import Filled, form, kept, named
 
 HEIGHT = 290
 MOST_LARGE_POINTS = 32
@@ -93,7 +93,6 @@ def series_looks(names: Sequence[str], hues: Sequence[str], listed: Sequence[str
     }
 
 
-@kept
 def curves(
     x: np.ndarray,
     series: Mapping[str, Sequence[float] | np.ndarray],
@@ -106,7 +105,7 @@ def curves(
     points: bool = True,
     guides: Mapping[str, float] | None = None,
     height: int = HEIGHT,
-) -> Chart:
+) -> Filled:
     """Draw one curve a series, with a rule at a place; the axes hold all of it even where only a part is drawn.
 
     Shapes:
@@ -118,8 +117,7 @@ def curves(
         upto: curves end here; what lies beyond is yet to be found.
         guides: series that are no measurements, each with the place of its name: dashed, drawn to the end.
     """
-    names, guides = list(series), guides or {}
-    listed = [name for name in names if name not in guides]
+    guides = guides or {}
     rows: list[tuple[Any, ...]] = []
     for name, values in series.items():
         for place, value in zip(x.tolist(), np.asarray(values, dtype=float).tolist(), strict=True):
@@ -127,9 +125,35 @@ def curves(
             if visible and np.isfinite(value) and (value > 0 or not up.log):
                 rows.append((place, value, name))
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    data = records(x=columns[0], y=columns[1], series=columns[2])
-    everything = _all_values(series)
-    base = alt.Chart(data).encode(
+    everything = np.concatenate([np.asarray(values, dtype=float) for values in series.values()])
+    good = everything[np.isfinite(everything) & ((everything > 0) if up.log else True)]
+    levels = good.tolist() if up.log else [float(good.min()), float(good.max())] if good.size else []
+    drawn = _curves(
+        tuple(series), tuple(guides), across, up, tuple(x.tolist()), tuple(levels), tuple(hues), points, at is not None
+    )
+    data = {"curves": records(x=columns[0], y=columns[1], series=columns[2])}
+    if guides:
+        data["guides"] = _places_of(guides, x, series)
+    if at is not None:
+        data["at"] = records(x=[at])
+    return Filled(drawn, data, height=height)
+
+
+@form
+def _curves(
+    names: Sequence[str],
+    guides: Sequence[str],
+    across: Side,
+    up: Side,
+    places: Sequence[float],
+    levels: Sequence[float],
+    hues: Sequence[str],
+    points: bool,
+    at: bool,
+) -> Chart:
+    x, everything = np.array(places), np.array(levels)
+    listed = [name for name in names if name not in guides]
+    base = named("curves").encode(
         x=alt.X("x:Q", title=across.title, scale=across.scale(x), axis=across.axis(x)),
         y=alt.Y("y:Q", title=up.title, scale=up.scale(everything), axis=up.axis(everything)),
         tooltip=[
@@ -143,42 +167,24 @@ def curves(
     dotted = alt.OverlayMarkDef(filled=True, size=size) if points else False
     channels = ("color", "strokeDash", "shape") if points else ("color", "strokeDash")
     drawn = base.mark_line(strokeWidth=2, point=dotted).encode(**{name: looks[name] for name in channels})
-    layers = [drawn, _names_of(guides, x, series, across, up, looks)] if guides else [drawn]
-    if at is not None:
-        layers.insert(
-            0,
-            alt.Chart(records(x=[at]))
-            .mark_rule(color=GREY, strokeDash=[3, 3])
-            .encode(x=alt.X("x:Q", scale=across.scale(x))),
-        )
-    return _finished(alt.layer(*layers) if len(layers) > 1 else drawn, height)
+    there = alt.X("x:Q", scale=across.scale(x))
+    layers: list[Chart] = [drawn]
+    if guides:
+        called = named("guides").mark_text(align="right", baseline="bottom", dx=-4, dy=-2)
+        y = alt.Y("y:Q", scale=up.scale(everything))
+        layers.append(called.encode(x=there, y=y, color=looks["color"], text="series:N"))
+    if at:
+        layers.insert(0, named("at").mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=there))
+    return alt.layer(*layers) if len(layers) > 1 else drawn
 
 
-def _names_of(
-    guides: Mapping[str, float],
-    x: np.ndarray,
-    series: Mapping[str, Sequence[float] | np.ndarray],
-    across: Side,
-    up: Side,
-    looks: Mapping[str, Any],
-) -> alt.Chart:
+def _places_of(
+    guides: Mapping[str, float], x: np.ndarray, series: Mapping[str, Sequence[float] | np.ndarray]
+) -> dict[str, Any]:
+    """Return where the name of each guide stands."""
     places = [int(np.abs(x - place).argmin()) for place in guides.values()]
     heights = [float(series[name][place]) for name, place in zip(guides, places, strict=True)]
-    data = records(x=x[places], y=heights, series=list(guides))
-    return (
-        alt.Chart(data)
-        .mark_text(align="right", baseline="bottom", dx=-4, dy=-2)
-        .encode(
-            x=alt.X("x:Q", scale=across.scale(x)),
-            y=alt.Y("y:Q", scale=up.scale(_all_values(series))),
-            color=looks["color"],
-            text="series:N",
-        )
-    )
-
-
-def _all_values(series: Mapping[str, Sequence[float] | np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.asarray(values, dtype=float) for values in series.values()])
+    return records(x=x[places], y=heights, series=list(guides))
 
 
 @kept

@@ -160,7 +160,7 @@ def _longer(film: Film, store: RunStore, status: Status, facts: dict[str, Any]) 
     return Film(
         id=store.id,
         name=store.spec.name,
-        kind=facts.get("kind") or store.spec.data.kind,
+        kind=facts.get("kind") or store.spec.kind,
         labels=tuple(facts.get("labels") or ()),
         status=_rounded(status),
         curves=_longer_curves(film.curves, store),

@@ -108,7 +108,7 @@ def _answer(view: View, found: Recomputed, edited: bool, target_ids: tuple[int, 
 @st.fragment
 def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_ids: tuple[int, ...] | None) -> None:
     run = read_through(view.bundle, view.encoding, target_ids=target_ids, edits=edits)
-    default = default_of([name for name in run.trace if matches(name, sites)])
+    default = default_of([name for name in run.trace if matches(name, sites)] or list(run.trace))
     part_place, tensor_place, head_place = st.columns([3, 5, 4])
     name = choose_tensor(list(run.trace), default, part_place, tensor_place)
     found, labels = recompute(run, name), _labels(view, name, target_ids)

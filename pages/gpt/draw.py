@@ -25,6 +25,7 @@ MOST_K = 50
 TEMPERATURE: dict[str, Any] = {"name": "gpt_temperature", "low": 0.1, "high": 3.0, "default": 0.7, "step": 0.05}
 TOP_K: dict[str, Any] = {"name": "gpt_top_k", "low": 0, "high": MOST_K, "default": 0}
 TOP_P: dict[str, Any] = {"name": "gpt_top_p", "low": 0.05, "high": 1.0, "default": 0.9, "step": 0.05}
+RULES = (TEMPERATURE, TOP_K, TOP_P)
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def choose_rules() -> SamplingRules:
 
 def chosen_rules() -> SamplingRules:
     """Return what the sliders of temperature, top-k and top-p hold, without them."""
-    temperature, top_k, top_p = (slid(**ends) for ends in (TEMPERATURE, TOP_K, TOP_P))
+    temperature, top_k, top_p = (slid(**ends) for ends in RULES)
     return SamplingRules(
         round(float(temperature), 2), int(top_k) or None, round(float(top_p), 2) if top_p < 1 else None
     )
@@ -66,6 +67,11 @@ def choose_seed() -> int:
     return int(slide(t("gpt.seed"), 0, MOST_SEED, name=SEED, default=0))
 
 
+def chosen_seed_of_draws() -> int:
+    """Return the seed, without its slider."""
+    return chosen_seed(SEED, most=MOST_SEED)
+
+
 def next_draw() -> None:
     """Take the seed after this one; only in a callback."""
     next_seed(SEED, most=MOST_SEED)
@@ -74,7 +80,7 @@ def next_draw() -> None:
 def live_draw(view: View) -> Live:
     """Return the probabilities before and after the rules, and the counts of many draws, at the chosen place."""
     asked = view.asked | {"place": chosen_place(view)} | chosen_rules().asked | {"top": TOP}
-    seed = chosen_seed(SEED, most=MOST_SEED)
+    seed = chosen_seed_of_draws()
     return Live(drawings=(_redrawn(ask(redrawn, **asked)), _draws(ask(drawn, **asked, seed=seed, draws=DRAWS), seed)))
 
 
@@ -97,7 +103,7 @@ def draw_part(view: View) -> None:
     with many:
         _many(draws, seed)
     sliders = {BACK: place - len(view.encoding), SEED: seed}
-    sliders |= {ends["name"]: slid(**ends) for ends in (TEMPERATURE, TOP_K, TOP_P)}
+    sliders |= {ends["name"]: slid(**ends) for ends in RULES}
     follow_finger("gpt", "draw", view, sliders=sliders)
     _cold(view, place)
 

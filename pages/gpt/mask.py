@@ -1,6 +1,7 @@
 """The page's part on the causal mask: a later word is changed, and the mask is taken off a trained model."""
 
 from contextlib import nullcontext
+from typing import Any
 
 import streamlit as st
 
@@ -8,17 +9,18 @@ from pages.gpt.figures import moved_board, surprise_pairs
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import Cover, ask_first, say
 from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
-from pages.ui.header import View
+from pages.ui.header import View, pause_of
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant
-from pages.ui.url import slide, text_input
+from pages.ui.url import current, slid, slide, text_input
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
 
 WORDS = "dragon"
 MOST_LETTERS = 60
+PLACE = "gpt_changed"  # counted from the end
 ALIKE = 0.05
 
 
@@ -27,16 +29,51 @@ def written(difference: float) -> str:
     return t("gpt.exactly_zero") if difference == 0 else significant(difference)
 
 
+def _ends(size: int) -> dict[str, Any]:
+    return {"low": -size, "high": -1, "name": PLACE, "default": -max(1, size // 3)}
+
+
+def _chosen_place(size: int) -> int:
+    """Return the place that is changed, without its slider."""
+    return size + int(slid(**_ends(size))) if size > 1 else size - 1
+
+
+def live_mask(view: View) -> Live:
+    """Return what the changed word moves with the mask and without it.
+
+    Raises:
+        ValueError: the words cannot be read, or nothing changes.
+    """
+    words = str(current("gpt_words") or WORDS)
+    return _live(view, _changed(view, _chosen_place(len(view.encoding)), words))
+
+
+def _live(view: View, answer: Answer[Changed]) -> Live:
+    found = answer.value
+    if found.place < 0:
+        raise ValueError(t("gpt.nothing_changed"))
+    board = moved_board(
+        found.masked,
+        found.unmasked,
+        found.before,
+        found.after,
+        _words(),
+        strings("matrix") | strings("gpt_matrix"),
+        version=f"{view.encoding.text}|{answer.arguments['words']}|{found.place}",
+    )
+    return Live((Picture("gpt_moved", board, answer),))
+
+
 def mask_part(view: View) -> None:
     """Show what a changed word moves with the mask and without it, then the surprisal without the mask."""
     size = len(view.encoding)
     where, what = st.columns(2, gap="large")
     with where:
-        place = size - 1
         if size > 1:
-            place = size + int(slide(t("gpt.changed"), -size, -1, name="gpt_changed", default=-max(1, size // 3)))
+            slide(t("gpt.changed"), **_ends(size))
+        place = _chosen_place(size)
     with what:
-        words = text_input(t("gpt.words"), name="gpt_words", default=WORDS)
+        words = text_input(t("gpt.words"), name="gpt_words", default=WORDS, pause=pause_of("gpt", "mask"))
     answer = read_and_tell("gpt_words", words, WORDS, lambda words: _changed(view, place, words))
     if answer is None:
         return
@@ -44,6 +81,8 @@ def mask_part(view: View) -> None:
         st.info(t("gpt.nothing_changed"), icon=":material/info:")
     else:
         _moved(view, answer, answer.arguments["words"])
+    slider = {PLACE: place - size if place - size != _ends(size)["default"] else ""}
+    follow_finger("gpt", "mask", view, boxes=("gpt_words",), sliders=slider)
     st.caption(t("gpt.changed_note", token=plain(view.encoding.labels[place]), place=place))
     _off(view)
 
@@ -74,18 +113,10 @@ def _moved(view: View, answer: Answer[Changed], words: str) -> None:
     else:
         st.info(t("gpt.nothing_before"), icon=":material/info:")
     with cover.picture() if cover else nullcontext():
-        board = moved_board(
-            found.masked,
-            found.unmasked,
-            found.before,
-            found.after,
-            _words(),
-            strings("matrix") | strings("gpt_matrix"),
-            version=version,
-        )
-        show_matrix(board, answer, key="gpt_moved")
+        (board,) = (one for one in _live(view, answer).pictures if isinstance(one, Picture))
+        show_picture(board)
         say(t("gpt.moved_note"), small=True)
-        export_matrix(board, answer, key="gpt_moved")
+        export_picture(board)
     if cover:
         _judge(found, cover)
     st.metric(t("gpt.earlier_masked"), written(found.earlier_masked), help=t("gpt.earlier_help"))

@@ -11,17 +11,27 @@ import streamlit as st
 
 from pages.figures.likeliest import redrawn_bars
 from pages.figures.token_strip import text_strip
-from pages.gpt.draw import SamplingRules, choose_rules, choose_seed, next_draw
+from pages.gpt.draw import (
+    RULES,
+    SEED,
+    SamplingRules,
+    choose_rules,
+    choose_seed,
+    chosen_rules,
+    chosen_seed_of_draws,
+    next_draw,
+)
 from pages.gpt.figures import cache_curves
 from pages.gpt.text import strip_words
-from pages.ui.asking import Answer, ask
+from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, awaited, hidden, lazy_box, say
-from pages.ui.charts import clickable, show_chart
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
+from pages.ui.live import Live, follow_finger
 from pages.ui.number_format import significant
-from pages.ui.url import choose, chosen, forget, keep, slide, whole_number
+from pages.ui.url import choose, chosen, chosen_option, forget, keep, slid, slide, whole_number
 from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.continuation import (
     MOST_STEPS,
@@ -34,6 +44,7 @@ from transformer_core.analysis.gpt.continuation import (
 STEPS, STEP, CHOICES = "gpt_steps", "gpt_step", "gpt_choices"
 USUAL_STEPS = 24
 TARGET = "gpt_target"
+WAYS = ("sample", "greedy")
 MOST_CHOICES = 32
 PATTERN = re.compile(r"[0-9]{1,3}\.[0-9]{1,6}(_[0-9]{1,3}\.[0-9]{1,6})*")
 MORE = 24
@@ -102,14 +113,20 @@ def _start_over(usual: int) -> None:
 def _rules(view: View) -> dict[str, Any]:
     how_place, seed_place, again_place = st.columns([3, 3, 2], gap="medium", vertical_alignment="bottom")
     with how_place:
-        ways = {name: t(f"gpt.how_{name}") for name in ("sample", "greedy")}
+        ways = {name: t(f"gpt.how_{name}") for name in WAYS}
         how = choose(t("gpt.how"), ways, name="gpt_how", default="sample")
-    rules, seed = SamplingRules(1.0, None, None), 0
     if how == "sample":
         with seed_place:
-            seed = choose_seed()
+            choose_seed()
         again_place.button(t("gpt.other_seed"), icon=":material/casino:", key="gpt_other_seed", on_click=next_draw)
-        rules = choose_rules()
+        choose_rules()
+    return _chosen_rules(view)
+
+
+def _chosen_rules(view: View) -> dict[str, Any]:
+    """Return how tokens are written, as the controls have it."""
+    how = chosen_option("gpt_how", WAYS, default="sample")
+    rules, seed = (chosen_rules(), chosen_seed_of_draws()) if how == "sample" else (SamplingRules(1.0, None, None), 0)
     choices = _choices_asked(min(view.bundle.config.vocab_size, view.bundle.tokenizer.vocab_size))
     return {"how": how, **rules.asked, "seed": seed, "choices": choices}
 
@@ -147,7 +164,7 @@ def _write_live(view: View, asked: dict[str, Any], steps: int, page: Any) -> int
     return steps
 
 
-def _strip(answer: Answer[WrittenOn], step: int) -> None:
+def _strip(answer: Answer[WrittenOn], step: int) -> Drawing:
     found = answer.value.steps
     about = {
         t("gpt.bits"): [f"{bits:.2f}" for bits in answer.value.bits.tolist()],
@@ -164,24 +181,44 @@ def _strip(answer: Answer[WrittenOn], step: int) -> None:
         chosen=step,
         marked=[one.by_person for one in found],
     )
-    label = t("gpt.written_label")
-    clickable(strip, answer, key="gpt_written", stem="gpt_written", label=label, on_place=_look_at)
+    return Drawing("gpt_written", strip, answer, "gpt_written", t("gpt.written_label"))
 
 
 def _scrub(steps: int) -> int:
-    if steps == 1:
-        return 0
-    return int(slide(t("gpt.step"), 0, steps - 1, name=STEP, default=steps - 1))
+    if steps > 1:
+        slide(t("gpt.step"), 0, steps - 1, name=STEP, default=steps - 1)
+    return _scrubbed(steps)
 
 
-def _step(answer: Answer[WrittenOn], step: ContinuationStep, number: int) -> None:
-    st.subheader(t("gpt.step_heading", step=number, token=plain(step.label)), anchor=False)
+def _scrubbed(steps: int) -> int:
+    """Return the step that the scrubber is at, without it."""
+    return int(slid(0, steps - 1, name=STEP, default=steps - 1)) if steps > 1 else 0
+
+
+def _step(answer: Answer[WrittenOn], step: ContinuationStep) -> Drawing:
     inside = step.top_ids.index(step.token_id) if step.token_id in step.top_ids else None
     words = {name: t(f"gpt.bar_{name}") for name in ("before", "after", "cut")}
     words |= {"probability": t("gpt.probability"), "rest": t("gpt.all_others")}
     kept, rest = [chance > 0 for chance in step.top_chances], (step.rest, step.rest_chance)
     chart = redrawn_bars(step.top_labels, step.top_probabilities, step.top_chances, kept, rest, words, chosen=inside)
-    show_chart(chart, answer, key="gpt_step_bars", stem=f"gpt_step{number}", label=t("gpt.redrawn_label"))
+    return Drawing("gpt_step_bars", chart, answer, "gpt_step", t("gpt.redrawn_label"))
+
+
+def live_write(view: View) -> Live:
+    """Return what is written as a strip, and one step's distribution.
+
+    Raises:
+        ValueError: nothing is written.
+    """
+    return _live(ask_once(written_on, **view.asked, **_chosen_rules(view), steps=_steps_asked(_usual_steps(view))))
+
+
+def _live(answer: Answer[WrittenOn]) -> Live:
+    steps = answer.value.steps
+    if not steps:
+        raise ValueError(f"steps={len(steps)} must be at least 1")
+    step = _scrubbed(len(steps))
+    return Live(drawings=(_strip(answer, step), _step(answer, steps[step])))
 
 
 def _numbers(step: ContinuationStep) -> None:
@@ -296,21 +333,26 @@ def write_part(view: View) -> None:
     page = st.empty() if TARGET in st.session_state else st.container()  # emptied only where tokens come one by one
     steps = _write_live(view, asked, steps, page)
     with st.spinner(t("gpt.writing")):
-        answer = ask(written_on, **view.asked, **asked, steps=steps)
+        answer = ask_once(written_on, **view.asked, **asked, steps=steps)
     found = answer.value
     page.code(view.encoding.text + found.written, language=None, wrap_lines=True)
     if found.ended:
         st.caption(f":material/stop_circle: {t('gpt.ended')}")
     if found.steps:
-        strip = st.container()
+        strip_place = st.container()
         step = _scrub(len(found.steps))
-        with strip:
-            _strip(answer, step)
+        strip, bars = _live(answer).drawings
+        with strip_place:
+            show_drawing(strip, on_place=_look_at)
         _put(found.steps[step], step, choices)
-        bars, numbers = st.columns([3, 2], gap="large")
-        with bars:
-            _step(answer, found.steps[step], step)
+        bars_place, numbers = st.columns([3, 2], gap="large")
+        with bars_place:
+            st.subheader(t("gpt.step_heading", step=step, token=plain(found.steps[step].label)), anchor=False)
+            show_drawing(bars)
         with numbers:
             _numbers(found.steps[step])
+        sliders: dict[str, float | str] = {STEP: "" if step == len(found.steps) - 1 else step}
+        sliders |= {SEED: chosen_seed_of_draws(), STEPS: steps} | {ends["name"]: slid(**ends) for ends in RULES}
+        follow_finger("gpt", "write", view, choices={"gpt_how": (WAYS, asked["how"])}, sliders=sliders)
     _circle_box(view)
     _cache_box(view)

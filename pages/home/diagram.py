@@ -23,6 +23,8 @@ PLACES = {  # for each kind of model: the page of each part of the diagram, and 
     "bert": READING | {"word_scores": ("bert", "fill"), "pair": ("bert", "pair")},
     "gpt": READING | {"word_scores": ("gpt", "lens"), "next_token": ("gpt", "next")},
     "encoder": READING | {"pooled": ("embeddings", "sentence")},
+    "tagger": READING | {"token_scores": ("bert", "names")},
+    "answerer": READING | {"token_scores": ("bert", "answers")},
     "translation": READING
     | {
         "target": ("translation", "steps"),

@@ -192,7 +192,7 @@ class Architecture:
     """Sizes of a model, and of one sentence.
 
     Args:
-        kind: "classifier", "bert", "gpt", "encoder" or "translation".
+        kind: "classifier", "bert", "gpt", "encoder", "tagger", "answerer" or "translation".
         n_tokens: positions of the sentence.
         vocab_size, target_vocab_size, d_model, n_heads, d_head, d_ff, n_layers, n_classes, n_segments: as in
             ModelConfig.
@@ -340,6 +340,9 @@ def _two_stacks(
     return draw.svg(words["label"])
 
 
+TOKEN_HEADS = {"tagger": 0, "answerer": 2}  # how many scores a token has; 0 for one a class
+
+
 def architecture_svg(
     model: Architecture,
     words: Mapping[str, str],
@@ -365,6 +368,9 @@ def architecture_svg(
     draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")
     if model.kind in ("bert", "gpt"):
         _word_scores(draw, model)
+    elif model.kind in TOKEN_HEADS:
+        size = TOKEN_HEADS[model.kind] or model.n_classes
+        draw.box("token_scores", 1088, STREAM_Y, 156, words[f"{model.kind}_scores"], f"(1, {model.n_tokens}, {size})")
     else:
         _sentence(draw, model)
     return draw.svg(words["label"])

@@ -1,5 +1,7 @@
 """Lectures: those that come with the app and one's own, to take as a tour, to download, to put in order and to edit."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.hall.take_home import take_home
@@ -24,12 +26,10 @@ def _offer_to_take_home(lecture: Lecture) -> None:
         return
     with box:
         tell(section("lectures", "home"))
-        asked = {"lecture": lecture.written(), "name": lecture.name, "language": language()}
+        asked: dict[str, Any] = {"lecture": lecture.written(), "name": lecture.name, "language": language()}
         asked["stranger"] = "" if is_home() else "yes"
         try:
-            answer = awaited(
-                take_home, t("lectures.making"), key=f"home_{lecture.name}", height=150, brief=False, **asked
-            )
+            answer = awaited(take_home, t("lectures.making"), key=f"home_{lecture.name}", height=150, **asked)
         except ValueError as error:
             st.info(plain(str(error)), icon=":material/info:")
             return

@@ -12,7 +12,7 @@ from pages.ui.language import plain, section, t
 from pages.ui.number_format import percent
 from transformer_core.analysis.masks.mixed_masks import mixed_masks
 
-ENCODERS = ("classifier", "bert", "encoder")
+ENCODERS = ("classifier", "bert", "encoder", "tagger", "answerer")
 MOVED = 1e-4  # as a share of a vector's length; rounding is a thousand times smaller
 
 

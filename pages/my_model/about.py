@@ -17,7 +17,7 @@ from pages.ui.url import forget
 from pages.ui.verdict import class_word
 from pages.ui.who import is_home, may_change
 from transformer_core.analysis.parameter_counts import count_parts
-from transformer_core.bundle import Bundle
+from transformer_core.bundle import LABELLED, Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of
@@ -38,7 +38,7 @@ KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "why": ("classifier",),
     "encoder": ("classifier",),
     "translation": ("translation",),
-    "bert": ("bert",),
+    "bert": ("bert", "tagger", "answerer"),
     "gpt": ("gpt",),
     "before": ("seq2seq", "lm"),
 }
@@ -88,7 +88,7 @@ def show_sizes(bundle: Bundle) -> None:
     }
     if bundle.labels:
         rows[t("my_model.labels")] = ", ".join(_class(label) for label in bundle.labels[:MOST_CLASSES])
-    sizes = {name: getattr(config, name, None) for name in SIZES if name != "n_classes" or bundle.kind == "classifier"}
+    sizes = {name: getattr(config, name, None) for name in SIZES if name != "n_classes" or bundle.kind in LABELLED}
     rows |= {t(f"my_model.size_{name}"): plain(f"{value}") for name, value in sizes.items() if value is not None}
     modules = _sentence_modules(bundle) if bundle.kind == "encoder" else SentenceModules()
     if modules.max_seq_length is not None:

@@ -3,14 +3,15 @@
 import streamlit as st
 
 from pages.positions.figures.sinusoids import alike_chart, exponents_figure, wavelengths_chart
-from pages.positions.matrix import choose_size
-from pages.ui.asking import ask
+from pages.positions.matrix import choose_size, chosen_size
+from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
+from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live, follow_finger
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import markdown_table, significant
 from transformer_core.analysis.positions.sinusoids import Exponents, compare_exponents
 
@@ -39,8 +40,17 @@ def _table(found: Exponents, length: int, d_model: int) -> str:
     return markdown_table(head, [(name, *row) for name, row in named.items()], right=2)
 
 
+def live_exponent(view: View) -> Live:
+    """Return both matrices of the chosen size."""
+    length, d_model = chosen_size("x", least=LEAST)
+    answer = ask_once(compare_exponents, length=length, d_model=d_model)
+    version = f"{length}x{d_model}"
+    figure = exponents_figure(answer.value.tables, strings("positions"), strings("matrix"), version=version)
+    return Live((Picture("positions_exponents", figure, answer),))
+
+
 @st.fragment
-def exponent_part() -> None:
+def exponent_part(view: View) -> None:
     """Show both matrices, ask what the doubled exponent changes, then show wavelengths and a table."""
     words = strings("positions")
     st.latex(
@@ -48,10 +58,11 @@ def exponent_part() -> None:
         r"\sin(pos\cdot 10000^{-4i/d}),\;\cos(pos\cdot 10000^{-2(2i+1)/d})"
     )
     length, d_model = choose_size("x", least=LEAST)
-    answer = ask(compare_exponents, length=length, d_model=d_model)
-    figure = exponents_figure(answer.value.tables, words, strings("matrix"), version=f"{length}x{d_model}")
-    show_matrix(figure, answer, key="positions_exponents")
-    export_matrix(figure, answer, key="positions_exponents")
+    (picture,) = (one for one in live_exponent(view).pictures if isinstance(one, Picture))
+    answer: Answer[Exponents] = picture.answer
+    show_picture(picture)
+    export_picture(picture)
+    follow_finger("positions", "exponent", view, sliders={"positions_xlength": length, "positions_xd": d_model})
     tell(section("positions", "exponents"), small=True)
     options = {name: t(f"positions.still_{name}") for name in ("few", "some", "double")}
     question = section("positions", "try_exponent").format(length=length, d_model=d_model)

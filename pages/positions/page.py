@@ -1,5 +1,6 @@
-"""Positions: the sinusoidal matrix, other schemes, token plus position, and what order is worth to trained models."""
+"""Positions: the sinusoidal matrix, other schemes, token plus position, what order is worth; beyond the length."""
 
+from pages.positions.beyond import beyond_part
 from pages.positions.exponent import exponent_part
 from pages.positions.matrix import matrix_part
 from pages.positions.order import order_part
@@ -11,10 +12,11 @@ from pages.ui.page_layout import parts_page
 
 PARTS = {
     "matrix": matrix_part,
-    "exponent": lambda _: exponent_part(),
+    "exponent": exponent_part,
     "schemes": schemes_part,
     "sum": sum_part,
     "order": order_part,
+    "beyond": beyond_part,
 }
 
 parts_page("positions", lambda: header(kinds=READERS), PARTS, sites=("*position_embedding", "*embedding.*"))

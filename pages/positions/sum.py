@@ -7,11 +7,12 @@ from pages.positions.figures.models import concatenated_figure, cosines_chart, n
 from pages.positions.schemes import choose_word
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
 from pages.ui.verdict import concludes, outcome_word, show_outcome
@@ -113,6 +114,26 @@ def _concatenated(view: View) -> None:
     )
 
 
+def live_sum(view: View) -> Live:
+    """Return the lengths of both vectors, and how alike the sum is to either.
+
+    Raises:
+        ValueError: as token_and_position.
+    """
+    return _live(view, ask_once(token_and_position, **view.asked))
+
+
+def _live(view: View, answer: Answer[Sums]) -> Live:
+    found, words, labels = answer.value, strings("positions"), view.encoding.labels
+    norms = norms_chart(found.token_norms, found.factor, found.position_norms, labels, words)
+    cosines = cosines_chart(found.cosine_token, found.cosine_position, labels, words)
+    drawings = (
+        Drawing("positions_norms", norms, answer, "positions_norms", t("positions.norms_label")),
+        Drawing("positions_cosines", cosines, answer, "positions_cosines", t("positions.cosines_label")),
+    )
+    return Live(drawings=drawings)
+
+
 def sum_part(view: View) -> None:
     """Show the lengths of both vectors, the effect of the factor, and that adding is concatenating with W₂ = W₁."""
     try:
@@ -120,27 +141,14 @@ def sum_part(view: View) -> None:
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
-    found, words, labels = answer.value, strings("positions"), view.encoding.labels
+    found = answer.value
     if not found.added_in_model:
         st.info(t("positions.adds_none", positions=view.bundle.config.positions), icon=":material/info:")
     _lengths(found)
-    norms, cosines = st.columns(2, gap="large")
-    with norms:
-        show_chart(
-            norms_chart(found.token_norms, found.factor, found.position_norms, labels, words),
-            answer,
-            key="positions_norms",
-            stem="positions_norms",
-            label=t("positions.norms_label"),
-        )
-    with cosines:
-        show_chart(
-            cosines_chart(found.cosine_token, found.cosine_position, labels, words),
-            answer,
-            key="positions_cosines",
-            stem="positions_cosines",
-            label=t("positions.cosines_label"),
-        )
+    for place, drawing in zip(st.columns(2, gap="large"), _live(view, answer).drawings, strict=True):
+        with place:
+            show_drawing(drawing)
+    follow_finger("positions", "sum", view)
     _tell_likeness(found)
     _try_scale(view, answer)
     st.subheader(t("positions.concatenate_heading"), anchor=False)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from pages.train.settings import ALL, LANGUAGE, LARGEST_PASSAGE, SOURCE, apply, ask, read_settings
+from pages.train.settings import ALL, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import find_run, learned_words
@@ -116,7 +116,8 @@ def _of_run(store: Any, frame: int | None) -> Base:
         if st.button(t("train.leave_branch"), icon=":material/undo:"):
             forget(*FORM, "branch")
             st.rerun()
-    return Base(store.spec, Origin(run=store.id, frame=frame), None if file is None else store.folder / file)
+    spec = replace(store.spec, start=None) if frame is None else store.spec  # fresh weights are no damaged model's
+    return Base(spec, Origin(run=store.id, frame=frame), None if file is None else store.folder / file)
 
 
 COLOURS = ("orange", "blue")  # of the film's first two classes
@@ -316,12 +317,13 @@ ASK: dict[str, Callable[[Source, Base], Learned]] = {
 def choose_data(base: Base) -> Learned:
     """Show what can be learned from and return what was chosen."""
     usual = base.usual
-    source_place, language_place = st.columns(2)
+    source_place, network_place, language_place = st.columns(3)
     with source_place:
         source = ask(SOURCE, usual["source"], disabled=base.has_weights)
-    with language_place:
-        for one in apply((LANGUAGE,), source):
-            ask(one, usual[one.name], disabled=base.has_weights)
+    for place, control in ((network_place, NETWORK), (language_place, LANGUAGE)):
+        with place:
+            for one in apply((control,), source):
+                ask(one, usual[one.name], disabled=base.has_weights)
     if base.origin is not None and source == usual["source"]:
         kept = base.spec.data
         if base.data is not None:

@@ -15,6 +15,7 @@ from pages.ui.runs import is_live, learned_words
 from pages.ui.url import current, keep, set_choice, text_input, whole_number
 from transformer_core.training.runs.store.run_store import RunStore
 
+RECURRENT = ("seq2seq", "lm")  # the kinds that the page on recurrent models reads
 LABELS = {
     "classifier": "train.followed",
     "translation": "train.followed_letters",
@@ -54,19 +55,20 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
         begin_with(asked.run, asked.frame)
         open_page("train")
     store = next(store for store in stores if store.id == asked.run)
-    if store.spec.data.kind not in READERS:
+    page = "attention" if store.spec.kind in READERS else "before" if store.spec.kind in RECURRENT else None
+    if page is None:
         st.toast(t("train.not_read"), icon=":material/info:")
         return
     name = name_of_moment(asked.run, asked.frame)
     prefer_model(name)
     set_choice("model", name)
     st.query_params["model"] = name  # the link must open the same moment
-    open_page("attention")
+    open_page(page)
 
 
 def follow_run(*stores: RunStore, text: str) -> None:
     """Show the film of one run, or of two on one scrubber, with a text followed through both."""
-    tell(section("train", f"film_{stores[0].spec.data.kind}"), small=True)
+    tell(section("train", f"film_{stores[0].spec.kind}"), small=True)
     asked = show_film(
         [(store.id, store.spec.name) for store in stores],
         key=f"film of {len(stores)}",

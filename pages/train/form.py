@@ -33,7 +33,9 @@ _lock = threading.Lock()
 def _name_of(spec: RunSpec, data_name: str) -> str:
     """Return one name for all specs that take the same time."""
     rates = replace(spec.training, learning_rate=1e-3, weight_decay=0.0, label_smoothing=0.0, warm_up=0.0)
-    timed = replace(spec, name="run", origin=None, training=replace(rates, schedule="constant", clip_norm=1.0))
+    timed = replace(
+        spec, name="run", origin=None, start=None, training=replace(rates, schedule="constant", clip_norm=1.0)
+    )
     return hashlib.sha256(f"{timed.to_json()}\0{data_name}".encode()).hexdigest()
 
 
@@ -54,7 +56,7 @@ def estimate(spec: RunSpec, data: Data, data_name: str) -> Future[Estimate]:
             del _known[last]
         st.session_state.estimate_of = name
         if name not in _known or _known[name].cancelled():
-            _known[name] = _measuring.submit(launcher().estimate, replace(spec, origin=None), data)
+            _known[name] = _measuring.submit(launcher().estimate, replace(spec, origin=None, start=None), data)
         _known.move_to_end(name)
         while len(_known) > MOST_KEPT:
             _known.popitem(last=False)[1].cancel()
@@ -120,7 +122,7 @@ def show_start(spec: RunSpec | None, problem: str, learned: Learned) -> None:
         _start(spec, learned)
 
 
-SUMMARY = ("n_layers", "d_model", "n_heads", "optimizer", "learning_rate", "epochs", "examples")
+SUMMARY = ("network", "n_layers", "d_model", "n_heads", "optimizer", "learning_rate", "epochs", "examples")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pages.train.exports import export_run
 from pages.train.film import follow_run, followed_text
 from pages.train.form import show_form
 from pages.train.panel import show_panel
+from pages.train.refitted import show_refitted
 from pages.train.results import show_results, show_try
 from pages.train.runs import show_runs
 from pages.ui.boxes import lazy_box
@@ -31,6 +32,7 @@ def show_run(store: RunStore) -> None:
     follow_run(store, text=followed_text(store))
     if not is_live(store.status()):
         show_results(store)
+        show_refitted(store)
     show_try(store)
     export_run(store)
 

@@ -10,6 +10,7 @@ from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import follow, is_live
+from transformer_core.training.runs.beginning import UNDAMAGED
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.run_store import RunStore
 
@@ -23,7 +24,7 @@ class Outcome:
     Args:
         step: steps taken before them.
         train, held_out: accuracy, from 0 to 1.
-        baselines: held-out accuracy of simple rules, by name.
+        baselines: held-out accuracy of simple rules, by name, and of a damaged model as it was.
     """
 
     step: int
@@ -34,7 +35,7 @@ class Outcome:
     @property
     def best_rule(self) -> str | None:
         """The best of the simple rules, None where there are none."""
-        return max(self.baselines, key=self.baselines.__getitem__, default=None)
+        return max((name for name in self.baselines if name != UNDAMAGED), key=self.baselines.__getitem__, default=None)
 
     @property
     def verdict(self) -> str:
@@ -83,7 +84,7 @@ def show_results(store: RunStore) -> None:
     numbers = {t("result.held_out"): found.held_out, t("result.train"): found.train}
     numbers |= {_capital(t(f"baseline.{name}")): value for name, value in found.baselines.items()}
     with st.container(border=True):
-        for place, (label, value) in zip(st.columns(4), numbers.items(), strict=False):
+        for place, (label, value) in zip(st.columns(max(4, len(numbers))), numbers.items(), strict=False):
             place.metric(label, f"{value:.1%}")
         st.markdown(
             " ".join(
@@ -167,5 +168,6 @@ def show_try(store: RunStore) -> None:
     with box:
         if store.spec.data.kind == "classifier":
             _show_separation(store)
-        if store.spec.model.residual:
+        learned = store.spec
+        if learned.network.network == "transformer" and learned.model.residual and learned.start is None:
             _show_residual(store)

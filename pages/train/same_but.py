@@ -17,11 +17,12 @@ from transformer_core.config import Positions
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, settings
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.spec import Origin, RunSpec
+from transformer_core.training.spec import RECURRENT_KINDS, AlignmentChoice, Network, Origin, RunSpec
 
 LITTLE = 0.02
 GUESSES = ("better", "same", "worse")
 NONE = "none"  # who foretells nothing is shown what came of it
+NETWORKS = get_args(Network)
 SWITCHES = ("residual", "scale_scores", "scale_embeddings")
 DECODERS = ("gpt", "translation")
 
@@ -29,6 +30,25 @@ DECODERS = ("gpt", "translation")
 def one_changes(spec: RunSpec) -> dict[str, tuple[str, Any]]:
     """Return every single change that is offered for a run: a setting and its other value, by a name for both."""
     now = settings(spec)
+    found = _of_recurrent(spec, now) if spec.network.network != "transformer" else _of_transformer(spec, now)
+    branched = spec.origin is not None and spec.origin.frame is not None
+    if spec.data.kind in RECURRENT_KINDS and not branched:  # no network begins with another one's weights
+        found += [("network", name) for name in NETWORKS]
+    if spec.data.kind == "classifier":
+        found.append(("softmax_before_loss", not now["softmax_before_loss"]))
+    return {f"{name}={value}": (name, value) for name, value in found if now[name] != value}
+
+
+def _of_recurrent(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = [("initial", "normal" if now["initial"] == "usual" else "usual")]
+    if spec.data.kind == "translation":
+        found = [("alignment", name) for name in get_args(AlignmentChoice)] + found
+    if spec.data.kind == "classifier":
+        found.append(("summary", "mean" if now["summary"] == "last" else "last"))
+    return found if spec.kind == "lm" else [*found, ("bidirectional", not now["bidirectional"])]
+
+
+def _of_transformer(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:
     found = [("residual", not now["residual"]), ("positions", "none")]
     found += [("activation", "relu" if now["activation"] != "relu" else "gelu")]
     found += [("norm_order", "post" if now["norm_order"] == "pre" else "pre")]
@@ -38,8 +58,7 @@ def one_changes(spec: RunSpec) -> dict[str, tuple[str, Any]]:
         found.append(("causal", not now["causal"]))
     if spec.data.kind == "classifier":
         found.append(("pooling", "mean" if now["pooling"] == "cls" else "cls"))
-        found.append(("softmax_before_loss", not now["softmax_before_loss"]))
-    return {f"{name}={value}": (name, value) for name, value in found if now[name] != value}
+    return found
 
 
 def same_but(store: RunStore, name: str, value: Any) -> RunStore:
@@ -60,9 +79,11 @@ def same_but(store: RunStore, name: str, value: Any) -> RunStore:
 def offer_same_but(store: RunStore, *, expanded: bool) -> None:
     """Let a person change one thing of a run and predict what that does; then start it as the other run.
 
-    A run that learned from somebody's own data is that person's to repeat.
+    A run that learned from somebody's own data is that person's to repeat; one that heals a model keeps its settings.
     """
     if store.spec.data.file is not None and not may_change(store.owner):
+        return
+    if store.spec.start is not None:  # its weights are of a model that has these settings
         return
     box = lazy_box(t("compare.same_but"), icon=":material/fork_right:", key="same_but_open", opened=expanded)
     if box is not None:

@@ -15,9 +15,21 @@ from transformer_core.config import Activation, NormOrder, Pooling, Positions
 from transformer_core.text import KINDS as TOKENIZERS
 from transformer_core.training.config import Optimizer, Precision, Schedule
 from transformer_core.training.runs.settings import VOCABULARY
-from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, Language, Source
+from transformer_core.training.spec import (
+    BOUNDS,
+    KIND_OF_SOURCE,
+    RECURRENT_KINDS,
+    AlignmentChoice,
+    InitialWeights,
+    Language,
+    Network,
+    Source,
+    SummaryChoice,
+)
 
-KINDS = ("classifier", "translation", "gpt", "bert")
+TRANSFORMERS = ("classifier", "translation", "gpt", "bert")
+RECURRENT = tuple(RECURRENT_KINDS.values())
+KINDS = (*TRANSFORMERS, *RECURRENT)
 
 
 @dataclass(frozen=True)
@@ -180,7 +192,9 @@ def _or_none(control: Control, value: Any) -> Any:
 COLUMNS = 4
 LARGEST_SEED = 2**31 - 1
 LARGEST_PASSAGE = 2_000_000
-TEXTS = ("classifier", "bert")
+CLASSIFIERS = ("classifier", "recurrent_classifier")
+WRITERS = ("translation", "seq2seq")
+TEXTS = (*CLASSIFIERS, "bert")
 BROUGHT = ("table", "imdb")
 
 
@@ -189,30 +203,35 @@ def _bounded(name: str, step: int, *kinds: str) -> Number:
 
 
 SOURCE = Pick("source", get_args(Source))
-LANGUAGE = Pick("language", get_args(Language), ("classifier", "gpt", "bert"))
+LANGUAGE = Pick("language", get_args(Language), (*TEXTS, "gpt", "lm"))
+NETWORK = Pick("network", get_args(Network), tuple(kind for kind in KINDS if kind != "bert"))
 LEARN: tuple[Control, ...] = (
-    _bounded("symbols", 1, "translation"),
-    _bounded("length", 1, "translation"),
+    _bounded("symbols", 1, *WRITERS),
+    _bounded("length", 1, *WRITERS),
     _bounded("examples", 100),
-    _bounded("held_out", 100, "classifier", "translation"),
+    _bounded("held_out", 100, *CLASSIFIERS, *WRITERS),
     Pick("tokenizer", tuple(TOKENIZERS), TEXTS),
     _bounded("vocab_size", 100, *TEXTS),
     _bounded("max_len", 8),
 )
 MODEL: tuple[Control, ...] = (
-    _bounded("n_layers", 1),
+    _bounded("n_layers", 1, *TRANSFORMERS),
     _bounded("d_model", 8),
-    _bounded("n_heads", 1),
-    _bounded("d_ff", 8),
+    _bounded("n_heads", 1, *TRANSFORMERS),
+    _bounded("d_ff", 8, *TRANSFORMERS),
     Number("dropout", 0.0, 0.9, 0.05),
-    Pick("positions", get_args(Positions)),
-    Pick("norm_order", get_args(NormOrder)),
-    Pick("activation", get_args(Activation)),
+    Pick("positions", get_args(Positions), TRANSFORMERS),
+    Pick("norm_order", get_args(NormOrder), TRANSFORMERS),
+    Pick("activation", get_args(Activation), TRANSFORMERS),
     Pick("pooling", get_args(Pooling), ("classifier",)),
-    Flag("residual"),
-    Flag("scale_scores"),
-    Flag("scale_embeddings"),
+    Flag("residual", TRANSFORMERS),
+    Flag("scale_scores", TRANSFORMERS),
+    Flag("scale_embeddings", TRANSFORMERS),
     Flag("causal", ("gpt", "translation")),
+    Pick("alignment", get_args(AlignmentChoice), ("seq2seq",)),
+    Pick("summary", get_args(SummaryChoice), ("recurrent_classifier",)),
+    Flag("bidirectional", ("recurrent_classifier", "seq2seq")),
+    Pick("initial", get_args(InitialWeights), RECURRENT),
 )
 OPTIMISER: tuple[Control, ...] = (
     Pick("optimizer", get_args(Optimizer)),
@@ -221,31 +240,44 @@ OPTIMISER: tuple[Control, ...] = (
     Number("warm_up", 0.0, 0.95, 0.05),
     Number("weight_decay", 0.0, 1.0, 0.01),
     Number("clip_norm", 0.0, 1_000.0, 0.5, off=0.0),
-    Number("label_smoothing", 0.0, 0.9, 0.05, ("classifier", "translation", "gpt")),
-    Flag("softmax_before_loss", ("classifier",)),
+    Number("label_smoothing", 0.0, 0.9, 0.05, tuple(kind for kind in KINDS if kind != "bert")),
+    Flag("softmax_before_loss", CLASSIFIERS),
 )
 RUN: tuple[Control, ...] = (
     _bounded("epochs", 1),
     _bounded("batch_size", 4),
     Number("seed", 0, LARGEST_SEED, 1),
     _bounded("frames", 1),
-    _bounded("points", 20, "classifier"),
+    _bounded("points", 20, *CLASSIFIERS),
     _bounded("threads", 1),
     Pick("precision", get_args(Precision)),
 )
 SECTIONS = {"learn": LEARN, "model": MODEL, "optimiser": OPTIMISER, "run": RUN}
-ALL: tuple[Control, ...] = (SOURCE, LANGUAGE, *LEARN, *MODEL, *OPTIMISER, *RUN)
+ALL: tuple[Control, ...] = (SOURCE, NETWORK, LANGUAGE, *LEARN, *MODEL, *OPTIMISER, *RUN)
 
 
-def apply(controls: tuple[Control, ...], source: str) -> list[Control]:
-    """Return the settings that a source's kind of model has; the language is that of texts that come with the app."""
+def apply(controls: tuple[Control, ...], source: str, network: str = "transformer") -> list[Control]:
+    """Return the settings that a kind of model has; the language is that of texts that come with the app.
+
+    Args:
+        source: of the data.
+        network: what learns them; a Transformer where no recurrent network can.
+    """
     kind = KIND_OF_SOURCE[source]
+    kind = kind if network == "transformer" else RECURRENT_KINDS.get(kind, kind)
     return [one for one in controls if kind in one.kinds and not (one is LANGUAGE and source in BROUGHT)]
+
+
+def network_of(source: str, usual: Mapping[str, Any]) -> str:
+    """Return the network that was chosen, a Transformer where no other can learn from the source."""
+    can = KIND_OF_SOURCE[source] in RECURRENT_KINDS
+    return value_of(NETWORK, usual["network"]) if can else "transformer"
 
 
 def read_settings(source: str, usual: Mapping[str, Any]) -> dict[str, Any]:
     """Return every setting without showing a widget."""
-    return {one.name: value_of(one, usual[one.name]) for one in apply(ALL[1:], source)}
+    network = network_of(source, usual)
+    return {one.name: value_of(one, usual[one.name]) for one in apply(ALL[1:], source, network)}
 
 
 def show_settings(section: str, source: str, usual: Mapping[str, Any], *, frozen: bool) -> dict[str, Any]:
@@ -256,7 +288,7 @@ def show_settings(section: str, source: str, usual: Mapping[str, Any], *, frozen
         frozen: what the vocabulary follows from cannot be changed, since the weights are taken over.
     """
     values = {}
-    controls = apply(SECTIONS[section], source)
+    controls = apply(SECTIONS[section], source, network_of(source, usual))
     for start in range(0, len(controls), COLUMNS):
         for place, one in zip(st.columns(COLUMNS, vertical_alignment="bottom"), controls[start:], strict=False):
             with place:

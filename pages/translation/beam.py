@@ -5,7 +5,7 @@ import streamlit as st
 from pages.translation.figures.search import by_width_chart, tree_chart
 from pages.translation.translated import shown_gap, slide_to_default, translated
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.boxes import as_old, ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -85,7 +85,9 @@ def _width_experiment(view: View, penalty: float) -> None:
         )
         judgement, asked = st.container(), {**view.asked, "widest": WIDEST, "length_penalty": penalty}
         with cover.picture():
-            answer = awaited(best_by_width, t("translation.searching"), key="translation_width", height=420, **asked)
+            answer = awaited(
+                best_by_width, t("translation.searching"), key="translation_width", height=420, stays=True, **asked
+            )
             if answer is None:
                 return
             _show_best(answer)
@@ -94,7 +96,7 @@ def _width_experiment(view: View, penalty: float) -> None:
         outcome = "same" if found.texts[0] == found.texts[-1] else "better" if last > first else "worse"
         gained, different = f"{shown_gap(last, first):+.3f}", len(set(found.texts))
         measured = t("translation.width_measured", widest=WIDEST, gained=gained, different=different)
-        with judgement:
+        with judgement, as_old(answer, key="translation_width"):
             cover.judge(outcome, measured)
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.translation.figures.search import by_width_chart, ranked_chart
 from pages.translation.translated import shown_gap
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, say
+from pages.ui.boxes import as_old, ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
@@ -108,7 +108,9 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
     judgement = st.container()
     with cover.picture():
         asked = {"rule": rule, "epochs": epochs, "seed": seed, "length_penalty": penalty}
-        answer = awaited(letter_survey, t("translation.surveying"), key="translation_survey", height=420, **asked)
+        answer = awaited(
+            letter_survey, t("translation.surveying"), key="translation_survey", height=420, stays=True, **asked
+        )
         if answer is None:
             return
         found: Survey = answer.value
@@ -128,7 +130,7 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         right=f"{found.best_right:.0%}",
         greedy_right=f"{found.right[0]:.0%}",
     )
-    with judgement:
+    with judgement, as_old(answer, key="translation_survey"):
         cover.judge(outcome, measured)
 
 
@@ -154,7 +156,9 @@ def show_search() -> None:
     if source is None:
         return
     asked = {"rule": rule, "source": source, "epochs": epochs, "seed": seed, "length_penalty": penalty}
-    answer = awaited(letter_search, t("translation.training"), key="translation_search", height=480, **asked)
+    answer = awaited(
+        letter_search, t("translation.training"), key="translation_search", height=480, stays=True, **asked
+    )
     if answer is not None:
         _show_one(answer)
     _survey(rule, epochs, seed, penalty)

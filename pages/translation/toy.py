@@ -1,19 +1,31 @@
-"""The toy batch of many tutorials: its ids, masks and weights, all shapes, and a source that is all padding."""
+"""The toy batch of many tutorials: ids, masks, weights, logits, all shapes, and what other conventions change."""
+
+from typing import cast
 
 import streamlit as st
 
-from pages.translation.figures.matrices import ATTENTIONS, toy_attentions, toy_ids
+from pages.translation.figures.matrices import ATTENTIONS, toy_attentions, toy_ids, toy_logits
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, awaited, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.number_format import markdown_table, significant
+from pages.ui.number_format import markdown_table, percent, significant
 from pages.ui.pickers import choose_head
 from pages.ui.url import choose, slide, switch
-from transformer_core.analysis.translation.toy_batch import CONFIG, SENTENCES, ToyBatch, toy_batch
+from transformer_core.analysis.translation.toy_batch import (
+    CHANGES,
+    CONFIG,
+    SENTENCES,
+    Convention,
+    Source,
+    ToyBatch,
+    convention_changes,
+    toy_batch,
+)
 
-SOURCES = ("random", "ones", "padded", "all_padding")
+SOURCES: tuple[Source, ...] = ("listing", "random", "ones", "padded", "all_padding")
+ONE_SOURCE = ("listing", "ones")  # four times the same sentence
 SEEDS = 20
 CODE = """import torch
 from transformer_core import (
@@ -24,21 +36,28 @@ config = ModelConfig(
     vocab_size=5, d_model=128, d_ff=256,
     n_heads=8, d_head=64, n_layers=4,
     max_len=16, pad_id=0,
+    norm_order="{norm_order}",
+    activation="{activation}",
+    tied_output={tied_output},
 )
 source = torch.tensor({source})
 target = torch.tensor({target})
 torch.manual_seed({seed})
 model = Translation(config).eval()
-logits, trace = capture(model, source, target)"""
+logits, trace = capture(model, source, target)
+print(logits)"""
 
 
-def _program(found: ToyBatch, seed: int) -> str:
+def _program(found: ToyBatch, seed: int, convention: Convention) -> str:
     """Return the program that computes what is shown; it runs where transformer_core can be imported."""
+    named = {name: getattr(CONFIG, name) for name in CHANGES["ours"]} | CHANGES[convention]
     rows = {name: getattr(found, f"{name}_ids").tolist() for name in ("source", "target")}
-    return CODE.format(seed=seed, **{name: str(lists).replace("], ", "],\n  ") for name, lists in rows.items()})
+    return CODE.format(
+        seed=seed, **named, **{name: str(lists).replace("], ", "],\n  ") for name, lists in rows.items()}
+    )
 
 
-def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool, version: str) -> None:
+def _show_batch(answer: Answer[ToyBatch], sentence: int, filled: bool, program: str, version: str) -> None:
     found, words, ui = answer.value, strings("translation_toy"), strings("matrix")
     ids_place, attended_place = st.columns([2, 3], gap="large")
     with ids_place:
@@ -46,7 +65,7 @@ def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool
         show_matrix(ids, answer, key="translation_toy_ids")
         st.caption(t("translation.toy_parameters", count=f"{found.parameters:,}"))
         st.caption(t("translation.own_data"))
-        st.code(_program(found, seed), language="python", wrap_lines=True)
+        st.code(program, language="python", wrap_lines=True)
     with attended_place:
         figure = toy_attentions(
             answer.arrays,
@@ -60,6 +79,46 @@ def _show_batch(answer: Answer[ToyBatch], seed: int, sentence: int, filled: bool
         )
         show_matrix(figure, answer, key="translation_toy")
         export_matrix(figure, answer, key="translation_toy")
+
+
+def _show_logits(answer: Answer[ToyBatch], one_source: bool, version: str) -> None:
+    found = answer.value
+    figure = toy_logits(
+        found.logits,
+        found.target_ids,
+        strings("translation_toy"),
+        strings("matrix"),
+        version=version,
+    )
+    show_matrix(figure, answer, key="translation_toy_logits")
+    if one_source:
+        st.caption(t("translation.toy_first", apart=significant(found.first_apart)))
+    export_matrix(figure, answer, key="translation_toy_logits")
+
+
+def _show_changes(source: Source, seed: int, shown: Convention) -> None:
+    st.markdown(f"**{t('translation.toy_changes')}**")
+    answer = awaited(
+        convention_changes, t("translation.toy_changing"), key="toy_changes", height=260, source=source, seed=seed
+    )
+    if answer is None:
+        return
+    found = answer.value
+    head = ("", *(t(f"translation.toy_col_{name}") for name in ("parameters", "logits", "likeliest")))
+    rows = []
+    for name, parameters, moved, likeliest in zip(
+        found.conventions, found.parameters, found.logits_moved, found.likeliest_moved, strict=True
+    ):
+        more = parameters - found.parameters[0]
+        count = f"{parameters:,}" + (f" ({more:+,})".replace("-", "−") if more else "")
+        said = t(f"translation.toy_change_{name}")
+        rows.append((f"**{said}**" if name == shown else said, count, significant(moved), percent(likeliest)))
+    st.markdown(markdown_table(head, rows, right=3))
+    st.caption(t("translation.toy_same_weights"))
+
+
+def _show_sums(found: ToyBatch) -> None:
+    words = strings("translation_toy")
     head = ("", *(words[name] for name in ATTENTIONS))
     each = [getattr(found, name) for name in ATTENTIONS]
     rows = [
@@ -110,27 +169,50 @@ def _show_shapes(found: ToyBatch) -> None:
         st.caption(t("translation.toy_infinite"))
 
 
-def show_toy() -> None:
-    """Show the batch, one head of its three attentions, and every shape."""
-    source_place, sentence_place, seed_place = st.columns([3.2, 1.6, 1.2], gap="medium")
+def _which_batch() -> tuple[Source, Convention]:
+    """Let a person choose the source and the conventions."""
+    source_place, convention_place = st.columns([1.1, 1], gap="medium")
     with source_place:
         sources = {name: t(f"translation.toy_{name}") for name in SOURCES}
-        source = choose(t("translation.toy_source"), sources, name="translation_toy_source", default="padded")
+        source = choose(t("translation.toy_source"), sources, name="translation_toy_source", default="listing")
+    with convention_place:
+        conventions = {name: t(f"translation.toy_convention_{name}") for name in CHANGES}
+        label = t("translation.toy_conventions")
+        convention = choose(label, conventions, name="translation_toy_convention", default="listing")
+    return cast(Source, source), cast(Convention, convention)
+
+
+def _where_in_it() -> dict[str, int]:
+    """Let a person choose a sentence, a layer, a head and a seed."""
+    sentence_place, layer_place, head_place, seed_place = st.columns([1.7, 1.7, 3.4, 1.6], gap="small")
     with sentence_place:
         sentences = {str(index): str(index) for index in range(SENTENCES)}
         last = str(SENTENCES - 1)
         sentence = int(choose(t("translation.sentence"), sentences, name="translation_sentence", default=last))
-    with seed_place:
-        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
-    layer_place, head_place, filled_place = st.columns([1.6, 3, 2], gap="medium", vertical_alignment="bottom")
     with layer_place:
         layers = {str(index): str(index) for index in range(CONFIG.n_layers)}
         layer = int(choose(t("translation.layer"), layers, name="translation_toy_layer", default="0"))
     with head_place:
         head = choose_head(t("translation.head"), CONFIG.n_heads, name="translation_toy_head")
+    with seed_place:
+        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
+    return {"sentence": sentence, "layer": layer, "head": head, "seed": seed}
+
+
+def show_toy() -> None:
+    """Show the batch, one head of its three attentions, its logits, what conventions change, and every shape."""
+    source, convention = _which_batch()
+    options_place, filled_place = st.columns([8.4, 2.2], gap="small", vertical_alignment="bottom")
+    with options_place:
+        where = _where_in_it()
     with filled_place:
         filled = switch(t("translation.toy_filled"), name="translation_toy_filled", default=False)
-    answer = ask_once(toy_batch, source=source, seed=seed, sentence=sentence, layer=layer, head=head)
-    _show_batch(answer, seed, sentence, filled, version=f"toy {source} {seed} {sentence} {layer}.{head} {filled}")
+    answer = ask_once(toy_batch, source=source, convention=convention, **where)
+    version = f"toy {source} {convention} {' '.join(map(str, where.values()))} {filled}"
+    program = _program(answer.value, where["seed"], convention)
+    _show_batch(answer, where["sentence"], filled, program, version)
+    _show_logits(answer, source in ONE_SOURCE, f"logits {version}")
+    _show_changes(source, where["seed"], convention)
+    _show_sums(answer.value)
     _padding_experiment(answer)
     _show_shapes(answer.value)

@@ -6,12 +6,11 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from pages.attention.chosen_head import head_choices
 from pages.ui.asking import Answer, ask_once
 from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.live import Choices
-from pages.ui.pickers import choose_head, choose_layer, chosen_number, shown_word
+from pages.ui.pickers import choose_head, choose_layer, chosen_number, head_choices, shown_word
 from pages.ui.url import choose, choose_from_list, chosen_option, current, forget, slide
 from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
 

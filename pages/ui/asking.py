@@ -52,12 +52,14 @@ class Answer(Generic[T]):
 
     Args:
         repeatable: the call alone makes the result again.
+        old: another one is being computed, and this one stays on the page meanwhile.
     """
 
     value: T
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
     repeatable: bool = True
+    old: bool = False
 
     @property
     def name(self) -> str:

@@ -113,10 +113,10 @@ def show_because(view: View) -> None:
         st.caption(t("because.nothing_to_hide"))
         return
     asked, brief = _of_first_text(view), len(view.encoding) <= BRIEF
-    answer = awaited(word_worth, t("because.hiding"), key="because", height=HEIGHT, brief=brief, **asked)
+    answer = awaited(word_worth, t("because.hiding"), key="because", height=HEIGHT, brief=brief, stays=True, **asked)
     if answer is None:
         return
-    found = answer.value
+    found, view = answer.value, view.of(answer)
     label = chart_word(view, found.winner)
     names = _names(view, found)
     st.html(

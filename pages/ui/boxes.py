@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -23,6 +23,7 @@ from pages.ui.language import t
 from pages.ui.url import current, keep, read_switch, widget_key, written_switch
 
 T = TypeVar("T")
+Height = int | Literal["content"]  # in pixels
 SECONDS_BETWEEN_LOOKS = 0.7
 FAR_BEHIND, SECONDS_FAR_BEHIND = 2, 2.0  # from this place in the queue on, a page looks less often
 SECONDS_AT_ONCE = 0.2  # so long a page waits before it shows a box
@@ -44,6 +45,16 @@ COVERED = """
     & > * { visibility: hidden; }
   }
 }
+"""
+OLD = """
+[data-testid="stLayoutWrapper"]:has(> [class*="st-key-slot_"] i.old) {
+  position: absolute; align-self: center; width: min(26rem, 90%); z-index: 8; margin-top: 3rem;
+  & [class*="st-key-room_"] { background: SURFACE; }
+  & .stElementContainer:has(> * > i.old) { position: absolute; }
+  & ~ * > * { opacity: 0.4; }
+}
+[data-testid="stLayoutWrapper"]:has(> [class*="st-key-slot_"]:not(:has(> *))) { position: absolute; }
+[class*="st-key-old_"] > * > * { opacity: 0.4; }
 """
 _covered: ContextVar[bool] = ContextVar("covered", default=False)
 
@@ -102,24 +113,66 @@ def watch(
 
 
 def awaited(
-    function: Callable[..., T], said: str, *, key: str, height: int = ROOM, brief: bool = False, **arguments: Any
+    function: Callable[..., T],
+    said: str,
+    *,
+    key: str,
+    height: int = ROOM,
+    brief: bool = False,
+    stays: bool = False,
+    **arguments: Any,
 ) -> Answer[T] | None:
     """Return an answer that takes longer than a moment; None while it is computed, with a box in its place.
 
     The box shows the place in the queue or how far it is, looks again by itself, and lets a person cancel.
+    Where the last answer stays, the box lies over what is drawn of it, which is pale.
 
     Args:
         said: what is being done.
         key: unique on the page; one question is waited for there.
         height: of the box, about that of what comes.
         brief: it takes a moment only, for so little is asked; the page computes it itself.
+        stays: meanwhile, return the last answer that came here of the same model, if any, as an old one; what is drawn
+            of it follows in the container that this is called in, and is of its text: see View.of.
         arguments: as of ask.
 
     Raises:
         ValueError: as the function does.
     """
-    if brief:
-        return ask_once(function, **arguments)
+    if not stays:
+        return ask_once(function, **arguments) if brief else _awaited(function, said, key, height, arguments)
+    state, place = st.session_state, f"last {key}"
+    last: Answer[T] | None = state.get(place)
+    if last is not None and (last.function, last.arguments.get("bundle")) != (function, arguments.get("bundle")):
+        last = None
+    with st.container(key=f"slot_{key}"):
+        if brief:
+            answer = ask_once(function, **arguments)
+        else:
+            answer = _awaited(function, said, key, height if last is None else "content", arguments)
+        if answer is None and last is not None:
+            st.html('<i class="old"></i>')  # the entry script's style knows it
+            return replace(last, old=True)
+    if answer is not None:
+        state[place] = answer
+    return answer
+
+
+@contextmanager
+def as_old(answer: Answer[Any], *, key: str) -> Iterator[None]:
+    """Let what is said inside be pale where it is said of an old answer.
+
+    Args:
+        key: unique on the page.
+    """
+    with st.container(key=f"{'old' if answer.old else 'new'}_{key}"):
+        yield
+
+
+def _awaited(
+    function: Callable[..., T], said: str, key: str, height: Height, arguments: Mapping[str, Any]
+) -> Answer[T] | None:
+    """Return the answer, or show the box and return None."""
     state, question = st.session_state, question_of(function, arguments)
     stopped, waits = f"stopped {key}", f"waits {key}"
     if state.get(stopped) == question:
@@ -157,14 +210,14 @@ def _place(future: Future[Any]) -> int:
     return pool().place(future) if isinstance(future, Job) else 0
 
 
-def _offer_again(why: str, again: Callable[[], None], *, key: str, height: int) -> None:
+def _offer_again(why: str, again: Callable[[], None], *, key: str, height: Height) -> None:
     """Show why an answer is not there, and a button that asks for it once more."""
     with _room(key, height):
         st.markdown(why, width="content")
         st.button(t("await.again"), icon=":material/play_arrow:", key=f"again_{key}", on_click=again)
 
 
-def _show_waiting(future: Future[Any], said: str, stop: Callable[[], None] | None, key: str, height: int) -> None:
+def _show_waiting(future: Future[Any], said: str, stop: Callable[[], None] | None, key: str, height: Height) -> None:
     """Show how far an answer is; without `stop`, as under a cover, only that it is being computed."""
     place = _place(future)
     steps = future.steps if isinstance(future, Job) and not place else None
@@ -180,7 +233,7 @@ def _show_waiting(future: Future[Any], said: str, stop: Callable[[], None] | Non
             st.button(t("await.cancel"), icon=":material/close:", type="tertiary", key=f"stop_{key}", on_click=stop)
 
 
-def _room(key: str, height: int) -> DeltaGenerator:
+def _room(key: str, height: Height) -> DeltaGenerator:
     return st.container(border=True, height=height, horizontal_alignment="center", gap="small", key=f"room_{key}")
 
 

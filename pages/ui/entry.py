@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.boxes import COVERED
+from pages.ui.boxes import COVERED, OLD
 from pages.ui.glossary import STYLE, begin_page
 from pages.ui.headers import NAME_LANGUAGE
 from pages.ui.in_hall import STYLE as HALL_STYLE
@@ -86,6 +86,7 @@ style = f"""
 .await {{ display: grid; gap: 0.5rem; justify-items: center; font-size: 0.875rem; }}
 .await progress {{ width: min(20rem, 100%); height: 0.5rem; accent-color: {primary}; visibility: visible; }}
 {COVERED}
+{OLD.replace("SURFACE", surface)}
 {ROOM}
 {TOUCH}
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from pages.ui.asking import ask_once
+from pages.ui.asking import Answer, ask_once
 from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
@@ -49,6 +49,15 @@ class View:
         pair = {} if self.encoding.pair is None else {"pair": self.encoding.pair}
         return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)} | pair
 
+    def of(self, answer: Answer[Any]) -> "View":
+        """Return this model with the text that an answer of it is of: another one, where the answer is old."""
+        if not answer.old:
+            return self
+        asked = answer.arguments
+        return View(
+            self.bundle, self.bundle.tokenizer.encode(asked["text"], asked.get("pair"), max_len=asked["n_tokens"])
+        )
+
 
 def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_TEXT) -> View:
     """Show the controls and one line about the text, and return what was chosen.
@@ -68,8 +77,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         model = choose_model(kinds)
     with text_place:
         example = EXAMPLES.get(model or "", example)
-        short_way = (st.session_state.page or "home", st.session_state.get("part")) in LIVE
-        pause = PAUSE if short_way else "0ms"
+        pause = pause_of(st.session_state.page or "home", st.session_state.get("part"))
         text = suggested_text_input(t("header.text"), example, name="text", pause=pause)
     if model is None:
         _end(t("model.none", kinds=", ".join(t(f"kind.{kind}") for kind in kinds)))
@@ -89,6 +97,11 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
             instead, length, outside_note(bundle, window), _unknown(window), other_kind(model), pale=instead is not None
         )
     return View(bundle, window)
+
+
+def pause_of(page: str, part: str | None) -> str:
+    """Return how long a hand that types rests until the page runs: a moment where the pictures come the short way."""
+    return PAUSE if (page, part) in LIVE else "0ms"
 
 
 def language_of(text: str) -> str | None:

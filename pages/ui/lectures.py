@@ -38,12 +38,12 @@ from pages.ui.language import ASSETS, LANGUAGES, words
 from pages.ui.models import kind_of
 from pages.ui.navigation import ICONS
 from pages.ui.who import visitor
-from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, reads_text
+from transformer_core.analysis.questions import QUESTIONS, Finding, reads, taken_by
 
 FOLDER = ASSETS / "lectures"
 MORE_LECTURES = "VITRINE_LECTURES"  # names a folder of lectures to list after the shipped ones
 OWN_LECTURES = "VITRINE_OWN_LECTURES"  # names the folder of those that people make here, by default .runs/lectures
-READ_FIRST = ("twelve_scenes", "from_recurrence", "how_an_encoder_learns")  # of ours, in this order
+READ_FIRST = ("twelve_scenes", "from_recurrence", "how_an_encoder_learns", "the_lab")  # of ours, in this order
 OWN = "own."  # begins the names of those of this visitor
 SENTENCE = "verdict"  # measures a question that has no options: it asks for a sentence
 LARGEST, MOST_SCENES = 200_000, 60
@@ -98,16 +98,21 @@ class Scene:
         state = "&".join(f"{name}={quote(value, safe=KEPT_SPELLING)}" for name, value in self.state.items())
         return f"{self.page}?{state}" if state else self.page
 
-    def asked(self) -> dict[str, int]:
-        """Return the whole numbers that the question's function takes.
+    def asked(self) -> dict[str, int | str]:
+        """Return the whole numbers and texts that the question's function takes.
 
         Raises:
             LectureError: one is missing, or is no whole number.
         """
         assert self.question is not None
-        found = {}
-        for name in numbers_of(self.question.measured):
-            value = self.question.numbers.get(name, self.state.get(name))
+        found: dict[str, int | str] = {}
+        for name, kind in taken_by(self.question.measured).items():
+            value = self.question.numbers.get(name, self.state.get(name, self.state.get(f"{self.page}_{name}")))
+            if kind is str:
+                if not value:
+                    raise LectureError(f"{self.question.measured} needs {name}, a text, in the screen")
+                found[name] = str(value)
+                continue
             if not re.fullmatch("[0-9]{1,5}", str(value)):
                 raise LectureError(f"{self.question.measured} needs {name}, a whole number, in measured or the screen")
             found[name] = int(str(value))
@@ -279,8 +284,11 @@ def _check(scene: Scene) -> None:
         raise LectureError("it has no words, must have two to four sentences")
     if scene.question is not None:
         scene.asked()
-        if reads_text(scene.question.measured) and not {"text", "model"} <= scene.state.keys():
-            raise LectureError(f"{scene.question.measured} needs text and model in the screen")
+        needed = {{"bundle": "model"}.get(name, name) for name in reads(scene.question.measured)} - {"n_tokens"}
+        if not needed <= scene.state.keys():
+            raise LectureError(
+                f"{scene.question.measured} needs {' and '.join(sorted(needed, reverse=True))} in the screen"
+            )
 
 
 @lru_cache(maxsize=64)

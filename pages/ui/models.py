@@ -37,7 +37,7 @@ FIRST = {  # shipped models that a person meets first, by the interface's langua
     "en": ("sentiment", "bert", "gpt", "translation-en-fr", "seq2seq-en-fr"),
     "zh": ("sentiment-zh", "gpt-poem", "translation-zh-en"),
 }
-READERS = ("classifier", "bert", "gpt", "encoder")  # the kinds that read one text alone
+READERS = ("classifier", "bert", "gpt", "encoder", "tagger", "answerer")  # the kinds that read one text alone
 MOST_OPENED = 48  # models of all visitors
 SECONDS_FRESH = 3.0
 _forgotten = 0  # how often all models were let go of
@@ -106,12 +106,12 @@ def kind_of(name: str) -> str | None:
         folder = model_folders().get(name)
         return None if folder is None else _kind_of(folder)
     store = find_run(found[1])
-    return None if store is None else store.spec.data.kind
+    return None if store is None else store.spec.kind
 
 
 @lru_cache(maxsize=8)
 def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
-    stores = (store for store in run_list().all() if store.spec.data.kind in kinds)
+    stores = (store for store in run_list().all() if store.spec.kind in kinds)
     return tuple((store.id, store.spec.name, store.owner) for store in stores if store.status().state == "finished")
 
 
@@ -131,7 +131,7 @@ def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> di
     names |= {name_of_moment(run): t("model.run", name=run_name) for run, run_name in own}
     found = OF_RUN.fullmatch(asked or "")
     store = find_run(found[1]) if found and asked not in names else None
-    if asked and found and store is not None and store.spec.data.kind in kinds:
+    if asked and found and store is not None and store.spec.kind in kinds:
         names[asked] = called(asked)
     return names
 

@@ -29,7 +29,7 @@ SECTIONS = {
         "before": ":material/history:",
     },
     "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
-    "lab": {"my_model": ":material/upload_file:", "lectures": ":material/co_present:"},
+    "lab": {"lab": ":material/science:", "my_model": ":material/upload_file:", "lectures": ":material/co_present:"},
 }
 HIDDEN = {"server": ":material/dns:"}  # reached by its address
 ICONS = {name: icon for pages in SECTIONS.values() for name, icon in pages.items()}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pages.ui.header import View
+from pages.ui.live import Choices
 from pages.ui.url import choose, choose_from_list, chosen_option, set_choice
 
 MOST_BUTTONS = 16
@@ -37,6 +38,24 @@ def numbers(count: int) -> list[str]:
     return [str(number) for number in range(count)]
 
 
+def chosen_layer_and_head(view: View) -> tuple[int, int]:
+    """Return the layer and the head that are chosen, without their controls."""
+    config = view.bundle.config
+    return chosen_number("layer", config.n_layers), chosen_number("head", config.n_heads)
+
+
+def layer_choices(view: View) -> Choices:
+    """Return the control of the layer as a live figure follows it."""
+    count = view.bundle.config.n_layers
+    return {"layer": (numbers(count), str(chosen_number("layer", count)))}
+
+
+def head_choices(view: View) -> Choices:
+    """Return both controls as a live figure follows them."""
+    _, head = chosen_layer_and_head(view)
+    return layer_choices(view) | {"head": (numbers(view.bundle.config.n_heads), str(head))}
+
+
 def _choose_number(label: str, count: int, *, name: str, in_list: bool) -> int:
     options = {number: number for number in numbers(count)}
     if in_list:
@@ -50,9 +69,20 @@ def choose_token(label: str, view: View, *, name: str) -> tuple[int, str]:
     Args:
         name: the choice's name in the URL.
     """
-    called = [f"{place} · {token}" for place, token in enumerate(view.encoding.labels)]
+    called = _called(view)
     chosen = int(choose_from_list(label, {str(place): word for place, word in enumerate(called)}, name=name) or 0)
     return chosen, called[chosen]
+
+
+def chosen_token(view: View, *, name: str) -> tuple[int, str]:
+    """Return what choose_token does, without its list."""
+    called = _called(view)
+    chosen = int(chosen_option(name, numbers(len(called)), default="0"))
+    return chosen, called[chosen]
+
+
+def _called(view: View) -> list[str]:
+    return [f"{place} · {token}" for place, token in enumerate(view.encoding.labels)]
 
 
 def some_places(change: np.ndarray) -> list[int]:

@@ -10,6 +10,7 @@ from pages.ui.language import plain, t
 from pages.ui.limits import limits
 from pages.ui.url import current, forget, keep
 from pages.ui.who import is_home, may_change, visitor
+from transformer_core.training.runs.beginning import Beginning
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.launcher import Launcher
 from transformer_core.training.runs.run_list import BOUNDS, Bounds, RunList
@@ -60,7 +61,7 @@ def newest_run() -> str | None:
     return next((store.id for store in run_list().all() if store.owner == visitor()), None)
 
 
-def begin_run(spec: RunSpec, data: bytes | Path | None = None) -> RunStore:
+def begin_run(spec: RunSpec, data: bytes | Path | None = None, beginning: Beginning | None = None) -> RunStore:
     """Make a run and start it; where it cannot start, nothing of it stays.
 
     One begins at a time, so that nobody has more at once than a person may.
@@ -70,7 +71,7 @@ def begin_run(spec: RunSpec, data: bytes | Path | None = None) -> RunStore:
     """
     runs = own_runs()
     with _beginning:
-        store = runs.create(replace(spec, name=runs.free_name(spec.name)), data=data)
+        store = runs.create(replace(spec, name=runs.free_name(spec.name)), data=data, beginning=beginning)
         try:
             launcher().start(store)
         except RunError:

@@ -18,7 +18,7 @@ from pages.ui.models import is_there, open_bundle
 from pages.ui.navigation import page_path
 from pages.ui.runs import newest_run
 from pages.ui.url import begin_anew, current, keep, whole_number
-from transformer_core.analysis.questions import QUESTIONS, Finding, reads_text
+from transformer_core.analysis.questions import QUESTIONS, Finding, reads
 from transformer_core.bundle_files import BundleError
 
 TOUR, SCENE = "tour", "scene"
@@ -124,11 +124,14 @@ def measured(scene: Scene) -> Finding:
     """
     assert scene.question is not None
     of_text = {}
-    if reads_text(scene.question.measured):
+    about = reads(scene.question.measured)
+    if about:
         name = scene.state["model"]
         if not is_there(name):
             raise BundleError(t("model.gone", name=name))
         bundle = open_bundle(name)
         n_tokens = min(MOST_TOKENS, bundle.config.max_len)
-        of_text = {"bundle": bundle, "text": scene.state["text"], "n_tokens": n_tokens}
-    return ask_once(QUESTIONS[scene.question.measured], **of_text, **scene.asked()).value
+        of_text = {"bundle": bundle, "text": scene.state.get("text", ""), "n_tokens": n_tokens}
+    return ask_once(
+        QUESTIONS[scene.question.measured], **{name: of_text[name] for name in about}, **scene.asked()
+    ).value

@@ -9,19 +9,56 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.charts import Shown
-from pages.figures.matrix import MatrixFigure
+from pages.figures.forms import Filled
 from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, say
-from pages.ui.charts import show_chart
-from pages.ui.exports import export_matrix
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
+from pages.ui.live import Live
+from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import choose_head, choose_layer
 from pages.why.figures import Square, squares
 
 SEED = 0
+
+
+def squares_of(
+    name: str, view: View, matrices: list[Square], answer: Answer[Any], what: str, **options: Any
+) -> Picture:
+    """Return matrices between the tokens of the sentence, as a question has them.
+
+    Args:
+        name: of the question.
+        what: in the keys of its texts.
+    """
+    figure = squares(
+        matrices,
+        view.encoding.labels,
+        strings("matrix"),
+        axes=(t("axis.query"), t("axis.key")),
+        quantity=t(f"why.{name}.{what}"),
+        note=t(f"why.{name}.{what}_note"),
+        filename=f"why_{name}_{what}",
+        **options,
+    )
+    return Picture(f"why_{name}_{what}", figure, answer)
+
+
+def drawing_of(name: str, chart: Filled, answer: Answer[Any], what: str) -> Drawing:
+    """Return a chart that follows a finger, as a question has it.
+
+    Args:
+        name, what: as of squares_of.
+    """
+    return Drawing(f"why_{name}_{what}", chart, answer, f"why_{name}_{what}", t(f"why.{name}.{what}"))
+
+
+def show_with_files(picture: Picture) -> None:
+    """Show matrices and, below them, their files."""
+    show_picture(picture)
+    export_picture(picture)
 
 
 @dataclass(frozen=True)
@@ -60,6 +97,17 @@ class Desk:
         """Return a text of the question."""
         return t(f"why.{self.name}.{key}", **values)
 
+    def matrices_of(self, live: Live) -> None:
+        """Show the matrices of a live part, with their files."""
+        for picture in live.pictures:
+            assert isinstance(picture, Picture)
+            show_with_files(picture)
+
+    def drawing(self, drawing: Drawing, what: str) -> None:
+        """Show a chart that follows a finger under its heading, with its files."""
+        say(f"**{self.word(what)}**")
+        show_drawing(drawing)
+
     def chart(self, chart: Shown, answer: Answer[Any], what: str) -> None:
         """Show a chart under its heading, with its files."""
         say(f"**{self.word(what)}**")
@@ -67,18 +115,7 @@ class Desk:
 
     def matrices(self, matrices: list[Square], answer: Answer[Any], what: str, **options: Any) -> None:
         """Show matrices between the tokens of the sentence, with their files."""
-        figure: MatrixFigure = squares(
-            matrices,
-            self.view.encoding.labels,
-            strings("matrix"),
-            axes=(t("axis.query"), t("axis.key")),
-            quantity=self.word(what),
-            note=self.word(f"{what}_note"),
-            filename=f"why_{self.name}_{what}",
-            **options,
-        )
-        show_matrix(figure, answer, key=f"why_{self.name}_{what}")
-        export_matrix(figure, answer, key=f"why_{self.name}_{what}")
+        show_with_files(squares_of(self.name, self.view, matrices, answer, what, **options))
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,26 @@
 """What without Q, K and V, and why not Q = K? The sentence's own vectors, and a head whose keys become its queries."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
-from pages.ui.asking import ask
+from pages.ui.asking import Answer, ask
 from pages.ui.boxes import say_number
+from pages.ui.header import View
+from pages.ui.language import t
+from pages.ui.live import Live, follow_finger
 from pages.ui.number_format import percent, significant
-from pages.ui.url import choose, slide
+from pages.ui.pickers import chosen_layer_and_head, chosen_number, head_choices, layer_choices
+from pages.ui.url import choose, chosen_option, slid, slide
 from pages.why.figures import Square
-from pages.why.frame import SEED, Desk, Finding, Question, head_of, layer_of
+from pages.why.frame import SEED, Desk, Finding, Question, drawing_of, head_of, layer_of, squares_of
 from transformer_core.analysis.why.projections import Tied, Unprojected, tied_query_key, without_projections
 
+VECTORS = ("tokens", "embedded", "read")
+REACH: dict[str, Any] = {"low": 0.0, "high": 1.5, "name": "why_projections_reach", "default": 0.25, "step": 0.05}
+SHARE: dict[str, Any] = {"low": 0.0, "high": 1.0, "name": "why_symmetry_share", "default": 0.0, "step": 0.05}
 AS_THEY_ARE = 1.0  # times the vectors' own length
 NONE_LEFT = 0.01
 
@@ -25,41 +34,52 @@ def _outcome_of_projections(found: Unprojected) -> str:
     return "even" if share < 2 * found.even and share < 0.5 else "half" if share < 0.5 else "self"
 
 
+def live_projections(view: View) -> Live:
+    """Return the weights without projections beside the trained ones, and the share of a word's own over the reach."""
+    layer, reach = chosen_number("layer", view.bundle.config.n_layers), float(slid(**REACH))
+    vectors = chosen_option("why_projections_vectors", VECTORS, default="tokens")
+    answer = ask(without_projections, **view.asked, layer=layer, vectors=vectors, reach=reach)
+    found, word = answer.value, "why.projections."
+    without, trained = t(f"{word}without"), t(f"{word}trained", layer=layer)
+    pair = [Square("without", without, found.weights, role="residual"), Square("trained", trained, found.trained)]
+    version = f"{vectors}|{reach}|{layer}|{view.encoding.text}"
+    series = {
+        without: found.shares,
+        trained: found.trained_share + 0 * found.shares,
+        t(f"{word}share_even"): found.even + 0 * found.shares,
+    }
+    chart = curves(
+        found.reaches,
+        series,
+        across=Side(t(f"{word}reach_axis")),
+        up=Side(t(f"{word}share"), domain=(0.0, 1.0), format=".0%"),
+        at=reach,
+        hues=(HUES["residual"], HUES["weights"], GREY),
+        guides=dict.fromkeys(list(series)[1:], 1.5),
+        points=False,
+    )
+    return Live(
+        (squares_of("projections", view, pair, answer, "matrices", version=version),),
+        drawings=(drawing_of("projections", chart, answer, "curve"),),
+    )
+
+
 def _without_projections(desk: Desk) -> Finding:
     with desk.controls:
-        kinds = {name: desk.word(name) for name in ("tokens", "embedded", "read")}
+        kinds = {name: desk.word(name) for name in VECTORS}
         vectors = choose(desk.word("vectors"), kinds, name="why_projections_vectors", default="tokens")
-        reach = slide(
-            desk.word("reach"), 0.0, 1.5, name="why_projections_reach", default=0.25, step=0.05, format="%.2f ×"
-        )
+        reach = float(slide(desk.word("reach"), **REACH, format="%.2f ×"))
         layer = layer_of(desk.view)
-    answer = ask(without_projections, **desk.view.asked, layer=layer, vectors=vectors, reach=float(reach))
+    live = live_projections(desk.view)
+    answer: Answer[Unprojected] = live.drawings[0].answer
     found = answer.value
     with desk.picture:
-        version = f"{vectors}|{reach}|{layer}|{desk.view.encoding.text}"
-        pair = [
-            Square("without", desk.word("without"), found.weights, role="residual"),
-            Square("trained", desk.word("trained", layer=layer), found.trained),
-        ]
-        desk.matrices(pair, answer, "matrices", version=version)
+        desk.matrices_of(live)
         left, right = st.columns([3, 2])
-        series = {
-            desk.word("without"): found.shares,
-            desk.word("trained", layer=layer): found.trained_share + 0 * found.shares,
-            desk.word("share_even"): found.even + 0 * found.shares,
-        }
         with left:
-            chart = curves(
-                found.reaches,
-                series,
-                across=Side(desk.word("reach_axis")),
-                up=Side(desk.word("share"), domain=(0.0, 1.0), format=".0%"),
-                at=float(reach),
-                hues=(HUES["residual"], HUES["weights"], GREY),
-                guides=dict.fromkeys(list(series)[1:], 1.5),
-                points=False,
-            )
-            desk.chart(chart, answer, "curve")
+            desk.drawing(live.drawings[0], "curve")
+        choices = layer_choices(desk.view) | {"why_projections_vectors": (VECTORS, vectors)}
+        follow_finger("why", "projections", desk.view, choices=choices, sliders={REACH["name"]: reach})
         say_number(desk.word("share_now", reach=f"{reach:.2f}"), percent(found.share), at=right)
         say_number(desk.word("share_trained", layer=layer), percent(found.trained_share), at=right)
         say_number(desk.word("share_even"), percent(found.even), at=right)
@@ -85,37 +105,51 @@ def _outcome_of_symmetry(found: Tied) -> str:
     return "both" if scores and weights else "scores" if scores else "neither"
 
 
+def live_symmetry(view: View) -> Live:
+    """Return scores, what is not symmetric in them, and weights, and both asymmetries over the share."""
+    layer, head = chosen_layer_and_head(view)
+    share = float(slid(**SHARE))
+    answer = ask(tied_query_key, **view.asked, layer=layer, head=head, share=share, seed=SEED)
+    found, word = answer.value, "why.symmetry."
+    three = [
+        Square("scores", t(f"{word}scores_title"), found.scores, kind="signed"),
+        Square("residue", t(f"{word}residue"), found.residue, kind="signed", role="key"),
+        Square("weights", t(f"{word}weights"), found.weights),
+    ]
+    version = f"{share}|{layer}.{head}|{view.encoding.text}"
+    chance = t(f"{word}chance")
+    chart = curves(
+        found.shares,
+        {
+            t(f"{word}of_scores"): found.scores_asymmetry,
+            t(f"{word}of_weights"): found.weights_asymmetry,
+            chance: found.chance + 0 * found.shares,
+        },
+        across=Side(t(f"{word}share_axis")),
+        up=Side(t(f"{word}asymmetry"), domain=(0.0, 1.0)),
+        at=share,
+        hues=(HUES["key"], HUES["weights"], GREY),
+        guides={chance: 1.0},
+        points=False,
+        height=270,
+    )
+    return Live(
+        (squares_of("symmetry", view, three, answer, "matrices", version=version, same_scale=True),),
+        drawings=(drawing_of("symmetry", chart, answer, "curve"),),
+    )
+
+
 def _tied(desk: Desk) -> Finding:
     with desk.controls:
-        share = float(slide(desk.word("share"), 0.0, 1.0, name="why_symmetry_share", default=0.0, step=0.05))
+        share = float(slide(desk.word("share"), **SHARE))
         layer, head = layer_of(desk.view), head_of(desk.view)
-    answer = ask(tied_query_key, **desk.view.asked, layer=layer, head=head, share=share, seed=SEED)
+    live = live_symmetry(desk.view)
+    answer: Answer[Tied] = live.drawings[0].answer
     found = answer.value
     with desk.picture:
-        three = [
-            Square("scores", desk.word("scores_title"), found.scores, kind="signed"),
-            Square("residue", desk.word("residue"), found.residue, kind="signed", role="key"),
-            Square("weights", desk.word("weights"), found.weights),
-        ]
-        version = f"{share}|{layer}.{head}|{desk.view.encoding.text}"
-        desk.matrices(three, answer, "matrices", version=version, same_scale=True)
-        series = {
-            desk.word("of_scores"): found.scores_asymmetry,
-            desk.word("of_weights"): found.weights_asymmetry,
-            desk.word("chance"): found.chance + 0 * found.shares,
-        }
-        chart = curves(
-            found.shares,
-            series,
-            across=Side(desk.word("share_axis")),
-            up=Side(desk.word("asymmetry"), domain=(0.0, 1.0)),
-            at=share,
-            hues=(HUES["key"], HUES["weights"], GREY),
-            guides={desk.word("chance"): 1.0},
-            points=False,
-            height=270,
-        )
-        desk.chart(chart, answer, "curve")
+        desk.matrices_of(live)
+        desk.drawing(live.drawings[0], "curve")
+        follow_finger("why", "symmetry", desk.view, choices=head_choices(desk.view), sliders={SHARE["name"]: share})
     numbers = {
         "layer": str(layer),
         "head": str(head),

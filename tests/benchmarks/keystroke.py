@@ -41,6 +41,8 @@ PARTS = {
     "gpt.draw": (0, 2),
 }  # how many versions of matrices follow a key, and how many charts and verdicts
 
+CHOSEN = {"masks.paint": {"masks_preset": "everything"}}  # under a causal mask [CLS], and so the verdict, stays
+
 
 def change_once(page: Page, letter: str, follow: tuple[int, int]) -> float:
     """Replace the last letter of the text; return the milliseconds until the pictures with it were drawn.
@@ -61,7 +63,7 @@ def change_once(page: Page, letter: str, follow: tuple[int, int]) -> float:
 def measured(name: str, way: str, letters: str) -> list[float]:
     """Return the milliseconds of each letter on a part of a page."""
     path, _, part = name.partition(".")
-    query = {"text": TEXT, "lang": "en"} | ({f"{path}_part": part} if part else {})
+    query = {"text": TEXT, "lang": "en"} | ({f"{path}_part": part} if part else {}) | CHOSEN.get(name, {})
     with browsing(way) as (browser, address):
         page = painted_page(browser, f"{address}/{path if part else ''}?{urlencode(query)}")
         page.get_by_role("textbox").first.press("End")

@@ -8,7 +8,7 @@ import torch
 
 from tests.core.tools.bundles import FILES
 from tests.core.tools.helpers import exactly, first_of, inputs, made, padded_ids
-from transformer_core.bundle import CONFIGS, MODELS, Bundle, save
+from transformer_core.bundle import CONFIGS, LABELLED, MODELS, Bundle, save
 from transformer_core.bundle_files import CARD, CARD_ZH, LANGUAGES, WEIGHTS, BundleError
 from transformer_core.checkpoints import load
 from transformer_core.models import Gpt
@@ -18,9 +18,9 @@ from transformer_core.models import Gpt
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_bundle_comes_back_as_it_was(kind, tied, tmp_path, word_tokenizer):
     changes = {} if kind in CONFIGS else {"positions": "learned", "n_segments": 2}
-    changes |= {} if kind == "lm" else {"tied_output": tied}
+    changes |= {} if kind in ("lm", "recurrent_classifier") else {"tied_output": tied}
     model = made(MODELS[kind], **changes)
-    labels = ("no", "yes") if kind == "classifier" else ()
+    labels = ("no", "yes") if kind in LABELLED else ()
     save(Bundle("glass", model, word_tokenizer, labels, "# Glass, 玻璃"), tmp_path / "new" / "glass")
     loaded = load(tmp_path / "new" / "glass", device="cpu")
     assert (loaded.name, loaded.kind, loaded.labels, loaded.card) == ("glass", kind, labels, "# Glass, 玻璃")

@@ -1,5 +1,6 @@
 """Live figures in a browser: they follow the hand before the page runs, never go back, and come without the route."""
 
+import pytest
 from playwright.sync_api import Page, Route
 
 from tests.e2e.acting import visit, wait_painted
@@ -182,3 +183,58 @@ def test_what_a_question_covers_follows_and_stays_covered(page: Page, address: s
     assert page.locator(".st-key-cover_attention_effects i.covered").count() == 1
     rest(page)
     assert page.locator(".st-key-cover_attention_effects i.covered").count() == 1
+
+
+SLIDERS = [
+    ("why", {"why": "symmetry"}, "why_symmetry_share", "0.05|0.0|"),
+    ("why", {"why": "projections"}, "why_projections_reach", "tokens|0.3|0|"),
+    ("feed_forward", {"feed_forward_part": "neurons", "feed_forward_neuron": "7"}, "feed_forward_neuron", "0.8|"),
+    ("positions", {"positions_part": "exponent"}, "positions_xlength", "65x128"),
+    ("positions", {"positions_part": "schemes", "positions_places": "9"}, "positions_places", "'length': 10"),
+    ("gpt", {"gpt_part": "mask", "gpt_changed": "-3"}, "gpt_changed", f"{TEXT}| dragon|"),
+    ("gpt", {"gpt_part": "write", "gpt_steps": "6", "gpt_step": "2"}, "gpt_step", ""),
+]
+
+
+@pytest.mark.parametrize(("path", "query", "slider", "said"), SLIDERS)
+def test_a_slider_moves_its_picture_the_short_way(
+    page: Page, address: str, path: str, query: dict[str, str], slider: str, said: str
+) -> None:
+    opened(page, address, path, **query)
+    page.locator(f".st-key-{slider}-{path} input").first.focus()
+    with page.expect_response(lambda answer: f"/live/{path}/" in answer.url) as heard:
+        page.keyboard.press("ArrowRight")
+    assert heard.value.status == 200
+    if said:
+        page.wait_for_function("(said) => window.painted.some((version) => version.includes(said))", arg=said)
+    settle(page)
+    assert not page.locator("[data-testid=stException]").count()
+
+
+def test_a_second_sentence_has_its_verdict_before_the_page_runs(page: Page, address: str) -> None:
+    other = "The film was bad"
+    opened(page, address, "encoder", encoder_part="edit", encoder_other=other, text="The film was good")
+    shown = "() => document.querySelector('[data-verdict=encoder_second]').textContent"
+    before = page.evaluate(shown)
+    page.get_by_role("textbox").nth(1).press("End")
+    page.keyboard.type(" but I", delay=40)
+    page.wait_for_function(f"(before) => ({shown})() !== before", arg=before)
+    assert page.evaluate("() => window.ran") == 0
+    live = page.evaluate(shown)
+    page.wait_for_function("() => window.ran > 0")
+    settle(page)
+    page.wait_for_timeout(300)
+    assert page.evaluate(shown) == live
+
+
+def test_an_old_picture_stays_under_the_box_and_nothing_below_it_moves(page: Page, address: str) -> None:
+    words = "The story was slow at first but the actors were good and I forgot the time in the end"
+    opened(page, address, "encoder", encoder_part="tokens", encoder_steps="128", text=words, shown="encoder_tokens")
+    top = "() => Math.round(document.querySelector('.stVegaLiteChart').getBoundingClientRect().top)"
+    before = page.evaluate(top)
+    typed(page, " of it all", delay=5)
+    page.locator(".await").wait_for()
+    assert page.locator("i.old").count() == 1
+    assert abs(page.evaluate(top) - before) <= 4  # a line of words may be a pixel or two higher
+    rest(page)
+    assert not page.locator("i.old").count()

@@ -2,7 +2,6 @@
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.build_run import fingerprint_of
 from transformer_core.training.runs.worker.recorder import save_weights
 from transformer_core.training.spec import RunSpec
+from transformer_core.training.tasks.model_config import model_config
 
 STEPS, FRAMES, POINTS = 12, 4, 8
 TINY = {"d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1, "max_len": 16}
@@ -57,7 +57,7 @@ def made_run(
         "character" if kind == "gpt" else "word", TEXTS, vocab_size=64, min_frequency=1, template=template
     )
     tokenizer.save(store.folder / TOKENIZER)
-    config = replace(spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None)
+    config = model_config(spec, vocab_size=tokenizer.vocab_size)
     writer = RunWriter(store.folder)
     vocabulary = fingerprint_of(store.folder / TOKENIZER)
     writer.set_facts(_facts(spec, vars(config)) | {"tokenizer_sha256": vocabulary})
@@ -69,7 +69,7 @@ def made_run(
     writer.add_steps([(i, 1 / i, 1e-3, 0.5, 0.1 * i) for i in range(1, STEPS + 1)], 1.0, None)
     torch.manual_seed(0)
     for number in range(FRAMES):
-        save_weights(MODELS[kind](config), weights_file(store.folder, number), vocabulary)
+        save_weights(MODELS[spec.kind](config), weights_file(store.folder, number), vocabulary)
         _add_frame(writer, number, kind, train, held_out)
     writer.set_state(state, message=message)
     writer.close()
@@ -85,7 +85,7 @@ def _facts(spec: RunSpec, config: dict[str, Any]) -> dict[str, Any]:
     kind = spec.data.kind
     is_classifier = kind == "classifier"
     return {
-        "kind": kind,
+        "kind": spec.kind,
         "labels": list(spec.data.labels) if is_classifier else [],
         "baselines": {"majority": 0.5, "bag_of_words": 0.8} if is_classifier else {},
         "prompt": PROMPTS[kind],

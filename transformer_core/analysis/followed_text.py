@@ -10,6 +10,7 @@ import torch
 from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy, sample
 from transformer_core.layout.neighbours import place_by_neighbours
+from transformer_core.models.output import sentence_site
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, Tokenizer
 from transformer_core.trace import Trace
@@ -21,6 +22,12 @@ from transformer_core.training.runs.store.run_store import RunStore
 MOST_CHARACTERS = 500
 MOST_TOKENS = 48
 SAMPLE_TOKENS = 80
+OWN, CROSS = ("*.self_attention.weights",), ("decoder.*.cross_attention.weights",)
+ATTENTION_SITES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("classifier", "gpt", "bert"), OWN),
+    "translation": CROSS,
+    "seq2seq": ("decoder.alignment.weights",),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +35,8 @@ class Moment:
     """What the model of one frame makes of the text.
 
     Shapes:
-        attention: (layer, head, query_pos, key_pos), each row of weights sums to 1
-        probabilities: (class,); embedding: (d_model,)
+        attention: (layer, head, query_pos, key_pos), each row of weights sums to 1; no layer where the model has none
+        probabilities: (class,); embedding: (width of the sentence vector,)
 
     Args:
         number: of the frame.
@@ -100,8 +107,17 @@ def _ids(encoding: Encoding, bundle: Bundle) -> torch.Tensor:
     return torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device)  # (1, pos)
 
 
-def _maps(trace: Trace, pattern: str) -> np.ndarray:
-    return trace.stack(pattern)[:, 0].float().cpu().numpy()  # (layer, head, query_pos, key_pos)
+def _attention_sites(bundle: Bundle) -> tuple[str, ...]:
+    """Return the pattern of the weights that are followed; none where the model has no attention."""
+    without = bundle.kind == "seq2seq" and bundle.config.attention is None  # type: ignore[attr-defined]
+    return () if without else ATTENTION_SITES.get(bundle.kind, ())
+
+
+def _maps(bundle: Bundle, trace: Trace, queries: int, keys: int) -> np.ndarray:
+    """Return the weights that are followed, (layer, head, query_pos, key_pos)."""
+    for pattern in _attention_sites(bundle):
+        return trace.stack(pattern)[:, 0].float().cpu().numpy()
+    return np.zeros((0, 0, queries, keys), np.float32)
 
 
 def _ask_classifier(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Question:
@@ -109,9 +125,9 @@ def _ask_classifier(store: RunStore, tokenizer: Tokenizer, text: str, after: int
     places = {(layout.frame, layout.method): layout.xy for layout in store.layouts(after)}
 
     def answer(bundle: Bundle, number: int) -> Moment:
-        pooled = "cls_embedding" if bundle.config.pooling == "cls" else "mean_embedding"
-        logits, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights", pooled))
-        embedding = trace[pooled].float().cpu()  # (1, d_model)
+        pooled = sentence_site(bundle.model)
+        logits, trace = capture(bundle.model, _ids(encoding, bundle), sites=(*_attention_sites(bundle), pooled))
+        embedding = trace[pooled].float().cpu()  # (1, width of the sentence vector)
         points = torch.from_numpy(store.embeddings(number))  # (point, d_model)
         xy = {
             method: place_by_neighbours(embedding, points, torch.from_numpy(places[number, method]))[0]
@@ -120,7 +136,7 @@ def _ask_classifier(store: RunStore, tokenizer: Tokenizer, text: str, after: int
         }
         return Moment(
             number,
-            _maps(trace, "*.self_attention.weights"),
+            _maps(bundle, trace, len(encoding), len(encoding)),
             logits[0].float().softmax(-1).cpu().numpy(),
             embedding[0].numpy(),
             {method: (float(place[0]), float(place[1])) for method, place in xy.items()},
@@ -140,7 +156,7 @@ def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: in
             bundle.model,
             _ids(source, bundle),
             _ids(target, bundle)[:, :-1],
-            sites=("decoder.*.cross_attention.weights",),
+            sites=_attention_sites(bundle),
         )
         steps = greedy(
             bundle.model,  # type: ignore[arg-type]
@@ -150,7 +166,7 @@ def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: in
             most=len(source) + 4,
         )
         sample = tokenizer.decode([step.token_id for step in steps])
-        return Moment(number, _maps(trace, "decoder.*.cross_attention.weights"), sample=sample)
+        return Moment(number, _maps(bundle, trace, len(target) - 1, len(source)), sample=sample)
 
     return _Question(target.labels[1:], source.labels, "cross", answer)
 
@@ -159,11 +175,11 @@ def _ask_gpt(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Q
     encoding = tokenizer.encode(text, max_len=_room(store))
 
     def answer(bundle: Bundle, number: int) -> Moment:
-        _, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights",))
+        _, trace = capture(bundle.model, _ids(encoding, bundle), sites=_attention_sites(bundle))
         generator = torch.Generator(next(bundle.model.parameters()).device).manual_seed(store.spec.training.seed)
         steps = sample(bundle.model, _ids(encoding, bundle), most=SAMPLE_TOKENS, temperature=0.8, generator=generator)  # type: ignore[arg-type]
         written = tokenizer.decode([step.token_id for step in steps])
-        return Moment(number, _maps(trace, "*.self_attention.weights"), sample=written)
+        return Moment(number, _maps(bundle, trace, len(encoding), len(encoding)), sample=written)
 
     return _Question(encoding.labels, encoding.labels, "self", answer)
 
@@ -172,13 +188,13 @@ def _ask_bert(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _
     encoding = tokenizer.encode(text, max_len=_room(store))
 
     def answer(bundle: Bundle, number: int) -> Moment:
-        output, trace = capture(bundle.model, _ids(encoding, bundle), sites=("*.self_attention.weights",))
+        output, trace = capture(bundle.model, _ids(encoding, bundle), sites=_attention_sites(bundle))
         guesses = output.mlm_logits[0].argmax(-1).tolist()
         words = [
             f"[{tokenizer.label_of(guess)}]" if id_ == tokenizer.mask_id else label
             for id_, label, guess in zip(encoding.ids, encoding.labels, guesses, strict=True)
         ]
-        return Moment(number, _maps(trace, "*.self_attention.weights"), sample=" ".join(words[1:-1]))
+        return Moment(number, _maps(bundle, trace, len(encoding), len(encoding)), sample=" ".join(words[1:-1]))
 
     return _Question(encoding.labels, encoding.labels, "self", answer)
 

@@ -4,13 +4,14 @@ Devlin et al. 2019, section 3.1; Radford et al. 2018, section 3.1.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
+from transformer_core.layers.blocks import Stream
 from transformer_core.probe import DEFAULT_MAX_BYTES, Edit, capture
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -104,6 +105,22 @@ def conclude(
     return outcome.logits(output).float().softmax(-1), trace
 
 
+@torch.inference_mode()
+def conclude_from(bundle: Bundle, token_ids: Tensor, outcome: Outcome, stream: Stream) -> Tensor:
+    """Return what conclude does, of a pass that goes on from a stream; nothing is computed that the outcome leaves out.
+
+    Shapes:
+        token_ids: (batch, pos); returns: (batch, outcome), each row summing to 1
+
+    Raises:
+        ValueError: as Stream.entering.
+    """
+    if outcome.place is None:
+        return bundle.model(token_ids, stream=stream).float().softmax(-1)
+    output = bundle.model(token_ids, stream=stream, wanted=slice(outcome.place, outcome.place + 1))
+    return replace(outcome, place=0).logits(output).float().softmax(-1)
+
+
 def copies_at_once(bundle: Bundle, n_tokens: int, most: int) -> int:
     """Return how many copies of a text are read together, so that the scores of a large vocabulary fit in memory."""
     outcomes = bundle.config.n_classes if bundle.kind == "classifier" else n_tokens * bundle.config.vocab_size
@@ -115,7 +132,7 @@ def one_text(bundle: Bundle, encoding: Encoding) -> Tensor:
     return torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device)
 
 
-KINDS = ("classifier", "bert", "gpt", "encoder")
+KINDS = ("classifier", "bert", "gpt", "encoder", "tagger", "answerer")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,17 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.embeddings import InputEmbedding
 from transformer_core.layers.positions import LearnedPositions
-from transformer_core.models import Bert, Classifier, Encoder, Gpt, MaskedDecoder, SentenceEncoder, Translation
+from transformer_core.models import (
+    AnswerFinder,
+    Bert,
+    Classifier,
+    Encoder,
+    Gpt,
+    MaskedDecoder,
+    SentenceEncoder,
+    TokenClassifier,
+    Translation,
+)
 
 
 def reading_part(model: nn.Module) -> Encoder | MaskedDecoder:
@@ -15,7 +25,7 @@ def reading_part(model: nn.Module) -> Encoder | MaskedDecoder:
     Raises:
         ValueError: the model is of no kind that reads text so.
     """
-    if isinstance(model, Classifier | Bert | SentenceEncoder | Translation):
+    if isinstance(model, Classifier | Bert | SentenceEncoder | Translation | TokenClassifier | AnswerFinder):
         return model.encoder
     if isinstance(model, Gpt):
         return model.decoder

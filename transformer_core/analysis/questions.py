@@ -21,9 +21,18 @@ from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
 from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 from transformer_core.analysis.gpt.next_token import expected
+from transformer_core.analysis.lab.cases import built_in_cases
+from transformer_core.analysis.lab.changes import Steer, code_of, streams
+from transformer_core.analysis.lab.directions import Direction
+from transformer_core.analysis.lab.heads_off import few_heads, head_boards
+from transformer_core.analysis.lab.intervention import changed_answers, intervene
+from transformer_core.analysis.lab.patching import patch_map, patched_stacks
+from transformer_core.analysis.lab.weight_curve import KEPT
+from transformer_core.analysis.lab.weights import WeightEdit, matrices_of
 from transformer_core.analysis.masks.masked_head import masked_head
 from transformer_core.analysis.outcome import Outcome, outcome_label, read, require_outcome
 from transformer_core.analysis.positions.order_worth import order_edits
+from transformer_core.analysis.rank_correlation import agreement_word
 from transformer_core.analysis.stream.residual_sum import stream_sum
 from transformer_core.analysis.words.nearest_words import nearest_words
 from transformer_core.bundle import Bundle
@@ -31,6 +40,9 @@ from transformer_core.bundle import Bundle
 MUCH = 0.05  # of a probability: from here on it has moved much
 LEAST = 0.2  # by which a head must look at a kind of place more than a uniform one does
 BY_LENGTH = "length_en_fr"
+BITS = tuple(range(8, 0, -1))
+HALF = 0.5
+CONTROLS = 16
 
 
 @dataclass(frozen=True)
@@ -262,6 +274,94 @@ def falls_most_with_length() -> Finding:
     return Finding(found.models[place], float(found.lost[place]))
 
 
+def one_head_carries(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """Whether the head without which, alone, the answer moves most makes it flip, moves it much or little; its move.
+
+    Raises:
+        ValueError: as head_boards.
+    """
+    found = head_boards(bundle=bundle, text=text, n_tokens=n_tokens)
+    change = next(iter(found.change.values()))
+    layer, head = np.unravel_index(int(np.abs(change).argmax()), change.shape)
+    return a_head_off(bundle=bundle, text=text, n_tokens=n_tokens, layer=int(layer), head=int(head))
+
+
+def heads_enough(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+    """How many heads keep 95 % of the answer's probability, the least worth going first: at most a quarter of them
+    ("quarter"), at most half ("half"), or "more"; their number.
+
+    Raises:
+        ValueError: as few_heads.
+    """
+    found = few_heads(bundle=bundle, text=text, n_tokens=n_tokens)
+    needed, count = int(found.enough[0]), int(found.off[-1])
+    return Finding("quarter" if needed <= count / 4 else "half" if needed <= count / 2 else "more", needed)
+
+
+def arrives_in_layer(*, bundle: Bundle, text: str, n_tokens: int, other: str) -> Finding:
+    """From which layer on the last token's stream alone brings back more than half of the first text's answer, read in
+    the other text ("never" where none does); the share there.
+
+    Args:
+        other: the text that is read.
+
+    Raises:
+        ValueError: as patch_map.
+    """
+    found = patch_map(bundle=bundle, text=text, other=other, n_tokens=n_tokens, stack=patched_stacks(bundle)[0])
+    last = found.exact[0][:, -1]
+    enough = np.flatnonzero(last > HALF)
+    return Finding(str(int(enough[0])) if enough.size else "never", float(last[enough[0] if enough.size else -1]))
+
+
+def gradient_foretells(*, bundle: Bundle, text: str, n_tokens: int, other: str) -> Finding:
+    """How well one gradient foretells the whole map of patches: "close", "loose" or "hardly"; the rank correlation.
+
+    Args:
+        other: the text that is read.
+
+    Raises:
+        ValueError: as patch_map.
+    """
+    found = patch_map(bundle=bundle, text=text, other=other, n_tokens=n_tokens, stack=patched_stacks(bundle)[0])
+    word = agreement_word(found.agreement.rho)
+    return Finding("hardly" if word == "none" else word, found.agreement.rho)
+
+
+def bits_needed(*, bundle: Bundle) -> Finding:
+    """How few bits for every matrix, a step for each, keep 90 % of the right answers to built-in texts, and with all
+    more bits, too ("9" where 8 do not); the share of right answers with one bit less.
+    """
+    cases = built_in_cases(bundle)
+    whole, fewest, accuracy = changed_answers(cases, ()).accuracy, BITS[0] + 1, 0.0
+    for bits in BITS:
+        edits = tuple(WeightEdit(name, "round", float(bits)) for name in matrices_of(bundle.model))
+        accuracy = changed_answers(cases, edits).accuracy
+        if accuracy < KEPT * whole:
+            break
+        fewest = bits
+    return Finding(str(fewest), accuracy)
+
+
+def steering_beats_chance(*, bundle: Bundle, text: str, n_tokens: int, layer: int, strength: int) -> Finding:
+    """Whether the direction from negative to positive reviews moves the answer more than each of 16 random ones of its
+    length ("yes", "no"); its change of ln p in nats.
+
+    Args:
+        layer: from 0; strength: in mean lengths of the stream.
+
+    Raises:
+        ValueError: there is no such layer, or as intervene.
+    """
+    sites = next(iter(streams(bundle).values()))
+    if not 0 <= layer < len(sites):
+        raise ValueError(f"layer={layer} must be from 0 to {len(sites) - 1}")
+    change = code_of(Steer(sites[layer], float(strength), Direction("classes")))
+    found = intervene(bundle=bundle, text=text, n_tokens=n_tokens, changes=(change,), controls=CONTROLS)
+    moved = abs(found.after - found.before)
+    return Finding("yes" if moved > np.abs(found.controls - found.before).max() else "no", found.after - found.before)
+
+
 QUESTIONS: Mapping[str, Callable[..., Finding]] = MappingProxyType(
     {
         question.__name__: question
@@ -284,20 +384,37 @@ QUESTIONS: Mapping[str, Callable[..., Finding]] = MappingProxyType(
             most_left_of,
             half_of_the_gradient,
             falls_most_with_length,
+            one_head_carries,
+            heads_enough,
+            arrives_in_layer,
+            gradient_foretells,
+            bits_needed,
+            steering_beats_chance,
         )
     }
 )
 
 
+def taken_by(question: str) -> dict[str, type]:
+    """Return what a question takes from its scene's link besides model and text: int or str, by name."""
+    of_text = ("bundle", "text", "n_tokens")
+    parameters = signature(QUESTIONS[question]).parameters
+    return {name: one.annotation for name, one in parameters.items() if name not in of_text}
+
+
 def numbers_of(question: str) -> tuple[str, ...]:
     """Return the names of the whole numbers that a question takes from its scene's link, such as layer."""
-    of_text = ("bundle", "text", "n_tokens")
-    return tuple(name for name in signature(QUESTIONS[question]).parameters if name not in of_text)
+    return tuple(name for name, kind in taken_by(question).items() if kind is int)
+
+
+def reads(question: str) -> tuple[str, ...]:
+    """Return what a question is about: "bundle" for a model, "text" and "n_tokens" for the text that it reads."""
+    return tuple(name for name in signature(QUESTIONS[question]).parameters if name in ("bundle", "text", "n_tokens"))
 
 
 def reads_text(question: str) -> bool:
     """Tell whether a question is about a text and the model that reads it."""
-    return "text" in signature(QUESTIONS[question]).parameters
+    return "text" in reads(question)
 
 
 def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: tuple[float, ...]) -> Finding:

@@ -148,6 +148,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         cache: KeptPair | None = None,
+        queries: slice | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Let every position of x attend to x, or to memory where it is given.
@@ -160,34 +161,46 @@ class MultiHeadAttention(nn.Module):
         Args:
             causal: hide later positions, besides what mask hides.
             cache: keys and values of the positions before x, to which x's are added, or those of memory.
+            queries: the positions of x that attend and are returned; all by default. Neither with memory nor a cache.
         """
-        query, key, value = self._project(x, x if memory is None else memory, cache, probe)
+        query, key, value = self._project(x, x if memory is None else memory, cache, queries, probe)
         if mask is not None:
-            check_mask(mask, (x.shape[0], self.n_heads, query.shape[2], key.shape[2]))
+            check_mask(mask, (x.shape[0], self.n_heads, x.shape[1], key.shape[2]))
             mask = torch.atleast_2d(mask)
+        if queries is not None:
+            mask, causal = self._of_queries(queries, mask, causal, x), False
         drops = self.training and self.dropout > 0 and not query.is_cuda
+        bias = self._bias(x, key, queries, probe)
         if self.additive_scores is not None or drops or probe.wants(*INNER_SITES):
-            heads = self._explicit(query, key, value, mask, causal, probe)
+            heads = self._explicit(query, key, value, mask, bias, causal, probe)
         else:
-            heads = self._fused(query, key, value, mask, causal, probe)
+            heads = self._fused(query, key, value, mask, bias, causal)
         heads = probe.tap("heads", heads)  # (batch, head, query_pos, d_head)
         joined = heads.transpose(1, 2).flatten(2)  # (batch, query_pos, head * d_head)
         return probe.tap("output", joined if self.output_proj is None else self.output_proj(joined))
 
+    def _of_queries(self, queries: slice, mask: Tensor | None, causal: bool, x: Tensor) -> Tensor | None:
+        """Return the mask, the causal one in it, of some queries alone."""
+        if causal:
+            mask = combined_mask(mask, causal_mask(x.shape[1], device=x.device))
+        return mask if mask is None or mask.shape[-2] == 1 else mask[..., queries, :]
+
     def _project(
-        self, x: Tensor, memory: Tensor, cache: KeptPair | None, probe: Probe
+        self, x: Tensor, memory: Tensor, cache: KeptPair | None, queries: slice | None, probe: Probe
     ) -> tuple[Tensor, Tensor, Tensor]:
         query_proj = self.query_proj
         key_proj = query_proj if self.key_proj is None else self.key_proj
         value_proj = key_proj if self.value_proj is None else self.value_proj
-        query = probe.tap("query", self._split(x, query_proj))  # (batch, head, query_pos, d_head)
+        asking = x if queries is None else x[:, queries]
+        query = probe.tap("query", self._split(asking, query_proj))  # (batch, head, query_pos, d_head)
         if cache is not None and (kept := cache.whole()):
             return query, *kept
         key = probe.tap("key", self._split(memory, key_proj))  # (batch, head, key_pos, d_head)
         value = probe.tap("value", self._split(memory, value_proj))  # (batch, head, key_pos, d_head)
         if self.positions == "rotary":
             start = 0 if cache is None else cache.length
-            query = probe.tap("rotated_query", rotate(query, start))
+            first = 0 if queries is None else queries.start
+            query = probe.tap("rotated_query", rotate(query, start + first))
             key = probe.tap("rotated_key", rotate(key, start))
         return (query, key, value) if cache is None else (query, *cache.joined(key, value))
 
@@ -195,19 +208,26 @@ class MultiHeadAttention(nn.Module):
         projected = x if proj is None else proj(x)
         return projected.view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
 
-    def _bias(self, query: Tensor, key: Tensor, probe: Probe) -> Tensor | None:
+    def _bias(self, x: Tensor, key: Tensor, queries: slice | None, probe: Probe) -> Tensor | None:
         if self.positions != "alibi":
             return None
-        return probe.tap("position_bias", alibi_bias(self.n_heads, query.shape[2], key.shape[2], query.device))
+        bias = alibi_bias(self.n_heads, x.shape[1], key.shape[2], x.device)  # (head, query_pos, key_pos)
+        return probe.tap("position_bias", bias if queries is None else bias[:, queries])
 
     def _explicit(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, probe: Probe
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        causal: bool,
+        probe: Probe,
     ) -> Tensor:
         if self.additive_scores is not None:
             scores = self.additive_scores(query, key)
         else:
             scores = dot_product_scores(query, key, scale=self.scale)
-        bias = self._bias(query, key, probe)
         scores = probe.tap("scores", scores if bias is None else scores + bias)  # (batch, head, query_pos, key_pos)
         masked_scores = scores if mask is None else scores + additive_mask(mask, scores.dtype)
         if causal:
@@ -218,9 +238,8 @@ class MultiHeadAttention(nn.Module):
         return (drop(weights, self.dropout) if self.training else weights) @ value
 
     def _fused(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, probe: Probe
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool
     ) -> Tensor:
-        bias = self._bias(query, key, probe)
         native_causal = causal and mask is None and bias is None and query.shape[2] == key.shape[2]
         if causal and not native_causal and query.shape[2] > 1:  # a last position alone has nothing later to hide
             mask = combined_mask(mask, causal_mask(query.shape[2], key.shape[2], device=query.device))

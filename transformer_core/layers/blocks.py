@@ -5,6 +5,7 @@ Read next: transformer_core/layers/initialization.py
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
@@ -16,6 +17,38 @@ from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.feed_forward import FeedForward
 from transformer_core.layers.normalization import make_norm
 from transformer_core.probe import SILENT, Probe
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The residual stream at one place of a stack, from which a forward pass goes on: nothing below is computed.
+
+    Shapes:
+        residual: (batch, pos, d_model)
+
+    Args:
+        layer: from 0.
+        residual: as it enters that layer (its site is ``embedding.residual``, or the ``layerN.residual`` below it),
+            or, where `attended`, the sum after that layer's self-attention (``layerN.self_attention.residual``).
+        attended: see residual.
+    """
+
+    layer: int
+    residual: Tensor
+    attended: bool = False
+
+    def entering(self, token_ids: Tensor, config: ModelConfig) -> Tensor:
+        """Return the residual, which takes the place of what the embedding makes of token_ids.
+
+        Raises:
+            ValueError: no such layer, or a residual of another shape than these ids and this config need.
+        """
+        if not 0 <= self.layer < config.n_layers:
+            raise ValueError(f"stream.layer={self.layer} must be from 0 to {config.n_layers - 1}")
+        needed = (*token_ids.shape, config.d_model)
+        if self.residual.shape != needed:
+            raise ValueError(f"stream.residual has shape {tuple(self.residual.shape)}; it must have {needed}")
+        return self.residual
 
 
 class AddNorm(nn.Module):
@@ -31,15 +64,18 @@ class AddNorm(nn.Module):
         self.norm_order, self.residual = config.norm_order, config.residual
 
     def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, first: int | None = None, probe: Probe = SILENT
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, wanted: slice | None = None, probe: Probe = SILENT
     ) -> Tensor:
-        """Map (batch, pos, d_model) to the same shape, or to the first positions that the sublayer gives."""
+        """Map (batch, pos, d_model) to the same shape, or to the wanted positions that the sublayer gives."""
         normed = self.norm(x, probe=probe.at("norm")) if self.norm_order == "pre" else x
         output = sublayer(normed)
         if self.training:
             output = self.dropout(output)
-        x = x if first is None else x[:, :first]
-        x = probe.tap("residual", x + output if self.residual else output)
+        x = x if wanted is None else x[:, wanted]
+        return self.after(probe.tap("residual", x + output if self.residual else output), probe=probe)
+
+    def after(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Map the residual sum (batch, pos, d_model) to what the next sublayer reads."""
         return self.norm(x, probe=probe.at("norm")) if self.norm_order == "post" else x
 
 
@@ -66,24 +102,30 @@ class EncoderBlock(nn.Module):
         *,
         mask: Tensor | None = None,
         causal: bool = False,
-        first: int | None = None,
+        wanted: slice | None = None,
+        attended: bool = False,
         cache: LayerCache | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
-        """Map (batch, pos, d_model) to the same shape, or to its first positions; mask as in MultiHeadAttention.
+        """Map (batch, pos, d_model) to the same shape, or to some of its positions; mask as in MultiHeadAttention.
 
         Args:
-            first: how many positions are wanted, counted from the start; they still attend to all. None wants all.
-            cache: what this block kept of the positions before x; not together with `first`.
+            wanted: the positions wanted; they still attend to all. None wants all.
+            attended: x is the sum after this block's self-attention already.
+            cache: what this block kept of the positions before x; not together with `wanted`.
         """
         attention_probe, feed_forward_probe = probe.at("self_attention"), probe.at("feed_forward")
         kept = None if cache is None else cache.self_attention
 
         def attend(normed: Tensor) -> Tensor:
-            query, memory = (normed, None) if first is None else (normed[:, :first], normed)
-            return self.self_attention(query, memory, mask=mask, causal=causal, cache=kept, probe=attention_probe)
+            return self.self_attention(
+                normed, mask=mask, causal=causal, cache=kept, queries=wanted, probe=attention_probe
+            )
 
-        x = self.self_attention_norm(x, attend, first=first, probe=attention_probe)
+        if attended:
+            x = self.self_attention_norm.after(x if wanted is None else x[:, wanted], probe=attention_probe)
+        else:
+            x = self.self_attention_norm(x, attend, wanted=wanted, probe=attention_probe)
         x = self.feed_forward_norm(
             x, lambda normed: self.feed_forward(normed, probe=feed_forward_probe), probe=feed_forward_probe
         )
@@ -146,20 +188,25 @@ class Stack(nn.Module):
         self,
         x: Tensor,
         *memory: Tensor,
-        first: int | None = None,
+        wanted: slice | None = None,
+        stream: Stream | None = None,
         cache: KeyValueCache | None = None,
         probe: Probe = SILENT,
         **options: Tensor | bool | None,
     ) -> Tensor:
-        """Map (batch, pos, d_model) to the same shape, or to its first positions.
+        """Map (batch, pos, d_model) to the same shape, or to the wanted positions.
 
-        Memory and options go to every block, `first` to the last one alone, since nothing reads what it leaves out;
-        of the cache, each block gets its own.
+        Memory and options go to every block, `wanted` to the last one alone, since nothing reads what it leaves out;
+        of the cache, each block gets its own. With a stream, the blocks below it are left out; x is its residual.
         """
-        last = len(self.layers) - 1
+        start = 0 if stream is None else stream.layer
         for index, layer in enumerate(self.layers):
-            wanted: dict[str, Any] = {"first": first} if first is not None and index == last else {}
-            if cache is not None:
-                wanted["cache"] = cache.layers[index]
-            x = layer(x, *memory, probe=probe.at(f"layer{index}"), **options, **wanted)
+            if index < start:
+                continue
+            own: dict[str, Any] = {} if cache is None else {"cache": cache.layers[index]}
+            if wanted is not None and index == len(self.layers) - 1:
+                own["wanted"] = wanted
+            if stream is not None and stream.attended and index == start:
+                own["attended"] = True
+            x = layer(x, *memory, probe=probe.at(f"layer{index}"), **options, **own)
         return x if self.final_norm is None else self.final_norm(x, probe=probe.at("final_norm"))

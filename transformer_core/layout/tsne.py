@@ -158,15 +158,21 @@ def descend(
     return xy.T.contiguous()
 
 
-def fresh(attraction: Tensor, x: Tensor) -> Tensor:
+def fresh(attraction: Tensor, x: Tensor, *, seed: int | None = None) -> Tensor:
     """Lay points out from scratch, starting from a tiny PCA picture; equal vectors all lie at 0.
 
     Shapes:
         attraction: (point, point); x: (point, d); returns: (point, 2), float32, of spread 1
+
+    Args:
+        seed: start from random places in its stead, as van der Maaten and Hinton 2008, algorithm 1, have it.
     """
     start = normalised(pca(x)).float()
     if not start.any():
         return start
+    if seed is not None:
+        random = torch.randn(start.shape, generator=torch.Generator().manual_seed(seed))
+        return normalised(descend(attraction, random * FRESH_SPREAD, FRESH))
     shaken = torch.randn(start.shape, generator=torch.Generator().manual_seed(0)) * 0.01  # off the line of flat data
     return normalised(descend(attraction, (start + shaken) * FRESH_SPREAD, FRESH))
 

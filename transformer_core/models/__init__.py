@@ -8,9 +8,11 @@ from transformer_core.models.classifier import Classifier
 from transformer_core.models.decoder import Decoder, MaskedDecoder
 from transformer_core.models.encoder import Encoder, SentenceEncoder
 from transformer_core.models.gpt import Gpt
+from transformer_core.models.tokens import AnswerFinder, TokenClassifier
 from transformer_core.models.translation import Translation
 
 __all__ = [
+    "AnswerFinder",
     "Bert",
     "BertOutput",
     "Classifier",
@@ -19,5 +21,6 @@ __all__ = [
     "Gpt",
     "MaskedDecoder",
     "SentenceEncoder",
+    "TokenClassifier",
     "Translation",
 ]

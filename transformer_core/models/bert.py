@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.layers.blocks import Stream
 from transformer_core.layers.feed_forward import gelu
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.normalization import make_norm
@@ -24,7 +25,8 @@ class BertOutput(NamedTuple):
 
     Shapes:
         mlm_logits: (batch, pos, vocab); nsp_logits: (batch, 2), class 0 = the second sentence follows the first;
-        pooled: (batch, d_model); with pair_head=False the last two are (batch, 0)
+        pooled: (batch, d_model); with pair_head=False, or where not all positions are wanted, the
+        last two are (batch, 0)
     """
 
     mlm_logits: Tensor
@@ -79,6 +81,8 @@ class Bert(nn.Module):
         *,
         segment_ids: Tensor | None = None,
         mask: Tensor | None = None,
+        wanted: slice | None = None,
+        stream: Stream | None = None,
         probe: Probe = SILENT,
     ) -> BertOutput:
         """Read a batch.
@@ -86,11 +90,16 @@ class Bert(nn.Module):
         Shapes:
             token_ids, segment_ids: (batch, pos); mask: as in Encoder
 
+        Args:
+            wanted, stream: as in Encoder; with `wanted`, no more than the words there are guessed.
+
         Raises:
             ValueError: as Encoder.
         """
-        x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, probe=probe.at("encoder"))
-        if not self.config.pair_head:
+        x = self.encoder(
+            token_ids, segment_ids=segment_ids, mask=mask, wanted=wanted, stream=stream, probe=probe.at("encoder")
+        )
+        if not self.config.pair_head or wanted is not None:
             nothing = x.new_empty(len(x), 0)
             return BertOutput(self.mlm_head(x, probe=probe.at("mlm_head")), nothing, nothing)
         cls_embedding = probe.tap("cls_embedding", x[:, 0])  # (batch, d_model)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.layers.blocks import Stream
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.encoder import Encoder
@@ -36,6 +37,7 @@ class Classifier(nn.Module):
         *,
         segment_ids: Tensor | None = None,
         mask: Tensor | None = None,
+        stream: Stream | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Classify a batch.
@@ -44,15 +46,22 @@ class Classifier(nn.Module):
             token_ids, segment_ids: (batch, pos); mask: as in Encoder
             returns: logits (batch, class)
 
+        Args:
+            stream: as in Encoder.
+
         Raises:
             ValueError: as Encoder.
         """
-        first = 1 if self._only_cls_is_read(mask, probe) else None
-        x = self.encoder(token_ids, segment_ids=segment_ids, mask=mask, first=first, probe=probe.at("encoder"))
+        only_cls = probe is SILENT and self.config.pooling == "cls"  # all else is for nobody to see
+        x = self.encoder(
+            token_ids,
+            segment_ids=segment_ids,
+            mask=mask,
+            wanted=slice(0, 1) if only_cls else None,
+            stream=stream,
+            probe=probe.at("encoder"),
+        )
         pooled = sentence_vector(self.config, x, token_ids, probe)  # (batch, d_model)
         if self.pooler_proj is not None:
             pooled = probe.tap("pooled", POOLERS[self.config.pooler](self.pooler_proj(pooled)))  # (batch, d_model)
         return probe.tap("class_logits", self.class_proj(self.dropout(pooled)))
-
-    def _only_cls_is_read(self, mask: Tensor | None, probe: Probe) -> bool:
-        return probe is SILENT and mask is None and self.config.pooling == "cls" and self.config.positions != "alibi"

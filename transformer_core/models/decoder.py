@@ -7,7 +7,7 @@ Read next: transformer_core/models/classifier.py
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
-from transformer_core.layers.blocks import DecoderBlock, EncoderBlock, Stack
+from transformer_core.layers.blocks import DecoderBlock, EncoderBlock, Stack, Stream
 from transformer_core.layers.cache import KeyValueCache
 from transformer_core.layers.embeddings import InputEmbedding
 from transformer_core.layers.initialization import initialize
@@ -85,6 +85,8 @@ class MaskedDecoder(nn.Module):
         *,
         mask: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        wanted: slice | None = None,
+        stream: Stream | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Decode a batch.
@@ -92,17 +94,21 @@ class MaskedDecoder(nn.Module):
         Shapes:
             token_ids: (batch, pos)
             mask: as in Decoder
-            returns: (batch, pos, d_model)
+            returns: (batch, pos, d_model), or the wanted positions
 
         Args:
             cache: as in Decoder.
+            wanted, stream: as in Encoder; not together with a cache.
 
         Raises:
             ValueError: as Encoder; a cache where causal is False.
         """
         seen, start = _places(token_ids, cache, self.config.causal)
-        x = self.embedding(token_ids, start=start, probe=probe.at("embedding"))
+        if stream is None:
+            x = self.embedding(token_ids, start=start, probe=probe.at("embedding"))
+        else:
+            x = stream.entering(token_ids, self.config)
         causal = self.config.causal and mask is None
         if mask is None:
             mask = padding_mask(seen, self.config.pad_id)
-        return self.stack(x, mask=mask, causal=causal, cache=cache, probe=probe)
+        return self.stack(x, mask=mask, causal=causal, cache=cache, wanted=wanted, stream=stream, probe=probe)

@@ -7,7 +7,7 @@ Read next: transformer_core/models/decoder.py
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
-from transformer_core.layers.blocks import EncoderBlock, Stack
+from transformer_core.layers.blocks import EncoderBlock, Stack, Stream
 from transformer_core.layers.embeddings import InputEmbedding
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.masks import padding_mask
@@ -31,7 +31,8 @@ class Encoder(nn.Module):
         *,
         segment_ids: Tensor | None = None,
         mask: Tensor | None = None,
-        first: int | None = None,
+        wanted: slice | None = None,
+        stream: Stream | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Encode a batch.
@@ -40,19 +41,23 @@ class Encoder(nn.Module):
             token_ids, segment_ids: (batch, pos)
             mask: boolean, True = may attend, broadcastable to (batch, head, query_pos, key_pos); it takes the place
                 of the padding mask, which is made from pad_id where none is given
-            returns: (batch, pos, d_model), or its first positions
+            returns: (batch, pos, d_model), or the wanted positions
 
         Args:
-            first: how many positions are wanted, counted from the start; None wants all. The rest of the last block
-                is then never computed. Not with a mask that distinguishes queries, nor with ALiBi.
+            wanted: the positions wanted; None wants all. The rest of the last block is then never computed.
+            stream: from where this pass goes on, of the same ids; None starts with the embedding.
 
         Raises:
-            ValueError: ids outside the vocabulary, an empty batch, too many positions, a mask that does not fit.
+            ValueError: ids outside the vocabulary, an empty batch, too many positions, a mask that does not fit, a
+                stream that does not.
         """
-        x = self.embedding(token_ids, segment_ids=segment_ids, probe=probe.at("embedding"))
+        if stream is None:
+            x = self.embedding(token_ids, segment_ids=segment_ids, probe=probe.at("embedding"))
+        else:
+            x = stream.entering(token_ids, self.config)
         if mask is None:
             mask = padding_mask(token_ids, self.config.pad_id)
-        return self.stack(x, mask=mask, first=first, probe=probe)
+        return self.stack(x, mask=mask, wanted=wanted, stream=stream, probe=probe)
 
 
 class SentenceEncoder(nn.Module):

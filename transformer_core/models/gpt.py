@@ -7,6 +7,7 @@ Read next: transformer_core/generation/writer.py
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.layers.blocks import Stream
 from transformer_core.layers.cache import KeyValueCache
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.decoder import MaskedDecoder
@@ -30,21 +31,23 @@ class Gpt(nn.Module):
         *,
         mask: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        wanted: slice | None = None,
+        stream: Stream | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
         """Score the word after each position.
 
         Shapes:
             token_ids: (batch, pos); mask: as in Decoder
-            returns: (batch, pos, vocab)
+            returns: (batch, pos, vocab), or the wanted positions
 
         Args:
-            cache: as in Decoder.
+            cache, wanted, stream: as in MaskedDecoder.
 
         Raises:
             ValueError: as MaskedDecoder.
         """
-        x = self.decoder(token_ids, mask=mask, cache=cache, probe=probe.at("decoder"))
+        x = self.decoder(token_ids, mask=mask, cache=cache, wanted=wanted, stream=stream, probe=probe.at("decoder"))
         return self.output(x, probe=probe)
 
     def start(self, source_ids: Tensor) -> KeyValueCache:

@@ -49,3 +49,11 @@ def sentence_vector(config: ModelConfig, x: Tensor, token_ids: Tensor, probe: Pr
     if config.pooling == "cls":
         return probe.tap("cls_embedding", x[:, 0])
     return probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, config.pad_id))
+
+
+SENTENCE_SITES = {"cls": "cls_embedding", "mean": "mean_embedding", "last": "summary"}
+
+
+def sentence_site(model: nn.Module) -> str:
+    """Return the site of the sentence vector that a classifier, recurrent or not, makes its verdict from."""
+    return SENTENCE_SITES[model.config.pooling]  # type: ignore[union-attr]

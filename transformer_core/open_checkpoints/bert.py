@@ -53,6 +53,7 @@ DISTILLED_WORDS = {
 BERT_CLASSES = {"pooler_proj": "pooler.dense", "class_proj": "classifier"}
 ROBERTA_CLASSES = {"pooler_proj": "classifier.dense", "class_proj": "classifier.out_proj"}
 DISTILLED_CLASSES = {"pooler_proj": "pre_classifier", "class_proj": "classifier"}
+OF_TOKENS = {"tagger": {"class_proj": "classifier"}, "answerer": {"bound_proj": "qa_outputs"}}  # in every family
 
 
 def skipped(pad_id: Any) -> int:
@@ -76,6 +77,8 @@ def _embedding(config: ModelConfig, *, skip: int = 0, shared_segment: bool = Tru
 def _heads(config: ModelConfig, kind: str, words: dict[str, str], classes: dict[str, str]) -> Origins:
     if kind == "classifier":
         return both(classes)
+    if kind in OF_TOKENS:
+        return both(OF_TOKENS[kind])
     if kind == "encoder":
         return {}
     heads = both(words) | (both(BERT_PAIRS) if config.pair_head else {})
@@ -132,6 +135,8 @@ def _common(settings: ConfigJson, kind: str, shapes: Shapes, pooler: str, classe
                 "supported: single_label_classification with at least 2"
             )
         values |= {"pooler": pooler, "n_classes": n_classes}
+    if kind == "tagger":
+        values["n_classes"] = len(settings.labels()) or (shapes.get("classifier.weight") or (2,))[0]
     return values
 
 
@@ -191,6 +196,7 @@ def _distilbert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, An
 
 def _kinds(name: str, *more: str) -> dict[str, str]:
     kinds = {f"{name}Model": "encoder", f"{name}ForMaskedLM": "bert", f"{name}ForSequenceClassification": "classifier"}
+    kinds |= {f"{name}ForTokenClassification": "tagger", f"{name}ForQuestionAnswering": "answerer"}
     return kinds | dict.fromkeys(more, "bert")
 
 

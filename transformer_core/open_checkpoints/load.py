@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from transformer_core.bundle import MODELS, Bundle, needed_shapes
+from transformer_core.bundle import LABELLED, MODELS, Bundle, needed_shapes
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
@@ -127,7 +127,7 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     model = model.to(best_device(device)).eval().requires_grad_(False)
     modules = read_modules(folder) if kind == "encoder" else SentenceModules()
     card = _card(name or folder.name, architecture, config, kind, unread, modules)
-    return Bundle(name or folder.name, model, tokenizer, labels if kind == "classifier" else (), card, folder.resolve())
+    return Bundle(name or folder.name, model, tokenizer, labels if kind in LABELLED else (), card, folder.resolve())
 
 
 def _plain_name(name: str, family: Family, heads: Mapping[str, str]) -> str:
@@ -150,7 +150,7 @@ def _configured(folder: Path, settings: ConfigJson, family: Family, kind: str, t
         embedding = family.word_matrix
         values["tied_output"] &= embedding in tensors.places and tensors.same(head, embedding)
     elif not settings.flag("tie_word_embeddings", True):
-        values["tied_output"] &= kind in ("encoder", "classifier")
+        values["tied_output"] &= kind not in ("bert", "gpt", "translation")
     try:
         return ModelConfig(**values)
     except (TypeError, ValueError) as error:
@@ -199,6 +199,8 @@ def _card(
     notes: Mapping[str, Any] = {
         f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": True,
         "It judges whether the second of two sentences follows the first; pages give it one.": of_pairs,
+        "It labels every token of a text.": kind == "tagger",
+        "It finds the answer to a question in a passage.": kind == "answerer",
         "The sentence's vector is the mean over real tokens.": kind == "encoder" and config.pooling == "mean",
         "The sentence's vector is that of the first token.": kind == "encoder" and config.pooling == "cls",
         f"The library maps that vector once more, which is left out here: {', '.join(modules.left_out)}.": bool(

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
-from transformer_core.models import Bert, Translation
+from transformer_core.models import AnswerFinder, Bert, Translation
 from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.open_checkpoints.save import save_hf
@@ -20,6 +20,7 @@ from transformer_core.trace import Trace
 
 SAMPLE = "A glass engine shows every number that it computes, and each of them can be checked."
 LIBRARY = "transformers"
+HEADS = ("logits", "prediction_logits", "seq_relationship_logits", "start_logits", "end_logits")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def _scores(bundle: Bundle, output: Any) -> list[Tensor]:
         return []
     if isinstance(bundle.model, Bert):
         return [output.mlm_logits, output.nsp_logits] if bundle.config.pair_head else [output.mlm_logits]
-    return [output]
+    return list(output.unbind(-1)) if isinstance(bundle.model, AnswerFinder) else [output]
 
 
 def _stream(bundle: Bundle, trace: Trace) -> list[Tensor]:
@@ -120,7 +121,7 @@ def _reference(bundle: Bundle, inputs: list[Tensor], scratch: Path) -> list[Tens
     if len(inputs) > 1:
         arguments["decoder_input_ids"] = inputs[1].cpu()
     output = theirs.eval()(**arguments, output_hidden_states=True)
-    heads = [output[name] for name in ("logits", "prediction_logits", "seq_relationship_logits") if name in output]
+    heads = [output[name] for name in HEADS if name in output]
     if len(inputs) > 1:
         return [*heads, *output.encoder_hidden_states, *output.decoder_hidden_states]
     return [*heads, *output.hidden_states]

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from transformer_core.bundle import Bundle
+from transformer_core.bundle import LABELLED, Bundle
 from transformer_core.bundle_files import CONFIG, TOKENIZER, WEIGHTS, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.open_checkpoints.bert import BERT
@@ -43,6 +43,8 @@ ARCHITECTURES = {
     "bert": "BertForPreTraining",
     "classifier": "BertForSequenceClassification",
     "encoder": "BertModel",
+    "tagger": "BertForTokenClassification",
+    "answerer": "BertForQuestionAnswering",
     "gpt": "GPT2LMHeadModel",
 }
 
@@ -123,7 +125,7 @@ def _settings(bundle: Bundle) -> dict[str, Any]:
     }
     if kind == "gpt":
         return values | _like_gpt2(config, bundle)
-    if kind == "classifier":
+    if kind in LABELLED:
         labels = bundle.labels or tuple(f"LABEL_{place}" for place in range(config.n_classes))
         values["id2label"] = dict(enumerate(labels))
         values["label2id"] = {label: place for place, label in enumerate(labels)}

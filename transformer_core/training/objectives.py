@@ -4,6 +4,8 @@ Label smoothing: Szegedy et al. 2016, section 7; masked words: Devlin et al. 201
 al. 2018, eq. 1.
 """
 
+from collections.abc import Collection
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -14,9 +16,18 @@ from transformer_core.text import MASK_ID, PAD_ID, SPECIAL_TOKENS
 from transformer_core.training.batching import UNPAIRED, LabelledBatch, PackedBatch, PairBatch
 
 MASKED, RANDOM = 0.8, 0.1
+NO_PADDING = -1  # no token's id
+SPECIAL_IDS = frozenset(range(len(SPECIAL_TOKENS)))
 
 
-def mask_words(token_ids: Tensor, vocab_size: int, *, probability: float) -> tuple[Tensor, Tensor]:
+def mask_words(
+    token_ids: Tensor,
+    vocab_size: int,
+    *,
+    probability: float,
+    mask_id: int = MASK_ID,
+    special_ids: Collection[int] = SPECIAL_IDS,
+) -> tuple[Tensor, Tensor]:
     """Choose tokens at random and hide them: 80 % become [MASK], 10 % a random token, 10 % stay (BERT's recipe).
 
     Departure: each token is chosen on its own, so that the number chosen varies; BERT chooses a fixed number.
@@ -26,9 +37,10 @@ def mask_words(token_ids: Tensor, vocab_size: int, *, probability: float) -> tup
         returns: the corrupted ids and, as booleans, which were chosen, both (batch, pos)
 
     Args:
-        token_ids: of a vocabulary that begins with SPECIAL_TOKENS; these are never chosen.
-        vocab_size: random tokens are drawn from its ordinary entries.
+        token_ids: of a vocabulary that begins with SPECIAL_TOKENS, or has `special_ids`; these are never chosen.
+        vocab_size: random tokens are drawn from its entries behind the first seven.
         probability: of choosing a token, in [0, 1].
+        mask_id, special_ids: of a vocabulary that was learned elsewhere.
 
     Raises:
         ValueError: probability is outside its range, or the vocabulary has no ordinary entries.
@@ -38,21 +50,35 @@ def mask_words(token_ids: Tensor, vocab_size: int, *, probability: float) -> tup
     n_special = len(SPECIAL_TOKENS)
     if vocab_size <= n_special:
         raise ValueError(f"vocab_size={vocab_size} must be greater than {n_special}, the number of special tokens")
-    chosen = (torch.rand_like(token_ids, dtype=torch.float32) < probability) & (token_ids >= n_special)
+    ordinary = ~torch.isin(token_ids, torch.tensor(sorted(special_ids), device=token_ids.device))
+    chosen = (torch.rand_like(token_ids, dtype=torch.float32) < probability) & ordinary
     fate = torch.rand_like(token_ids, dtype=torch.float32)
     random_ids = torch.randint_like(token_ids, n_special, vocab_size)
-    corrupted = token_ids.masked_fill(chosen & (fate < MASKED), MASK_ID)
+    corrupted = token_ids.masked_fill(chosen & (fate < MASKED), mask_id)
     corrupted = torch.where(chosen & (fate >= 1 - RANDOM), random_ids, corrupted)
     return corrupted, chosen
 
 
-def masked_words(model: Bert, batch: LabelledBatch, *, probability: float = 0.15) -> Tensor:
+def masked_words(
+    model: Bert,
+    batch: LabelledBatch,
+    *,
+    probability: float = 0.15,
+    mask_id: int = MASK_ID,
+    special_ids: Collection[int] = SPECIAL_IDS,
+) -> Tensor:
     """Return the cross entropy, in nats a hidden token, of guessing the hidden tokens of a batch.
 
     Only the hidden positions are scored against the vocabulary: the loss is the same, and most of the work is saved.
-    A batch in which nothing is hidden has the loss 0.
+    A batch in which nothing is hidden has the loss 0. Arguments as of mask_words.
     """
-    corrupted, chosen = mask_words(batch.token_ids, model.config.vocab_size, probability=probability)
+    corrupted, chosen = mask_words(
+        batch.token_ids,
+        model.config.vocab_size,
+        probability=probability,
+        mask_id=mask_id,
+        special_ids=special_ids,
+    )
     hidden = model.encoder(corrupted)[chosen]  # (chosen, d_model)
     logits = model.mlm_head(hidden).float()  # (chosen, vocab)
     return F.cross_entropy(logits, batch.token_ids[chosen], reduction="sum") / chosen.sum().clamp(min=1)
@@ -99,14 +125,19 @@ def classification(
     )
 
 
-def next_words(model: Gpt | RecurrentLm, token_ids: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
+def next_words(
+    model: Gpt | RecurrentLm, token_ids: Tensor, *, label_smoothing: float = 0.0, padding: int = PAD_ID
+) -> Tensor:
     """Return the cross entropy, in nats a token, of guessing each next token; padding is not guessed.
 
     Shapes:
         token_ids: (batch, pos)
+
+    Args:
+        padding: its id; NO_PADDING where there is none.
     """
     logits = model(token_ids[:, :-1]).float()  # (batch, pos, vocab)
-    return word_loss(logits, token_ids[:, 1:], label_smoothing=label_smoothing)
+    return word_loss(logits, token_ids[:, 1:], label_smoothing=label_smoothing, padding=padding)
 
 
 def next_target_words(model: Translation, batch: PairBatch, *, label_smoothing: float = 0.0) -> Tensor:
@@ -115,10 +146,10 @@ def next_target_words(model: Translation, batch: PairBatch, *, label_smoothing: 
     return word_loss(logits, batch.target_ids[:, 1:], label_smoothing=label_smoothing)
 
 
-def word_loss(logits: Tensor, words: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
+def word_loss(logits: Tensor, words: Tensor, *, label_smoothing: float = 0.0, padding: int = PAD_ID) -> Tensor:
     """Return the mean cross entropy, in nats a token, over all tokens that are not padding.
 
     Shapes:
         logits: (batch, pos, vocab); words: (batch, pos)
     """
-    return F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD_ID, label_smoothing=label_smoothing)
+    return F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=padding, label_smoothing=label_smoothing)

@@ -14,6 +14,10 @@ from transformer_core.training.config import TrainConfig
 
 Source = Literal["reviews", "table", "imdb", "copy", "reverse", "sort", "characters", "masked_words"]
 Language = Literal["en", "zh"]
+Network = Literal["transformer", "rnn", "gru", "lstm"]
+AlignmentChoice = Literal["additive", "dot_product", "none"]
+SummaryChoice = Literal["last", "mean"]
+InitialWeights = Literal["usual", "normal"]
 KIND_OF_SOURCE = {
     "reviews": "classifier",
     "table": "classifier",
@@ -24,6 +28,13 @@ KIND_OF_SOURCE = {
     "characters": "gpt",
     "masked_words": "bert",
 }
+CHOICES_OF_NETWORK: dict[str, Any] = {
+    "network": Network,
+    "alignment": AlignmentChoice,
+    "summary": SummaryChoice,
+    "initial": InitialWeights,
+}
+RECURRENT_KINDS = {"classifier": "recurrent_classifier", "translation": "seq2seq", "gpt": "lm"}
 BOUNDS = {
     "examples": (8, 50_000),
     "held_out": (2, 10_000),
@@ -42,6 +53,7 @@ BOUNDS = {
     "length": (2, 24),
 }
 LONGEST_NAME = 80
+MOST_EDITS, LONGEST_EDITS = 2_000, 400_000  # of the weights that a run begins with; characters as JSON
 MOST_STEPS = 300_000  # of a run; each is kept
 LABELS_OF_REVIEWS = ("negative", "positive")
 NEED_FILE, MAY_HAVE_FILE = ("table", "imdb"), ("table", "imdb", "characters", "masked_words")
@@ -149,6 +161,35 @@ class DataSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NetworkSpec:
+    """What learns: a Transformer, or one of the recurrent networks before it, and its own choices.
+
+    A recurrent network has one layer. It takes d_model, as the width of its embeddings and of its state, max_len and
+    dropout from the run's ModelConfig, and nothing else.
+
+    Args:
+        network: "transformer"; "rnn", the plain recurrent network; "gru" or "lstm".
+        alignment: of a recurrent network that writes a sequence: how its decoder finds the input's positions, or
+            "none": it has the encoder's last state alone.
+        summary: of a recurrent classifier: the sentence's vector is the state after its last word, or the mean of all.
+        bidirectional: it also reads from the end to the beginning.
+        initial: "usual", as initialize_recurrent has it, or "normal": every matrix from N(0, 0.01^2).
+    """
+
+    network: Network = "transformer"
+    alignment: AlignmentChoice = "additive"
+    summary: SummaryChoice = "last"
+    bidirectional: bool = False
+    initial: InitialWeights = "usual"
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES_OF_NETWORK.items():
+            require_choice(name, getattr(self, name), get_args(choices))
+        if not isinstance(self.bidirectional, bool):
+            raise ValueError(f"bidirectional={self.bidirectional!r} must be True or False")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Origin:
     """The run that a run was made from: it starts with the weights of a frame, or with fresh ones and other settings.
 
@@ -162,12 +203,43 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Start:
+    """The damaged model that a run begins with; its own vocabulary holds, whatever the data would give.
+
+    The model as it was lies in the run's folder, and so do the damaged weights: see runs.beginning.
+
+    Args:
+        model: what the model was called.
+        edits: what was done to its weights, as analysis.lab.changes.code_of writes them.
+    """
+
+    model: str
+    edits: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.model, str) and self.model.strip() and len(self.model) <= LONGEST_NAME):
+            raise ValueError(f"model={self.model!r:.100} must have 1 to {LONGEST_NAME} characters")
+        object.__setattr__(self, "edits", _as_tuples(self.edits))
+        if not isinstance(self.edits, tuple) or not all(
+            isinstance(e, tuple) and e[:1] == ("weights",) for e in self.edits
+        ):
+            raise ValueError(f"edits={self.edits!r:.100} must be codes of edits of weights")
+        if len(self.edits) > MOST_EDITS or len(json.dumps(self.edits)) > LONGEST_EDITS:
+            raise ValueError(f"edits has {len(self.edits)} edits; at most {MOST_EDITS} small ones are kept with a run")
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunSpec:
     """Everything that fixes a run.
 
     Args:
         name: shown on screen.
         data: what it learns from.
+        network: what learns it.
         model: its vocab_size, n_classes and pad_id follow from the data.
         training: of the loop.
         softmax_before_loss: of classifiers: the cross entropy gets probabilities instead of logits, as in the source
@@ -176,10 +248,12 @@ class RunSpec:
         points: number of examples whose embeddings are recorded, half of them held out.
         threads: of processor work; 0 means all cores.
         origin: the run that this one was made from.
+        start: the damaged model that it begins with; None for fresh weights, or those of the origin's frame.
     """
 
     name: str = "run"
     data: DataSpec = field(default_factory=DataSpec)
+    network: NetworkSpec = field(default_factory=NetworkSpec)
     model: ModelConfig = field(default_factory=lambda: ModelConfig(vocab_size=16))
     training: TrainConfig = field(default_factory=TrainConfig)
     softmax_before_loss: bool = False
@@ -187,6 +261,7 @@ class RunSpec:
     points: int = 400
     threads: int = 0
     origin: Origin | None = None
+    start: Start | None = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name.strip() and len(self.name) <= LONGEST_NAME):
@@ -197,8 +272,18 @@ class RunSpec:
             require_within(name, getattr(self.model, name))
         for name in ("batch_size", "epochs"):
             require_within(name, getattr(self.training, name))
+        if self.network.network != "transformer" and self.data.kind not in RECURRENT_KINDS:
+            raise ValueError(
+                f"network={self.network.network!r} does not learn source={self.data.source!r}: a recurrent network "
+                "reads in one order, and a hidden word has neighbours on both sides"
+            )
         if not isinstance(self.softmax_before_loss, bool):
             raise ValueError(f"softmax_before_loss={self.softmax_before_loss!r} must be True or False")
+
+    @property
+    def kind(self) -> str:
+        """The kind of model that learns, an entry of bundle.MODELS."""
+        return self.data.kind if self.network.network == "transformer" else RECURRENT_KINDS[self.data.kind]
 
     def to_json(self) -> str:
         """Return the spec as JSON that from_json reads back to an equal spec."""
@@ -213,14 +298,16 @@ class RunSpec:
         """
         try:
             values = json.loads(text)
-            origin, given = values.get("origin"), values["data"].get("given")
+            origin, given, start = values.get("origin"), values["data"].get("given"), values.get("start")
             return cls(
                 **{
                     **values,
                     "data": DataSpec(**values["data"] | {"given": None if given is None else Given(**given)}),
+                    "network": NetworkSpec(**values.get("network", {})),
                     "model": ModelConfig(**values["model"]),
                     "training": TrainConfig(**values["training"]),
                     "origin": None if origin is None else Origin(**origin),
+                    "start": None if start is None else Start(**start),
                 }
             )
         except (TypeError, KeyError, AttributeError, RecursionError) as error:

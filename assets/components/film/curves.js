@@ -81,7 +81,11 @@ function accuracyChart(reel, others, colours, words) {
   if (!lines.some(({ part }) => part)) return null;
   const guides = Object.entries(reel.baselines)
     .filter(([, value]) => Number.isFinite(value))
-    .map(([name, value]) => ({ value, label: `${words[`baseline_${name}`] ?? name} ${percent(value, 0)}` }));
+    .map(([name, value]) => {
+      const undamaged = name === "undamaged";
+      const label = `${words[`baseline_${name}`] ?? name} ${percent(value, undamaged ? 1 : 0)}`;
+      return undamaged ? { value, label, stroke: colours.held_out, dash: [10, 4], width: 1.8 } : { value, label };
+    });
   const [least] = reach(...[reel, ...others].flatMap((one) => [measured(one, "train_accuracy"), measured(one, "held_out_accuracy")]), guides.map(({ value }) => value));
   const low = Math.max(0, Math.floor((least - 0.04) * 10) / 10);
   return { id: "accuracy", title: words.accuracy, share: 0.4, lines, low: Number.isFinite(low) ? low : 0, high: 1.02, guides, write: (value) => percent(value, 1), short: (value) => percent(value) };
@@ -188,25 +192,25 @@ function paintLines(pen, scene, box) {
   }
 }
 
-// Baselines as dashed lines, below the curves.
+// Baselines as dashed lines, below the curves; what a damaged model reached before in the colour of held-out lines.
 function paintGuides(pen, box) {
-  for (const { value } of box.chart.guides) {
+  for (const { value, stroke = pen.theme.muted, width = 1.3, dash = [6, 5] } of box.chart.guides) {
     const y = yOf(box, value);
-    pen.line([box.x, y, box.x + box.w, y], { stroke: pen.theme.muted, width: 1.3, dash: [6, 5] });
+    pen.line([box.x, y, box.x + box.w, y], { stroke, width, dash });
   }
 }
 
 // Each baseline's name near its line, at the one of six positions that covers the fewest points of curves.
 function paintGuideNames(pen, scene, box) {
   const taken = box.chart.lines.flatMap((line) => (line.thin ? [] : Array.from(line.x, (x, i) => [xOf(scene, box, x), yOf(box, line.y[i])])));
-  for (const { value, label } of box.chart.guides) {
+  for (const { value, label, stroke = pen.theme.muted } of box.chart.guides) {
     const wide = scene.ruler.width(label, 12);
     const y = yOf(box, value);
     const places = [-5, 14].flatMap((down) => [1, 0, 0.5].map((share) => ({ x: box.x + share * (box.w - wide), y: y + down })));
     const inside = places.filter((place) => place.y - 11 >= box.y - 6 && place.y <= box.y + box.h);
     const crowd = (place) => taken.filter(([x, v]) => x > place.x - 8 && x < place.x + wide + 8 && v > place.y - 15 && v < place.y + 6).length;
     const best = inside.reduce((one, other) => (crowd(other) < crowd(one) ? other : one), inside[0] ?? places[0]);
-    pen.lettered(label, best.x, best.y, { size: 12, fill: pen.theme.muted });
+    pen.lettered(label, best.x, best.y, { size: 12, fill: stroke });
     for (let x = best.x; x <= best.x + wide; x += wide / 4) taken.push([x, best.y - 5]);
   }
 }

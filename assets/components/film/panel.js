@@ -62,7 +62,7 @@ export class Panel {
   // Selects the head `by` places further.
   turn(by) {
     const panels = this.figure?.panels;
-    if (!panels) return;
+    if (!panels?.length) return;
     const at = panels.findIndex(({ id }) => id === this.selected);
     this.choose(panels[(Math.max(0, at) + by + panels.length) % panels.length].id);
   }
@@ -170,12 +170,19 @@ export class Panel {
     const text = followedText?.text ?? "";
     this.bottom.hidden = !text && this.pointed;
     this.followedTitle.replaceChildren(words.followed_text, " ", el("bdi", "vf-text", visible(text)));
-    this.note.textContent = followedText?.error || (moment ? "" : text ? words.followed_waits : words.followed_none);
-    this.note.hidden = Boolean(moment);
+    const heads = Boolean(moment?.attention.shape[0]);
+    this.note.textContent = followedText?.error || (moment ? words.no_heads : text ? words.followed_waits : words.followed_none);
+    this.note.hidden = heads;
+    for (const heat of [this.large, this.grid]) heat.root.hidden = !heads;
     const classified = Boolean(moment?.probabilities);
     this.bars.hidden = !classified;
     if (classified) this.bars.replaceChildren(...bars(moment, reel.run.labels, look.colours));
     if (!moment) return;
+    this.samples.list.style.maxHeight = `${this.height - 40}px`;
+    if (!heads) {
+      this.figure = null;
+      return;
+    }
     this.figure = attentionFigure(followedText, moment, words, this.figure);
     if (!this.figure.panels.some(({ id }) => id === this.selected)) this.selected = this.figure.panels.at(-1).id;
     this.showHeads();
@@ -191,7 +198,6 @@ export class Panel {
     this.large.show(figure, selected, { width: side, tall: pointed ? 330 : this.height - 90, theme, ruler, label });
     const room = pointed && beside ? whole - GAP - side : width;
     this.grid.show(figure, selected, { width: room, tall: 360, theme, ruler, label: words.heads });
-    this.samples.list.style.maxHeight = `${this.height - 40}px`;
   }
 
   summary() {

@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, Chart, records
-from pages.figures.forms import Filled, form, named
+from pages.figures.forms import Filled, form, kept, named
 
 Words = Mapping[str, str]
 HUES_OF_ACTIVATIONS = {
@@ -183,6 +183,7 @@ def _log(field: str, title: str) -> alt.X:
     return alt.X(field, title=title, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=6))
 
 
+@kept
 def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
     """Draw the outcome of each toss (x or 0), the running mean, and GELU(x) as a rule.
 

@@ -49,7 +49,7 @@ class Film:
 
     Args:
         id, name: of the run.
-        kind: of model: "classifier", "translation", "gpt" or "bert".
+        kind: of model, an entry of bundle.MODELS.
         labels: names of the classes, if any.
         status: the Status.
         curves: the Curves.

@@ -114,16 +114,17 @@ def curves_csv(film: Film) -> str:
     of_step = {int(step): row for step, *row in zip(*(getattr(film.curves, name) for name in CURVES), strict=True)}
     of_frame = {frame.step: frame for frame in film.frames}
     names = CURVES[1:]
+    before = [repr(float(film.baselines[name])) for name in ("undamaged",) if name in film.baselines]
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(["step", *names, "frame", "epoch", *measures])
+    writer.writerow(["step", *names, "frame", "epoch", *measures, *(["undamaged_accuracy"] if before else [])])
     for step in sorted(of_step.keys() | of_frame.keys()):
         numbers = [repr(float(value)) for value in of_step.get(step, ())] or [""] * len(names)
         frame = of_frame.get(step)
         taken = ["", "", *[""] * len(measures)] if frame is None else [frame.number, repr(float(frame.epoch))]
         if frame is not None:
             taken += [repr(float(frame.measures[name])) if name in frame.measures else "" for name in measures]
-        writer.writerow([step, *numbers, *taken])
+        writer.writerow([step, *numbers, *taken, *before])
     return buffer.getvalue()
 
 

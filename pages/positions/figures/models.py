@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 from pages.positions.figures.sinusoids import Words, lines_legend, numbered
 
@@ -45,7 +46,7 @@ def schemes_figure(
     )
 
 
-def distance_chart(values: np.ndarray, names: Sequence[str], words: Words, *, query: int, shown: str) -> alt.Chart:
+def distance_chart(values: np.ndarray, names: Sequence[str], words: Words, *, query: int, shown: str) -> Filled:
     """Draw one query's row of (scheme, query_pos, key_pos) over the distance of the key.
 
     Terms differ in size from scheme to scheme, so each is drawn as a share of its own greatest size.
@@ -59,12 +60,18 @@ def distance_chart(values: np.ndarray, names: Sequence[str], words: Words, *, qu
         value=[None if np.isnan(x) else round(float(x), 6) for x in rows.ravel()],
         scheme=np.repeat(list(names), length),
     )
+    titles = words["axis_offset"], words["axis_share" if shown == "terms" else f"shown_{shown}"]
+    return Filled(_distances(tuple(names), titles), {"distances": data}, height=340)
+
+
+@form
+def _distances(names: Sequence[str], titles: tuple[str, str]) -> alt.Chart:
     return (
-        alt.Chart(data)
+        named("distances")
         .mark_line(point=alt.OverlayMarkDef(size=14))
         .encode(
-            x=alt.X("offset:Q", title=words["axis_offset"], scale=alt.Scale(nice=False)),
-            y=alt.Y("value:Q", title=words["axis_share" if shown == "terms" else f"shown_{shown}"]),
+            x=alt.X("offset:Q", title=titles[0], scale=alt.Scale(nice=False)),
+            y=alt.Y("value:Q", title=titles[1]),
             color=alt.Color(
                 "scheme:N",
                 scale=alt.Scale(domain=list(names), range=list(PALETTE[: len(names)])),
@@ -78,13 +85,12 @@ def distance_chart(values: np.ndarray, names: Sequence[str], words: Words, *, qu
             ),
             tooltip=["scheme:N", "offset:Q", "value:Q"],
         )
-        .properties(width="container", height=340)
     )
 
 
 def _by_token(
     series: Mapping[str, np.ndarray], hues: Sequence[str], labels: Sequence[str], words: Words, *, y: str
-) -> alt.Chart:
+) -> Filled:
     """Draw one mark for each token and series; the labels have the place, since tokens may be equal."""
     places = [f"{place} {label}" for place, label in enumerate(labels)]
     names = list(series)
@@ -92,29 +98,32 @@ def _by_token(
         token=places * len(names),
         value=np.concatenate(list(series.values())).round(6),
         series=np.repeat(names, len(places)),
+        place=list(range(len(places))) * len(names),
     )
+    return Filled(_tokens(tuple(names), tuple(hues), words["axis_token"], y), {"tokens": data}, height=400)
+
+
+@form
+def _tokens(names: Sequence[str], hues: Sequence[str], across: str, up: str) -> alt.Chart:
     return (
-        alt.Chart(data)
+        named("tokens")
         .mark_line(point=alt.OverlayMarkDef(size=40, filled=True), strokeWidth=1.5)
         .encode(
-            x=alt.X("token:N", sort=places, title=words["axis_token"], axis=alt.Axis(labelAngle=-50, labelLimit=90)),
-            y=alt.Y("value:Q", title=y),
+            x=alt.X("token:N", sort=in_order("place"), title=across, axis=alt.Axis(labelAngle=-50, labelLimit=90)),
+            y=alt.Y("value:Q", title=up),
             color=alt.Color(
                 "series:N",
-                scale=alt.Scale(domain=names, range=list(hues)),
+                scale=alt.Scale(domain=list(names), range=list(hues)),
                 title=None,
                 legend=lines_legend(2),
             ),
-            strokeDash=alt.StrokeDash("series:N", sort=names, title=None),
+            strokeDash=alt.StrokeDash("series:N", sort=list(names), title=None),
             tooltip=["token:N", "series:N", "value:Q"],
         )
-        .properties(width="container", height=400)
     )
 
 
-def norms_chart(
-    token: np.ndarray, factor: float, position: np.ndarray, labels: Sequence[str], words: Words
-) -> alt.Chart:
+def norms_chart(token: np.ndarray, factor: float, position: np.ndarray, labels: Sequence[str], words: Words) -> Filled:
     """Draw the length of each token's vector before and after the factor beside that of its position, all (pos,)."""
     series = {
         words["norm_token"]: token,
@@ -125,7 +134,7 @@ def norms_chart(
     return _by_token(series, hues, labels, words, y=words["axis_norm"])
 
 
-def cosines_chart(token: np.ndarray, position: np.ndarray, labels: Sequence[str], words: Words) -> alt.Chart:
+def cosines_chart(token: np.ndarray, position: np.ndarray, labels: Sequence[str], words: Words) -> Filled:
     """Draw the cosine of the sum to each summand, both (2, pos): unscaled, scaled."""
     series = {
         words["cosine_token_off"]: token[0],

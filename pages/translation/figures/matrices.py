@@ -120,6 +120,52 @@ def toy_ids(
     )
 
 
+def toy_logits(
+    logits: np.ndarray,
+    target: np.ndarray,
+    said: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
+) -> MatrixFigure:
+    """Draw the logits of each sentence's target positions, all on one scale.
+
+    Shapes:
+        logits: (batch, pos, vocab); target: (batch, pos)
+
+    Args:
+        said: batch, read, next, logit, logits.
+    """
+    scale = Scale.of("signed", logits)
+    words = Axis(said["next"], tuple(map(str, range(logits.shape[-1]))))
+    panels = tuple(
+        Panel(
+            f"logits.{sentence}",
+            f"{said['batch']} {sentence}",
+            values.astype(float),
+            scale,
+            rows=Axis(
+                said["read"], tuple(f"{place}: {id_}" for place, id_ in enumerate(ids)), key=f"logits {sentence}"
+            ),
+        )
+        for sentence, (values, ids) in enumerate(zip(logits, target.tolist(), strict=True))
+    )
+    return MatrixFigure(
+        panels,
+        words,
+        words,
+        ui,
+        columns=len(panels),
+        role="residual",
+        detail="exact",
+        layout="single",
+        title=said["logits"],
+        quantity=said["logit"],
+        filename="toy_logits",
+        version=version,
+    )
+
+
 def toy_attentions(
     arrays: Mapping[str, np.ndarray],
     source_ids: np.ndarray,

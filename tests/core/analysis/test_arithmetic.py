@@ -15,7 +15,7 @@ from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.source import ROOT, lines_of
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
-from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
+from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.sites import SITES
 
@@ -43,7 +43,7 @@ RECURRENT = {
 }
 LM = {f"lm_{unit}": {"unit": unit} for unit in ("gru", "lstm", "tanh")}
 ALL = [(kind, variant) for kind in KINDS for variant in CHANGES] + [(Seq2Seq, variant) for variant in RECURRENT]
-ALL += [(RecurrentLm, variant) for variant in LM]
+ALL += [(RecurrentLm, variant) for variant in LM] + [(kind, "plain") for kind in (TokenClassifier, AnswerFinder)]
 LOOKED_UP = re.compile(r"[EPS]_{\d+,")  # printed as a place in a matrix, such as E_{30,7}
 
 

@@ -14,10 +14,19 @@ from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.layout_thread import continued_layouts
 from transformer_core.training.runs.worker.session import Session
-from transformer_core.training.spec import DataSpec, RunSpec
+from transformer_core.training.spec import DataSpec, NetworkSpec, RunSpec
 from transformer_core.training.tasks.make import make_task
 
 SOURCES = ("reviews", "reverse", "characters", "masked_words")
+RECURRENT = {
+    "reviews gru": (DataSpec(source="reviews", examples=96, held_out=32), NetworkSpec(network="gru")),
+    "reverse rnn": (DataSpec(source="reverse", examples=96, held_out=32, length=5), NetworkSpec(network="rnn")),
+    "reverse lstm": (
+        DataSpec(source="reverse", examples=96, held_out=32, length=5),
+        NetworkSpec(network="lstm", alignment="none", bidirectional=True),
+    ),
+    "characters rnn": (DataSpec(source="characters", examples=96), NetworkSpec(network="rnn", initial="normal")),
+}
 SPEC = RunSpec(
     name="tiny",
     model=ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=16, n_layers=2, max_len=32, dropout=0.0),
@@ -38,6 +47,33 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunStore]:
         Session(finished[source], make_task, continued_layouts).work()
         assert finished[source].status().state == "finished", finished[source].status().message
     return finished
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_recurrent_run_is_trained_and_followed_and_has_no_heads_where_it_has_no_attention(name, tmp_path) -> None:
+    data, network = RECURRENT[name]
+    store = RunList(tmp_path).create(dataclasses.replace(SPEC, data=data, network=network))
+    Session(store, make_task, continued_layouts).work()
+    assert store.status().state == "finished", store.status().message
+    assert store.facts()["kind"] == store.spec.kind == store.model().kind
+    film = follow_text(store, store.facts()["prompt"])
+    assert len(film.frames) == 3
+    for moment in film.frames:
+        if name == "reverse rnn":
+            assert moment.attention.shape == (1, 1, len(film.tokens), len(film.key_tokens))
+            np.testing.assert_allclose(moment.attention.sum(-1), 1.0, atol=1e-5)
+        else:
+            assert moment.attention.shape == (0, 0, len(film.tokens), len(film.key_tokens))
+    last = film.frames[-1]
+    if data.kind == "classifier":
+        bundle = store.model(last.number)
+        ids = torch.tensor([bundle.tokenizer.encode(film.text).ids])
+        logits, trace = capture(bundle.model, ids, sites=("summary",))
+        np.testing.assert_allclose(last.probabilities, logits[0].softmax(-1), atol=1e-6)
+        np.testing.assert_array_equal(last.embedding, trace["summary"][0])
+        assert last.xy.keys() == {"tsne", "pca"}
+    elif data.source == "characters":
+        assert last.sample
 
 
 @pytest.mark.parametrize("source", SOURCES)

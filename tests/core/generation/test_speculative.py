@@ -1,5 +1,9 @@
 """A draft changes how many passes are made, never what is written."""
 
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -45,26 +49,62 @@ def test_not_even_a_draft_at_random(draft):
     assert drafted(model, draft)[0] == plainly(model)[0]
 
 
-def test_a_right_draft_costs_one_pass_and_a_wrong_word_one_more(monkeypatch):
-    model = made(Translation)
-    written, _ = plainly(model)
-    assert len(written) > 4
-    passes: list[int] = []
-    read = Translation.read
+@dataclass(frozen=True)
+class Place:
+    """The state of a model that has its words by heart: how many it has read."""
 
-    def counted(self, token_ids, state, **options):
-        passes.append(token_ids.shape[1])
-        return read(self, token_ids, state, **options)
+    length: int
+    memory: torch.Tensor
 
-    monkeypatch.setattr(Translation, "read", counted)
-    drafted(model, written)
-    assert len(passes) == 1
-    passes.clear()
-    drafted(model, [*written[:2], (written[2] + 1) % 12, *written[3:]])
-    assert len(passes) == 2
-    passes.clear()
-    drafted(model, [(written[0] + 1) % 12, *written[1:]])
-    assert passes[1:] == [1] * (len(written) - 1)  # nothing was right: the draft is put away
+    def truncated(self, length: int) -> "Place":
+        return Place(length, self.memory)
+
+
+class ByHeart:
+    """Writes the same words whatever comes, and counts the passes."""
+
+    def __init__(self, *words: int) -> None:
+        self.words, self.passes = words, []
+        self.config = SimpleNamespace(max_len=40, causal=True)
+
+    def read(self, token_ids: torch.Tensor, state: Place) -> tuple[torch.Tensor, Place]:
+        count = token_ids.shape[1]
+        self.passes.append(count)
+        logits = torch.zeros(1, count, 40)
+        for place in range(count):
+            logits[0, place, self.words[min(state.length + place, len(self.words) - 1)]] = 1.0
+        return logits, Place(state.length + count, state.memory)
+
+
+WRITTEN = (11, 12, 13, 14, 15, 16, 17, 2)
+
+
+@pytest.mark.parametrize(
+    ("draft", "passes"),
+    [
+        (WRITTEN, 1),
+        ((11, 12, 30, 14, 15, 16, 17, 2), 2),  # another word
+        ((30, 12, 13, 14, 15, 16, 17, 2), 3),  # the first one another
+        ((11, 12, 13, 30, 14, 15, 16, 17, 2), 2),  # a word too many
+        ((11, 12, 13, 15, 16, 17, 2), 3),  # a word too few
+        ((15, 16, 17, 11, 12, 13, 14, 2), 3),  # in another order
+        ((30, 31, 32), 8),  # nothing of it
+        ((), 8),
+    ],
+)
+def test_a_draft_saves_passes_wherever_it_is_right(draft, passes):
+    model: Any = ByHeart(*WRITTEN)
+    steps = greedy_from_draft(model, cast(Any, Place(0, torch.zeros(1))), draft, bos_id=1, eos_id=2, most=9)
+    assert tuple(step.token_id for step in steps) == WRITTEN
+    assert len(model.passes) == passes
+
+
+def test_after_a_word_that_comes_twice_the_draft_goes_on_where_more_words_are_alike():
+    model: Any = ByHeart(11, 5, 12, 13, 5, 14, 15, 2)
+    draft = (11, 5, 12, 30, 5, 14, 15, 2)
+    steps = greedy_from_draft(model, cast(Any, Place(0, torch.zeros(1))), draft, bos_id=1, eos_id=2, most=9)
+    assert len(list(steps)) == 8
+    assert len(model.passes) == 2
 
 
 def test_an_id_outside_the_vocabulary_is_refused():

@@ -28,6 +28,14 @@ READERS = {
     "roberta of words": ("RobertaForMaskedLM", "bert", {"type_vocab_size": 1}),
     "roberta of classes": ("RobertaForSequenceClassification", "classifier", {"num_labels": 4}),
     "bert with the old name of gelu": ("BertForMaskedLM", "bert", {"hidden_act": "gelu_python"}),
+    "bert of tokens": ("BertForTokenClassification", "tagger", {"num_labels": 5}),
+    "bert of answers": ("BertForQuestionAnswering", "answerer", {}),
+    "distilbert of tokens": ("DistilBertForTokenClassification", "tagger", {"num_labels": 3}),
+    "distilbert of answers": ("DistilBertForQuestionAnswering", "answerer", {}),
+    "roberta of tokens": ("RobertaForTokenClassification", "tagger", {"type_vocab_size": 1, "num_labels": 4}),
+    "roberta of answers": ("RobertaForQuestionAnswering", "answerer", {"type_vocab_size": 1}),
+    "xlm-roberta of tokens": ("XLMRobertaForTokenClassification", "tagger", {"type_vocab_size": 1, "num_labels": 3}),
+    "xlm-roberta of answers": ("XLMRobertaForQuestionAnswering", "answerer", {"type_vocab_size": 1}),
     "xlm-roberta": ("XLMRobertaModel", "encoder", {"type_vocab_size": 1}),
     "xlm-roberta of words": ("XLMRobertaForMaskedLM", "bert", {"type_vocab_size": 1}),
     "xlm-roberta of classes": ("XLMRobertaForSequenceClassification", "classifier", {"num_labels": 3}),
@@ -87,6 +95,14 @@ def test_what_reads_one_text(architecture: str, kind: str, changes: dict, tmp_pa
         assert bundle.config.pair_head == (architecture == "BertForPreTraining")
         if bundle.config.pair_head:
             torch.testing.assert_close(output.nsp_logits, expected.seq_relationship_logits, atol=ATOL, rtol=0.0)
+    elif kind == "tagger":
+        real_only(output, expected.logits, real)
+        assert bundle.labels == tuple(f"LABEL_{k}" for k in range(changes["num_labels"]))
+        assert "labels every token" in bundle.card
+    elif kind == "answerer":
+        for bound, theirs_of_bound in enumerate((expected.start_logits, expected.end_logits)):
+            real_only(output[..., bound], theirs_of_bound, real)
+        assert bundle.labels == ()
     elif kind == "encoder":
         kept = real[..., None].float()
         mean = (expected.last_hidden_state * kept).sum(1) / kept.sum(1)
@@ -157,6 +173,7 @@ def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
     "architecture",
     [
         *("BertForPreTraining", "BertForNextSentencePrediction", "RobertaForMaskedLM", "XLMRobertaModel"),
+        *("BertForTokenClassification", "DistilBertForQuestionAnswering"),
         *("GPT2Model", "MarianMTModel"),
     ],
 )

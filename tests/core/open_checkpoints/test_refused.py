@@ -14,8 +14,8 @@ from transformer_core.open_checkpoints.sentence_modules import SentenceModules, 
 SETTINGS = {
     "another family": ({"model_type": "llama"}, "model_type='llama' is not supported; supported: bert, distilbert, "),
     "another head": (
-        {"architectures": ["BertForQuestionAnswering"]},
-        "architectures=['BertForQuestionAnswering'] is not supported; supported: BertModel, BertForMaskedLM, ",
+        {"architectures": ["BertForMultipleChoice"]},
+        "architectures=['BertForMultipleChoice'] is not supported; supported: BertModel, BertForMaskedLM, ",
     ),
     "another activation": ({"hidden_act": "mish"}, "hidden_act='mish' is not supported; supported: gelu, gelu_new, "),
     "no activation": ({"hidden_act": ["gelu"]}, "hidden_act=['gelu'] is not supported"),
@@ -100,7 +100,7 @@ def test_what_is_refused_by_its_family_has_no_kind(checkpoint: Path) -> None:
     assert kind_of_folder(checkpoint) == "encoder"
     change_settings(checkpoint, architectures=None)
     assert kind_of_folder(checkpoint) == load(checkpoint).kind == "encoder"
-    change_settings(checkpoint, architectures=["BertForQuestionAnswering"])
+    change_settings(checkpoint, architectures=["BertForMultipleChoice"])
     assert kind_of_folder(checkpoint) is None
     change_settings(checkpoint, model_type="llama")
     assert kind_of_folder(checkpoint) is None

@@ -11,7 +11,15 @@ from tests.core.tools.open_checkpoints import TEXTS
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
-from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder, Translation
+from transformer_core.models import (
+    AnswerFinder,
+    Bert,
+    Classifier,
+    Gpt,
+    SentenceEncoder,
+    TokenClassifier,
+    Translation,
+)
 from transformer_core.open_checkpoints import check_against_reference, save_hf
 from transformer_core.text import Tokenizer
 
@@ -24,6 +32,8 @@ WRITTEN = {
     "bert without pairs": (Bert, BERT | {"pair_head": False}, "BertForMaskedLM"),
     "classifier": (Classifier, BERT | {"pooler": "tanh", "n_classes": 3}, "BertForSequenceClassification"),
     "encoder": (SentenceEncoder, BERT | {"pooling": "mean", "activation": "relu"}, "BertModel"),
+    "tagger": (TokenClassifier, BERT | {"n_classes": 3}, "BertForTokenClassification"),
+    "answerer": (AnswerFinder, BERT, "BertForQuestionAnswering"),
     "gpt": (Gpt, GPT | {"activation": "gelu_tanh"}, "GPT2LMHeadModel"),
     "gpt untied": (Gpt, GPT | {"tied_output": False, "pad_id": None, "scale_scores": False}, "GPT2LMHeadModel"),
 }
@@ -37,7 +47,7 @@ def tokenizer(request) -> Tokenizer:
 
 def bundle_of(kind: type, changes: dict, tokenizer: Tokenizer) -> Bundle:
     """Make a tiny lively bundle with room for the tokenizer's vocabulary."""
-    labels = ("no", "so", "yes") if kind is Classifier else ()
+    labels = ("no", "so", "yes") if kind in (Classifier, TokenClassifier) else ()
     return Bundle("glass", made(kind, vocab_size=tokenizer.vocab_size, **changes), tokenizer, labels)
 
 
@@ -62,6 +72,12 @@ def test_theirs_reads_back_what_we_wrote(kind, changes: dict, architecture: str,
     if kind in (Bert, Gpt):
         logits = expected.get("logits", expected.get("prediction_logits"))
         torch.testing.assert_close(scores[real], logits[real], atol=ATOL, rtol=0.0)
+    elif kind is AnswerFinder:
+        both = torch.stack([expected.start_logits, expected.end_logits], dim=-1)
+        torch.testing.assert_close(scores[real], both[real], atol=ATOL, rtol=0.0)
+    elif kind is TokenClassifier:
+        torch.testing.assert_close(scores[real], expected.logits[real], atol=ATOL, rtol=0.0)
+        assert theirs.config.id2label == {0: "no", 1: "so", 2: "yes"}
     elif kind is Classifier:
         torch.testing.assert_close(scores, expected.logits, atol=ATOL, rtol=0.0)
         assert theirs.config.id2label == {0: "no", 1: "so", 2: "yes"}

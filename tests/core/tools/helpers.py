@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.models import (
+    AnswerFinder,
     Bert,
     BertOutput,
     Classifier,
@@ -17,13 +18,21 @@ from transformer_core.models import (
     Gpt,
     MaskedDecoder,
     SentenceEncoder,
+    TokenClassifier,
     Translation,
 )
-from transformer_core.models.recurrent import RecurrentConfig, RecurrentLm, RecurrentLmConfig, Seq2Seq
+from transformer_core.models.recurrent import (
+    RecurrentClassifier,
+    RecurrentClassifierConfig,
+    RecurrentConfig,
+    RecurrentLm,
+    RecurrentLmConfig,
+    Seq2Seq,
+)
 
 MODELS: tuple[type[nn.Module], ...] = (
     *(Encoder, Decoder, MaskedDecoder),
-    *(Classifier, SentenceEncoder, Translation, Bert, Gpt),
+    *(Classifier, SentenceEncoder, Translation, Bert, Gpt, TokenClassifier, AnswerFinder),
 )
 TINY_RECURRENT: dict[str, Any] = {"vocab_size": 13, "d_model": 16, "d_hidden": 10, "max_len": 12, "dropout": 0.0}
 ATOL = 1e-5
@@ -55,10 +64,19 @@ def tiny_recurrent_lm(**changes: Any) -> RecurrentLmConfig:
     return RecurrentLmConfig(**(TINY_RECURRENT | changes))
 
 
+def tiny_recurrent_classifier(**changes: Any) -> RecurrentClassifierConfig:
+    """Make a config of a recurrent classifier, with the sizes of tiny_recurrent."""
+    return RecurrentClassifierConfig(**(TINY_RECURRENT | changes))
+
+
 def made(kind: type[nn.Module], seed: int = 0, **changes: Any) -> Any:
     """Make a tiny lively model."""
     torch.manual_seed(seed)
-    configs: dict[type[nn.Module], Callable[..., Any]] = {Seq2Seq: tiny_recurrent, RecurrentLm: tiny_recurrent_lm}
+    configs: dict[type[nn.Module], Callable[..., Any]] = {
+        Seq2Seq: tiny_recurrent,
+        RecurrentLm: tiny_recurrent_lm,
+        RecurrentClassifier: tiny_recurrent_classifier,
+    }
     return lively(kind(configs.get(kind, tiny)(**changes)), seed)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Given, Origin, RunSpec
+from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Given, NetworkSpec, Origin, RunSpec
 from transformer_core.training.tasks.make import make_task
 
 
@@ -21,18 +21,43 @@ from transformer_core.training.tasks.make import make_task
     frames=st.integers(*BOUNDS["frames"]),
     name=st.text(min_size=1, max_size=80).filter(str.strip),
     given=st.none() | st.builds(Given, name=st.text(max_size=80), count=st.integers(1)),
+    network=st.builds(
+        NetworkSpec,
+        network=st.sampled_from(["transformer", "rnn", "gru", "lstm"]),
+        alignment=st.sampled_from(["additive", "dot_product", "none"]),
+        bidirectional=st.booleans(),
+        initial=st.sampled_from(["usual", "normal"]),
+    ),
     origin=st.none() | st.builds(Origin, run=st.just("ab12cd34"), frame=st.none() | st.integers(0, 63)),
 )
-def test_a_spec_survives_json(source, examples, d_model, rate, frames, name, given, origin) -> None:
+def test_a_spec_survives_json(source, examples, d_model, rate, frames, name, given, network, origin) -> None:
+    network = NetworkSpec() if source == "masked_words" else network
     spec = RunSpec(
         name=name,
         data=DataSpec(source=source, examples=examples, given=given),
         model=ModelConfig(vocab_size=16, d_model=d_model, n_heads=4),
         training=TrainConfig(learning_rate=rate, clip_norm=None),
         frames=frames,
+        network=network,
         origin=origin,
     )
     assert RunSpec.from_json(spec.to_json()) == spec
+
+
+def test_a_spec_of_an_earlier_version_is_a_transformers() -> None:
+    values = json.loads(RunSpec().to_json())
+    del values["network"]
+    assert RunSpec.from_json(json.dumps(values)) == RunSpec()
+    assert RunSpec().kind == "classifier"
+
+
+def test_a_recurrent_network_learns_no_hidden_words_and_says_so() -> None:
+    with pytest.raises(ValueError, match="network='gru' does not learn source='masked_words'"):
+        RunSpec(data=DataSpec(source="masked_words"), network=NetworkSpec(network="gru"))
+    with pytest.raises(ValueError, match="network='cnn' is unknown"):
+        NetworkSpec(network="cnn")
+    with pytest.raises(ValueError, match="bidirectional=1 must be True or False"):
+        NetworkSpec(bidirectional=1)
 
 
 @pytest.mark.parametrize("part", ["data", "run", "model", "training"])

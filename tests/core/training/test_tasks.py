@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from transformer_core.text import MASK, PAD_ID
 from transformer_core.training.batching import in_turn
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Run
-from transformer_core.training.spec import DataSpec, RunSpec
+from transformer_core.training.spec import DataSpec, NetworkSpec, RunSpec
 from transformer_core.training.tasks.make import make_task
 from transformer_core.training.tasks.task import sample_size, word_measures
 
@@ -124,3 +125,34 @@ def test_all_examples_come_in_turn_and_a_sample_is_bounded() -> None:
     assert sample_size([16] * 5_000) == 256
     assert sample_size([400] * 5_000) == 64
     assert sample_size([16] * 10) == 10
+
+
+@pytest.mark.parametrize("source", ["reviews", "reverse", "characters"])
+@pytest.mark.parametrize("network", ["rnn", "gru", "lstm"])
+def test_a_recurrent_network_takes_the_place_of_the_transformer_and_the_data_stay(source: str, network: str) -> None:
+    usual = spec_of(source)
+    spec = dataclasses.replace(usual, network=NetworkSpec(network=network))
+    task, other = make_task(spec, None), make_task(usual, None)
+    assert task.kind == spec.kind == {"reviews": "recurrent_classifier", "reverse": "seq2seq"}.get(source, "lm")
+    assert task.config.unit == {"rnn": "tanh"}.get(network, network)
+    assert task.config.d_hidden == task.config.d_model == SMALL.d_model
+    for one, same in zip(task.batches(0), other.batches(0), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(tensors(one), tensors(same), strict=True))
+    model = fresh_model(task)
+    before = task.measure(model, True)["train_loss"]
+    training = TrainConfig(batch_size=16, learning_rate=1e-2, epochs=4)
+    run = Run(model, task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=training)
+    for _ in run.steps():
+        pass
+    assert task.measure(model.eval(), True)["train_loss"] < before
+
+
+@pytest.mark.parametrize("network", ["rnn", "gru", "lstm"])
+def test_weights_of_deviation_one_hundredth_start_a_language_model_at_the_logarithm_of_its_vocabulary(network) -> None:
+    spec = dataclasses.replace(spec_of("characters"), network=NetworkSpec(network=network, initial="normal"))
+    task = make_task(spec, None)
+    model = fresh_model(task)
+    assert task.measure(model, True)["held_out_loss"] == pytest.approx(math.log(task.config.vocab_size), abs=2e-3)
+    for name, parameter in model.named_parameters():
+        expected = 0.0 if parameter.dim() == 1 else 0.01
+        assert float(parameter.detach().std()) == pytest.approx(expected, rel=0.15), name

@@ -9,10 +9,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import STEP_NAMES
+from pages.ui.asking import ask
 from pages.ui.language import LANGUAGES, words
 from pages.ui.models import open_bundle
 from tests.pages.running import asks, run, show_all, told
 from tests.pages.scripts import repeats
+from transformer_core.analysis.attention.dropped import dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence
@@ -217,3 +219,39 @@ def test_every_figure_is_exported_and_its_script_repeats_it(monkeypatch: pytest.
             assert offered[ending]()
         with np.load(io.BytesIO(offered["npz"]())) as shown:
             repeats(offered["py"](), dict(shown))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_dropout_on_a_head_is_shown_after_a_prediction(language: str) -> None:
+    query = {"attention_dropout_open": "true", "attention_dropout": "30", "attention_dropout_draws": "16"}
+    app = part("heads", lang=language, layer="1", head="2", attention_dropout_seed="4", **query)
+    assert not app.exception
+    found = dropped_weights(**asked(), layer=1, head=2, percent=30, seed=4, draws=16)
+    low, high = f"{found.row_sums.min():.2f}", f"{found.row_sums.max():.2f}"
+    said = words(language)["attention.sums_measured"].format(low=low, high=high, mean=f"{found.row_sums.mean():.2f}")
+    assert said not in told(app)
+    next(pills for pills in asks(app) if "attention_dropout" in str(pills.key)).set_value("mixed").run()
+    assert not app.exception
+    assert words(language)["try.right"] in told(app)
+    assert said in told(app)
+    for value in (found.after.min(), found.after.max(), found.after[0]):
+        assert f"{value:.1%}" in told(app)
+    app.button(key="attention_dropout_again").click().run()
+    assert not app.exception
+    assert app.query_params["attention_dropout_seed"] in ("5", ["5"])
+
+
+def test_no_dropout_leaves_each_row_at_1_and_a_model_without_outcome_says_so() -> None:
+    query = {"attention_dropout_open": "true", "attention_dropout": "0", "attention_dropout_draws": "4"}
+    app = part("heads", **query)
+    next(pills for pills in asks(app) if "attention_dropout" in str(pills.key)).set_value("one").run()
+    assert words("en")["try.right"] in told(app)
+    app = part("heads", model="bert", **query)
+    next(pills for pills in asks(app) if "attention_dropout" in str(pills.key)).set_value("one").run()
+    assert not app.exception
+    assert words("en")["attention.dropout_concludes_nothing"] in told(app)
+
+
+def test_the_script_of_dropout_computes_the_same() -> None:
+    answer = ask(dropped_weights, **asked(), layer=0, head=1, percent=20, seed=2, draws=4)
+    repeats(answer.script, answer.arrays)

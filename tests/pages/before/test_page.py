@@ -223,3 +223,17 @@ def test_the_printed_gru_is_shown_beside_the_computed_one(language: str, model: 
     assert words(language)["try.right"] in told(app)
     assert significant(float(found.greatest.max()), 3) in told(app)
     assert not run("before", model="lm-lstm", before_printed_open="true").exception
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_table_1_is_counted_and_timed_after_a_prediction(language: str) -> None:
+    query = {"before_time_width": "32", "before_layers_open": "true", "before_kernel": "5"}
+    app = before(before_part="time", lang=language, before_layers_length="64", **query)
+    assert not app.exception
+    answered(app, "convolution")
+    assert not app.exception
+    table = next(block.value for block in app.markdown if "O(k·n·d²)" in block.value).splitlines()
+    assert f"{2 * 64**2 * 32:,} · O(n²·d) | 1 · O(1) | 1 · O(1)" in table[2]
+    assert f"{2 * 64 * 32**2:,} · O(n·d²) | 64 · O(n) | 63 · O(n)" in table[3]
+    assert f"{5 * 64 * 32**2:,} · O(k·n·d²) | 1 · O(1) | {-(-63 // 4)} · O(n/k)" in table[4]
+    assert words(language)["before.layers_overtaken"].format(width=32, first=64) in told(app)

@@ -14,7 +14,7 @@ from pages.my_model.about import KINDS_OF_PAGE
 from pages.my_model.open import fetching
 from pages.ui.asking import ask, forget_answers
 from pages.ui.language import plain, words
-from pages.ui.models import forget_models, model_folders, open_bundle
+from pages.ui.models import READERS, forget_models, model_folders, open_bundle
 from pages.ui.navigation import ICONS, page_path
 from tests.core.tools.open_checkpoints import packed, written
 from tests.pages.running import asks, metrics, run, told
@@ -228,7 +228,7 @@ def test_the_table_of_pages_says_what_the_pages_ask_for() -> None:
         sources = list((ROOT / "pages" / page).glob("*.py"))
         text = " ".join(found for one in sources for found in re.findall(r"\bheader\((.*?)\)", one.read_text()))
         for kind in MODELS:
-            reads = f'"{kind}"' in text or ("READERS" in text and kind in ("classifier", "bert", "gpt", "encoder"))
+            reads = f'"{kind}"' in text or ("READERS" in text and kind in READERS)
             reads = reads or ("kinds=" not in text and kind == "classifier")
             assert (kind in kinds) == reads, (page, kind)
     assert set(KINDS_OF_PAGE) <= set(ICONS)

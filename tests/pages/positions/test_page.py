@@ -3,17 +3,20 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.positions import beyond as part
 from pages.ui.language import section, words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import asks, run, told
+from tests.pages.running import answered, asks, run, told
+from transformer_core.analysis.positions.beyond_measured import beyond_shipped
 from transformer_core.analysis.positions.counted import counted_positions
+from transformer_core.analysis.positions.data_and_length import data_and_length
 from transformer_core.analysis.positions.schemes import score_schemes
 from transformer_core.analysis.positions.sinusoids import compare_exponents, position_matrix, step_as_rotation
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
 
 TEXT = "The film was not good, but I loved the ending."
-PARTS = ("matrix", "exponent", "schemes", "sum", "order")
+PARTS = ("matrix", "exponent", "schemes", "sum", "order", "beyond")
 
 
 def page(part: str = "matrix", **query: str) -> AppTest:
@@ -168,3 +171,39 @@ def test_counted_places_are_shown_beside_the_sinusoids(language: str) -> None:
     found = counted_positions(bundle=open_bundle("sentiment"), text="The film was not good.", n_tokens=64, length=128)
     assert f"{found.lengths[0, -1]:.1f}" in told(app)
     assert f"{found.steps[1, -1]:.4f}" in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_curves_beyond_the_length_are_those_that_were_measured(language: str) -> None:
+    app = page("beyond", lang=language)
+    found, cases = beyond_shipped(width=64), data_and_length()
+    assert f"**{found.lost('rotary'):+.2f}**" not in told(app)
+    app = answered(app, "alibi")
+    assert not app.exception
+    said = told(app)
+    assert words(language)["try.right"] in said
+    for scheme in set(found.schemes):
+        assert f"**{found.lost(scheme):+.2f}**" in said
+        row = (
+            found.mean(scheme, found.within),
+            found.mean(scheme, found.nats)[-1],
+            found.mean(scheme, found.forgetful),
+        )
+        assert " | ".join(f"{value:.2f}" for value in row) in said
+    assert found.spread == pytest.approx(0.27, abs=0.01)
+    assert f"{found.spread:.2f}" in said
+    asks(app)[1].set_value(str(int(cases.gaps.argmax()))).run()
+    assert not app.exception
+    for gap in cases.gaps:
+        assert f"**{gap:+.2f}**" in told(app)
+
+
+def test_all_five_are_trained_here_where_a_person_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict] = []
+    monkeypatch.setattr(part, "awaited", lambda function, said, **given: asked.append(given))
+    page("beyond")
+    assert not asked
+    page("beyond", positions_beyond_open="true", positions_beyond_width="32", text="电影很好看", lang="zh")
+    assert [(given["width"], given["language"]) for given in asked] == [(32, "zh")]
+    page("beyond", positions_beyond_open="true", positions_beyond_width="31")
+    assert asked[-1]["width"] == 16

@@ -9,11 +9,11 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from pages.train import form as train_form
 from pages.train.data import Base, Learned
 from pages.train.form import wanted
-from pages.train.settings import ALL, LANGUAGE, LEARN, MODEL, OPTIMISER, RUN, SECTIONS, Flag, Number, Pick
+from pages.train.settings import ALL, LANGUAGE, LEARN, MODEL, NETWORK, OPTIMISER, RUN, SECTIONS, Flag, Number, Pick
 from pages.ui.language import words
 from tests.pages.running import run, told
-from transformer_core.training.runs.presets import PRESETS, QUICK
-from transformer_core.training.runs.settings import settings
+from transformer_core.training.runs.presets import PRESETS, QUICK, fitted
+from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.spec import KIND_OF_SOURCE, Origin
 
 SOURCE_OF = {kind: source for source, kind in KIND_OF_SOURCE.items() if source not in ("table", "imdb")}
@@ -76,6 +76,41 @@ def test_every_setting_of_a_kind_is_shown_with_its_word(kind: str, language: str
         for control in controls:
             if kind in control.kinds:
                 assert widget(app, control).label == words(language)[f"setting.{control.name}"]
+
+
+RECURRENT = {"reviews": "recurrent_classifier", "reverse": "seq2seq", "characters": "lm"}
+NETWORKS = [("reviews", "gru", "en"), ("reverse", "lstm", "zh"), ("characters", "rnn", "en")]
+
+
+@pytest.mark.parametrize(("source", "network", "language"), NETWORKS)
+def test_a_recurrent_network_has_its_own_settings_and_not_those_of_a_transformer(source, network, language) -> None:
+    app = page(lang=language, source=source, network=network)
+    said, own = words(language), RECURRENT[source]
+    assert widget(app, NETWORK).value == network
+    assert widget(app, NETWORK).label == said["setting.network"]
+    shown = {one.key for kind in ("number_input", "selectbox", "toggle") for one in getattr(app, kind)}
+    for control in (control for controls in SECTIONS.values() for control in controls):
+        assert (f"{control.name}@train" in shown) == (own in control.kinds), control.name
+    start = next(button for button in app.button if button.label == said["train.start"])
+    assert not start.disabled
+
+
+def test_hidden_words_are_learned_by_a_transformer_alone() -> None:
+    app = page(source="masked_words", network="gru")
+    assert not app.warning
+    assert "network@train" not in {one.key for one in app.selectbox}
+
+
+def test_a_run_of_a_recurrent_network_goes_over_to_data_that_it_cannot_learn_as_a_transformer() -> None:
+    spec = change(QUICK, network="lstm")
+    assert fitted(spec, "reverse").network.network == "lstm"
+    assert fitted(spec, "masked_words").network.network == "transformer"
+
+
+def test_weights_of_one_network_do_not_begin_another() -> None:
+    asked = wanted(Base(QUICK, Origin(run="abcdefgh12", frame=3)), Learned("reviews"), {"network": "gru"})
+    assert asked.spec is None
+    assert words("en")["setting.network"] in asked.problem
 
 
 @pytest.mark.parametrize("controls", [(LANGUAGE,), LEARN, MODEL, OPTIMISER, RUN])

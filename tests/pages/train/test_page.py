@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.film.reading import listening
 from pages.train import form as train_form
 from pages.train.exports import bundle_zip, files_of, run_zip
 from pages.train.panel import attempt
+from pages.train.same_but import one_changes
 from pages.ui import runs
-from pages.ui.language import words
+from pages.ui.language import prose, words
 from tests.pages.made_runs import SPECS, STEPS, held, made_run, spoil_measures
 from tests.pages.running import asks, run, told
 from transformer_core.training.runs.run_list import BOUNDS, RunList
+from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.store.folder import REQUEST
 from transformer_core.training.spec import Origin
 
@@ -71,6 +74,23 @@ EN = words("en")
 def button(app: AppTest, key: str, language: str = "en"):
     """Return the button with a word."""
     return next(one for one in app.button if one.label == words(language)[key])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("kind", "network"), [("classifier", "gru"), ("translation", "lstm"), ("gpt", "rnn")])
+def test_a_recurrent_run_is_shown_whole(kind: str, network: str, language: str, tmp_path: Path) -> None:
+    store = made_run(tmp_path, change(SPECS[kind], network=network))
+    app = run("train", lang=language, run=store.id, try_open="true")
+    assert not app.exception
+    said = told(app)
+    assert prose(language, "train")[f"film_{store.spec.kind}"][:60] in said
+    assert words(language)[f"result.of_{kind}"].format(step=STEPS, held_out="97.0%") in said
+    assert (words(language)["train_try.no_residual"] in {one.label for one in app.button}) is False
+    offered = one_changes(store.spec)
+    assert f"network={'gru' if network != 'gru' else 'rnn'}" in offered
+    assert not {name for name, _ in offered.values()} & {"residual", "positions", "norm_order", "causal"}
+    followed = listening(store.id, "a dull film").answer(-1)
+    assert b'"attention"' in followed
 
 
 @pytest.mark.parametrize(("state", "language"), [*zip(RESTING, ("en", "zh", "en"), strict=True)])

@@ -7,7 +7,7 @@ import pytest
 
 from pages.figures.charts import rows_of
 from pages.translation.figures.charts import forced_bars, hiding_chart, likeliest_bars, lines_chart, shown_chance
-from pages.translation.figures.matrices import step_rows, toy_attentions
+from pages.translation.figures.matrices import step_rows, toy_attentions, toy_logits
 from pages.translation.figures.search import LEAST_SPAN, MARKS, by_width_chart, ranked_chart, tree_chart
 from pages.ui.language import words
 from tests.pages.running import strings
@@ -116,6 +116,17 @@ def test_searches_are_named_at_what_they_found() -> None:
     said = SAID | {"value": "share", "found": "found", "right": "right"}
     curves = {"found": np.array([0.5, 1.0]), "right": np.array([0.0, 0.5])}
     assert len(rows_of(by_width_chart((1, 2), curves, said, percent=True))) == 4
+
+
+def test_the_logits_of_all_sentences_share_one_scale_and_name_what_was_read() -> None:
+    logits = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 20
+    figure = toy_logits(logits, np.array([[1, 0, 0], [1, 3, 0]]), SAID, STRINGS, version="v")
+    assert [figure.axes(panel)[0].labels for panel in figure.panels] == [
+        ("0: 1", "1: 0", "2: 0"),
+        ("0: 1", "1: 3", "2: 0"),
+    ]
+    assert {(panel.scale.low, panel.scale.high) for panel in figure.panels} == {(-20.0, 20.0)}
+    np.testing.assert_array_equal([panel.values for panel in figure.panels], logits)
 
 
 def test_the_toy_batch_shows_a_mask_beside_its_weights() -> None:

@@ -17,7 +17,7 @@ from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_w
 from transformer_core.analysis.translation.greedy_steps import written_greedily
 from transformer_core.analysis.translation.letter_search import letter_search
 from transformer_core.analysis.translation.teacher_forcing import forced_target
-from transformer_core.analysis.translation.toy_batch import toy_batch
+from transformer_core.analysis.translation.toy_batch import convention_changes, toy_batch
 from transformer_core.bundle import Bundle, save
 
 PARTS = ("steps", "cross", "beam", "search", "forced", "toy")
@@ -159,22 +159,34 @@ def test_a_target_of_ones_own_is_scored_after_a_prediction(bundle: Bundle) -> No
     assert f"{found.probabilities.min():.3%}" in told(app)
 
 
-@pytest.mark.parametrize(("source", "seed"), [("padded", 0), ("ones", 3)])
-def test_the_program_of_the_toy_batch_computes_what_is_shown(source: str, seed: int) -> None:
-    app = translation(translation_part="toy", translation_toy_source=source, translation_seed=str(seed))
+@pytest.mark.parametrize(
+    ("source", "seed", "convention"), [("listing", 0, "listing"), ("ones", 3, "ours"), ("padded", 0, "pre_norm")]
+)
+def test_the_program_of_the_toy_batch_computes_what_is_shown(source: str, seed: int, convention: str) -> None:
+    chosen = {"translation_toy_source": source, "translation_toy_convention": convention}
+    app = translation(translation_part="toy", translation_seed=str(seed), **chosen)
     names: dict = {}
     exec(compile(app.code[0].value, "toy", "exec"), names)
-    found = toy_batch(source=source, seed=seed, sentence=3, layer=0, head=0)  # type: ignore[arg-type]
+    asked = {"source": source, "seed": seed, "convention": convention}
+    found = toy_batch(**asked, sentence=3, layer=0, head=0)  # type: ignore[arg-type]
     assert names["source"].tolist() == found.source_ids.tolist()
+    assert names["target"].tolist() == found.target_ids.tolist()
+    assert np.allclose(names["logits"].detach(), found.logits, atol=1e-5)
     weights = names["trace"]["decoder.layer0.cross_attention.weights"][3, 0]
     assert np.allclose(weights.detach(), found.cross.weights, atol=1e-6)
 
 
-def test_the_toy_batch_at_first_has_masks_that_hide_something() -> None:
+def test_the_toy_batch_at_first_is_the_listings_and_says_what_conventions_change() -> None:
     app = translation(translation_part="toy")
-    assert app.session_state["translation_toy_source@translation"] == "padded"
-    found = toy_batch(source="padded", seed=0, sentence=3, layer=0, head=0)
-    assert all(not one.mask.all() for one in (found.encoder_self, found.decoder_self, found.cross))
+    assert app.session_state["translation_toy_source@translation"] == "listing"
+    assert app.session_state["translation_toy_convention@translation"] == "listing"
+    assert "3,700,096" in told(app)
+    assert not toy_batch(source="listing", seed=0, sentence=3, layer=0, head=0).decoder_self.mask.all()
+    found = convention_changes(source="listing", seed=0)
+    for parameters, moved in zip(found.parameters, found.logits_moved, strict=True):
+        assert f"{parameters:,}" in told(app)
+        assert significant(moved) in told(app)
+    assert "3,699,968 (−128)" in told(app)
 
 
 def test_the_toy_batch_shows_its_shapes_and_what_padding_gets() -> None:

@@ -133,7 +133,7 @@ def test_a_process_that_dies_is_an_error_and_the_next_call_has_another(pool: Poo
     assert ask_away(drawn, "me here", count=4).result(60).values.size == 4
 
 
-def page_of(name: str) -> AppTest:
+def page_of(name: str, *, stays: bool = False) -> AppTest:
     """Run a page that shows one answer of heavy_work."""
     source = f"""
         import streamlit as st
@@ -142,11 +142,12 @@ def page_of(name: str) -> AppTest:
 
         asked = st.session_state.get("asked", {{}})
         try:
-            answer = awaited(heavy_work.{name}, "Working", key="here", **asked)
+            answer = awaited(heavy_work.{name}, "Working", key="here", stays={stays}, **asked)
         except ValueError as error:
             st.write(str(error))
         else:
-            st.write("nothing" if answer is None else f"came {{answer.value.values.size}}")
+            old = "the old one " if answer is not None and answer.old else ""
+            st.write("nothing" if answer is None else f"{{old}}came {{answer.value.values.size}}")
     """
     lines = [line.removeprefix("        ") for line in source.splitlines()]
     return AppTest.from_string("\n".join(lines), default_timeout=60)
@@ -186,6 +187,27 @@ def test_a_page_shows_what_comes_at_once_without_a_box(pool: Pool) -> None:
     app.run()
     assert said(app) == ["came 4"]
     assert not bars(app)
+
+
+def test_the_last_answer_stays_below_the_box_until_the_next_one_comes(pool: Pool) -> None:
+    app = page_of("slow", stays=True)
+    app.session_state["asked"] = {"name": "first", **LONG}
+    app.run()
+    assert said(app) == ["nothing"]
+    app.session_state["asked"] = {"name": "quick", "steps": 2, "seconds": 0.01}
+    app.run()
+    until(lambda: pool.counts() == (0, 0))
+    app.run()
+    assert said(app) == ["came 2"]
+    app.session_state["asked"] = {"name": "second", **LONG}
+    app.run()
+    assert said(app) == ["the old one came 2"]
+    assert "Working" in bars(app)[0]
+    assert any("old" in element.proto.body for element in app.get("html"))
+    app.button(key="stop_here").click().run()
+    app.run()
+    assert "the old one came 2" in said(app)
+    assert words("en")["await.cancelled"] in said(app)
 
 
 def test_a_page_says_why_there_is_no_answer(pool: Pool) -> None:

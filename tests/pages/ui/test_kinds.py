@@ -18,7 +18,7 @@ from transformer_core.text import Tokenizer
 
 TEXTS = ["a glass box rings", "a glass bell rings", "a box of glass"] * 3
 TEXT = "a glass box rings"
-KINDS = ("classifier", "bert", "gpt", "encoder")
+KINDS = ("classifier", "bert", "gpt", "encoder", "tagger", "answerer")
 PARTS = {
     "home": ("",),
     "attention": ("heads", "arcs", "flow", "tendencies", "effect"),
@@ -87,9 +87,10 @@ def test_a_bert_guesses_behind_a_mask(page: str, part: str) -> None:
     assert words("en")["outcome.needs_mask"] not in said
 
 
+@pytest.mark.parametrize("kind", ["encoder", "tagger"])
 @pytest.mark.parametrize(("page", "part"), ALL)
-def test_an_encoder_says_what_it_cannot(page: str, part: str) -> None:
-    said = told(played(page, part, model="tiny-encoder"))
+def test_an_encoder_says_what_it_cannot(page: str, part: str, kind: str) -> None:
+    said = told(played(page, part, model=f"tiny-{kind}"))
     if (page, part) in CONCLUDING and page != "norm":
         assert words("en")["outcome.needs_head"].partition("}")[2] in said
 

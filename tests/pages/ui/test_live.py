@@ -77,6 +77,35 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("gpt", "next", {"text": "good film " * 200, "gpt_back": "-9"}),
     ("gpt", "draw", {}),
     ("gpt", "draw", {"gpt_temperature": "1.35", "gpt_top_k": "5", "gpt_top_p": "1.0", "gpt_seed": "7"}),
+    ("lab", "steer", {}),
+    ("lab", "steer", {"lab_source": "neuron", "lab_neuron": "5", "lab_strength": "-1.5", "lab_layer": "2"}),
+    ("lab", "steer", {"model": "gpt", "lab_source": "texts", "lab_where": "one", "lab_token": "2", "lang": "zh"}),
+    ("gpt", "write", {}),
+    ("gpt", "write", {"gpt_steps": "6", "gpt_step": "2", "gpt_how": "greedy", "lang": "zh"}),
+    ("gpt", "mask", {}),
+    ("gpt", "mask", {"gpt_changed": "-3", "gpt_words": "ghost", "shown": "gpt_moved"}),
+    ("encoder", "edit", {"encoder_other": "The film was good, but I loved the ending."}),
+    ("encoder", "edit", {"encoder_other": "The film was bad.", "shown": "encoder_edit", "lang": "zh"}),
+    ("feed_forward", "curves", {}),
+    ("feed_forward", "curves", {"layer": "2", "feed_forward_token": "3"}),
+    ("feed_forward", "neurons", {}),
+    ("feed_forward", "neurons", {"layer": "1", "feed_forward_neuron": "17", "lang": "zh"}),
+    ("feed_forward", "bernoulli", {}),
+    ("feed_forward", "bernoulli", {"feed_forward_x": "-1.3", "feed_forward_draws": "900"}),
+    ("positions", "sum", {}),
+    ("positions", "sum", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("positions", "exponent", {}),
+    ("positions", "exponent", {"positions_xlength": "9", "positions_xd": "12"}),
+    ("positions", "schemes", {}),
+    ("positions", "schemes", {"positions_places": "9", "positions_word": "2", "positions_shown": "terms", "head": "3"}),
+    ("why", "projections", {"why": "projections", "shown": "why_projections"}),
+    (
+        "why",
+        "projections",
+        {"why": "projections", "why_projections_reach": "1.1", "why_projections_vectors": "read", "layer": "2"},
+    ),
+    ("why", "symmetry", {"why": "symmetry"}),
+    ("why", "symmetry", {"why": "symmetry", "why_symmetry_share": "0.35", "head": "2", "lang": "zh"}),
 ]
 MODELS = {"gpt": "gpt", "bert": "bert", "translation": "translation-en-fr"}  # of the other pages "sentiment"
 
@@ -146,7 +175,7 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
         assert live.nodes_of(f"<div>{lines}</div>")[0][2 : 2 + len(nodes)] == nodes
     for name, verdict in header["verdicts"].items():
         assert live.Verdict(**verdict).html(name) in shown
-    assert set(header["numbers"]) <= {"masks_change", "masks_reach"}
+    assert set(header["numbers"]) <= {"masks_change", "masks_reach", "lab_ln", "lab_change", "lab_random"}
     for number in header["numbers"].values():
         assert f">{number['value']}</div>" in shown
 

@@ -10,7 +10,7 @@ from transformer_core.analysis.arithmetic.computation import Computation, Sum, m
 from transformer_core.analysis.arithmetic.embeddings import same
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 from transformer_core.analysis.arithmetic.recurrent import real_positions
-from transformer_core.models import Bert
+from transformer_core.models import Bert, TokenClassifier
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 
 
@@ -85,3 +85,10 @@ def class_logits(run: Pass, scope: str) -> Computation:
     sentence = "pooled" if "pooled" in run.trace else f"{run.config.pooling}_embedding"
     proj = run.module(scope).class_proj
     return linear(run[sentence], proj, ("s", "W", "b"), {"s": sentence})
+
+
+def each_token(run: Pass, scope: str) -> Computation:
+    """Each token's vector times the matrix of labels, or of an answer's bounds."""
+    source = run.leaving("encoder")
+    proj = run.model.class_proj if isinstance(run.model, TokenClassifier) else run.module("bound_proj")
+    return linear(run[source], proj, (r"x_{<i>}", "W", "b"), {"x": source})

@@ -70,6 +70,8 @@ RULES: dict[str, Rule] = {
     "transformed": Rule("u", output.transformed),
     "logits": Rule(r"\ell", output.logits),
     "class_logits": Rule("c", output.class_logits),
+    "token_logits": Rule("c", output.each_token),
+    "span_logits": Rule("s", output.each_token),
     "reset_gate": Rule("r", recurrent.gate("reset_gate")),
     "update_gate": Rule("z", recurrent.gate("update_gate")),
     "candidate": Rule("n", recurrent.candidate),

@@ -4,16 +4,25 @@ Michel et al. 2019, section 3; that strong weights need not matter: Jain and Wal
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.attention.heads import Ablation, attention_scope, head_off, stacked_weights, without
-from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, read, require_outcome
+from transformer_core.analysis.attention.heads import (
+    Ablation,
+    attention_scope,
+    head_off,
+    require_ablation,
+    stacked_weights,
+)
+from transformer_core.analysis.outcome import conclude_from, copies_at_once, one_text, read, require_outcome
+from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
-from transformer_core.probe import Edit
+from transformer_core.layers.blocks import EncoderBlock, Stream
+from transformer_core.trace import Trace
 
 STRONG = 0.5
 SMALL = 0.01
@@ -92,7 +101,9 @@ def without_head(
 
 
 def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "zero") -> HeadEffects:
-    """Switch every head off in turn: one pass per layer, with a copy of the text for each of its heads.
+    """Switch every head off in turn: from each layer on, one pass with a copy of the text for each of its heads.
+
+    Below a head nothing changes without it, so that each pass goes on from what the whole pass has there.
 
     Args:
         bundle: of a kind that predicts something from this text.
@@ -104,19 +115,18 @@ def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "z
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     outcome = require_outcome(bundle, encoding)
-    whole = read(bundle, encoding, sites=("*.self_attention.weights",))
+    require_ablation(how)
+    whole = read(bundle, encoding, sites=tuple(f"*.self_attention.{leaf}" for leaf in ("weights", "heads", "residual")))
     weights = stacked_weights(whole.trace)  # (layer, head, query_pos, key_pos)
     n_layers, n_heads = weights.shape[:2]
     winner = int(np.argmax(whole.probabilities))
     before = whole.probabilities[winner]
-    parts = torch.arange(n_heads).split(copies_at_once(bundle, len(encoding), n_heads))
+    ids, at_once = one_text(bundle, encoding), copies_at_once(bundle, 1, n_heads)
 
     def without_each(layer: int) -> Tensor:
-        scope, ids = f"{attention_scope(bundle, layer)}.heads", one_text(bundle, encoding)
-        found = [
-            conclude(bundle, ids.expand(len(part), -1), outcome, edits={scope: _one_off_in_each(part.tolist(), how)})[0]
-            for part in parts
-        ]
+        parts = _without_each_head(bundle, whole.trace, layer, how).split(at_once)
+        streams = [Stream(layer, part, attended=True) for part in parts]
+        found = [conclude_from(bundle, ids.expand(len(one.residual), -1), outcome, one) for one in streams]
         after = torch.cat(found)  # (head, outcome)
         return torch.stack((after[:, winner], after.argmax(-1)), dim=-1).double().cpu()
 
@@ -144,9 +154,16 @@ def _in_order(values: np.ndarray) -> list[tuple[int, int]]:
     return [(int(layer), int(head)) for layer, head in zip(*np.unravel_index(order, values.shape), strict=True)]
 
 
-def _one_off_in_each(off: list[int], how: Ablation) -> Edit:
-    def edit(heads: Tensor) -> Tensor:
-        """Switch another head off in each copy; heads: (copy, head, query_pos, d_head)."""
-        return torch.stack([without(copy, head, how) for head, copy in zip(off, heads, strict=True)])
+@torch.inference_mode()
+def _without_each_head(bundle: Bundle, trace: Trace, layer: int, how: Ablation) -> Tensor:
+    """Return the residual stream after a layer's self-attention, without each of its heads: (head, pos, d_model).
 
-    return edit
+    The output projection is linear: what a head adds to the stream is its mixture times its own rows of that matrix.
+    """
+    scope = attention_scope(bundle, layer)
+    attention = cast(EncoderBlock, reading_part(bundle.model).stack.layers[layer]).self_attention
+    heads, residual = trace[f"{scope}.heads"][0], trace[f"{scope}.residual"]  # (head, pos, d_head), (one, pos, d_model)
+    other = heads.mean(1, keepdim=True) - heads if how == "mean" else -heads  # (head, pos, d_head)
+    width = heads.shape[0] * heads.shape[2]
+    rows = torch.eye(width).to(heads) if attention.output_proj is None else attention.output_proj.weight.T
+    return residual + other @ rows.view(heads.shape[0], heads.shape[2], -1)

@@ -167,6 +167,12 @@ def layer_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: i
     return Looks(looks, (int(query), int(key)))
 
 
+def require_ablation(how: Ablation) -> None:
+    """Raise ValueError unless this is a way to switch a head off."""
+    if how not in ("zero", "mean"):
+        raise ValueError(f"how={how!r} must be zero or mean")
+
+
 def without(heads: Tensor, head: int, how: Ablation = "zero") -> Tensor:
     """Return the mixtures with one head's replaced.
 
@@ -180,8 +186,7 @@ def without(heads: Tensor, head: int, how: Ablation = "zero") -> Tensor:
     Raises:
         ValueError: how is neither.
     """
-    if how not in ("zero", "mean"):
-        raise ValueError(f"how={how!r} must be zero or mean")
+    require_ablation(how)
     heads = heads.clone()
     one = heads[..., head, :, :]
     heads[..., head, :, :] = 0.0 if how == "zero" else one.mean(-2, keepdim=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.masks.batch_masks import batch_of
 from transformer_core.bundle import Bundle
-from transformer_core.models import Bert, Classifier, SentenceEncoder
+from transformer_core.models import AnswerFinder, Bert, Classifier, SentenceEncoder, TokenClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,10 @@ def mixed_masks(*, bundle: Bundle, texts: tuple[str, ...], n_tokens: int) -> Mix
     Raises:
         ValueError: the model is of another kind or has no padding token, or there are not two texts.
     """
-    if not isinstance(bundle.model, Classifier | Bert | SentenceEncoder) or bundle.config.pad_id is None:
+    if (
+        not isinstance(bundle.model, Classifier | Bert | SentenceEncoder | TokenClassifier | AnswerFinder)
+        or bundle.config.pad_id is None
+    ):
         raise ValueError(f"bundle={bundle.name!r} must be an encoder with a padding token")
     if len(texts) < 2:
         raise ValueError(f"texts={texts!r:.60} must hold at least 2 texts, which can be re-ordered")

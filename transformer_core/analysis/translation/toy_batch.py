@@ -1,12 +1,13 @@
 """The toy batch of tutorials: fixed ids through a small Transformer, with every shape, mask and weight to look at.
 
-The sizes are those of a widely copied listing: vocabulary of 5, 4 layers, 8 heads of 64, d_model 128, d_ff 256.
+Ids, sizes and conventions are those of a widely copied listing: vocabulary of 5, 4 layers, 8 heads of 64, d_model 128,
+d_ff 256, post-norm, GELU by tanh, an output matrix of its own; what other conventions change is measured.
 Vaswani et al. 2017, section 3.1.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -16,12 +17,34 @@ from transformer_core.config import ModelConfig, require_choice
 from transformer_core.layers.masks import causal_mask, combined_mask, padding_mask
 from transformer_core.models import Translation
 from transformer_core.probe import capture
+from transformer_core.progress import counted
 from transformer_core.trace import Trace
 
-Source = Literal["random", "ones", "padded", "all_padding"]
-CONFIG = ModelConfig(vocab_size=5, d_model=128, d_ff=256, n_heads=8, d_head=64, n_layers=4, max_len=16, pad_id=0)
+Source = Literal["listing", "random", "ones", "padded", "all_padding"]
+Convention = Literal["listing", "pre_norm", "exact_gelu", "tied_output", "ours"]
+CONFIG = ModelConfig(
+    vocab_size=5,
+    d_model=128,
+    d_ff=256,
+    n_heads=8,
+    d_head=64,
+    n_layers=4,
+    max_len=16,
+    pad_id=0,
+    norm_order="post",
+    activation="gelu_tanh",
+    tied_output=False,
+)
+CHANGES: dict[Convention, dict[str, Any]] = {
+    "listing": {},
+    "pre_norm": {"norm_order": "pre"},
+    "exact_gelu": {"activation": "gelu"},
+    "tied_output": {"tied_output": True},
+}
+CHANGES["ours"] = {name: value for change in CHANGES.values() for name, value in change.items()}
 SENTENCES, LENGTH = 4, 6
-TARGET = (1, 2, 3, 4, 0, 0)
+SOURCE = (1, 3, 4, 1, 2, 3)
+TARGETS = ((1, 0, 0, 0, 0, 0), (1, 3, 0, 0, 0, 0), (1, 3, 4, 0, 0, 0), (1, 3, 4, 1, 0, 0))
 LARGE = -1e9
 KINDS = ("encoder.self_attention", "decoder.self_attention", "decoder.cross_attention")
 
@@ -49,12 +72,13 @@ class Attended:
 
 @dataclass(frozen=True, eq=False)
 class ToyBatch:
-    """The batch, all that the pass recorded by name and shape, and three attentions of one sentence.
+    """The batch, its logits, all that the pass recorded by name and shape, and three attentions of one sentence.
 
     Shapes:
-        source_ids, target_ids: (batch, pos); least, greatest: (tensor,)
+        source_ids, target_ids: (batch, pos); logits: (batch, pos, vocab); least, greatest: (tensor,)
 
     Args:
+        first_apart: how far the logits of the targets' first position are apart between sentences, at most.
         names, shapes: of every tensor, in the order computed.
         least, greatest: of the finite values of each.
         finite: whether each tensor has finite values alone; masked scores need not.
@@ -65,6 +89,8 @@ class ToyBatch:
 
     source_ids: np.ndarray
     target_ids: np.ndarray
+    logits: np.ndarray
+    first_apart: float
     names: tuple[str, ...]
     shapes: tuple[str, ...]
     least: np.ndarray
@@ -77,12 +103,39 @@ class ToyBatch:
     parameters: int
 
 
-@lru_cache(maxsize=4)
-def toy_model(seed: int) -> Translation:
-    """Return the listing's model with seeded, untrained weights."""
+@dataclass(frozen=True, eq=False)
+class ConventionChanges:
+    """What the listing's model becomes where a convention of it is changed, the weights that both have being the same.
+
+    Shapes:
+        parameters, logits_moved, likeliest_moved: (convention,)
+
+    Args:
+        conventions: the listing first, then each single change, then all of them together.
+        parameters: how many numbers the model has.
+        logits_moved: the greatest difference of a logit from the listing's.
+        likeliest_moved: share of the positions with a real word where another word is likeliest.
+    """
+
+    conventions: tuple[Convention, ...]
+    parameters: np.ndarray
+    logits_moved: np.ndarray
+    likeliest_moved: np.ndarray
+
+
+@lru_cache(maxsize=8)
+def toy_model(seed: int, convention: Convention = "listing") -> Translation:
+    """Return the listing's model, or one with other conventions, with seeded, untrained weights.
+
+    The same seed gives the same weights under all conventions, but for an output matrix that is tied.
+
+    Raises:
+        ValueError: there is no such convention.
+    """
+    require_choice("convention", convention, get_args(Convention))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Translation(CONFIG).eval().requires_grad_(False)
+        return Translation(replace(CONFIG, **CHANGES[convention])).eval().requires_grad_(False)
 
 
 def toy_source(source: Source, seed: int) -> Tensor:
@@ -92,13 +145,16 @@ def toy_source(source: Source, seed: int) -> Tensor:
         returns: (batch, pos)
 
     Args:
-        source: "random" draws each id from 1 to 4; "ones" is 1 everywhere; "padded" draws, and ends each sentence one
-            token earlier than the one before; "all_padding" draws, and leaves nothing but padding in the last one.
+        source: "listing" is one sentence four times; "random" draws each id from 1 to 4; "ones" is 1 everywhere;
+            "padded" draws, and ends each sentence one token earlier than the one before; "all_padding" draws, and
+            leaves nothing but padding in the last one.
 
     Raises:
         ValueError: source is not one of these.
     """
     require_choice("source", source, get_args(Source))
+    if source == "listing":
+        return torch.tensor([SOURCE] * SENTENCES)
     drawn = torch.randint(1, CONFIG.vocab_size, (SENTENCES, LENGTH), generator=torch.Generator().manual_seed(seed))
     if source == "ones":
         return torch.ones_like(drawn)
@@ -110,15 +166,18 @@ def toy_source(source: Source, seed: int) -> Tensor:
     return drawn
 
 
-def toy_batch(*, source: Source, seed: int, sentence: int, layer: int, head: int) -> ToyBatch:
+def toy_batch(
+    *, source: Source, seed: int, sentence: int, layer: int, head: int, convention: Convention = "listing"
+) -> ToyBatch:
     """Run the batch and look at one head of each attention for one sentence.
 
     Args:
         seed: of the weights and of the drawn ids.
         sentence, layer, head: from 0.
+        convention: what is changed of the listing's.
 
     Raises:
-        ValueError: there is no such source, sentence, layer or head.
+        ValueError: there is no such source, sentence, layer, head or convention.
     """
     for name, value, size in (
         ("sentence", sentence, SENTENCES),
@@ -127,9 +186,8 @@ def toy_batch(*, source: Source, seed: int, sentence: int, layer: int, head: int
     ):
         if not 0 <= value < size:
             raise ValueError(f"{name}={value} must be from 0 to {size - 1}")
-    model, source_ids = toy_model(seed), toy_source(source, seed)
-    target_ids = torch.tensor([TARGET] * SENTENCES)
-    _, trace = capture(model, source_ids, target_ids)
+    model, source_ids, target_ids = toy_model(seed, convention), toy_source(source, seed), torch.tensor(TARGETS)
+    logits, trace = capture(model, source_ids, target_ids)
     values = [tensor[torch.isfinite(tensor)].float() for tensor in trace.values()]
     real = {"encoder": padding_mask(source_ids, 0), "decoder": padding_mask(target_ids, 0)}
     masks = (real["encoder"], combined_mask(real["decoder"], causal_mask(LENGTH)), real["encoder"])
@@ -140,6 +198,8 @@ def toy_batch(*, source: Source, seed: int, sentence: int, layer: int, head: int
     return ToyBatch(
         source_ids=source_ids.numpy(),
         target_ids=target_ids.numpy(),
+        logits=logits.numpy(),
+        first_apart=float((logits[:, 0] - logits[:1, 0]).abs().max()),
         names=tuple(trace),
         shapes=tuple(" × ".join(map(str, tensor.shape)) for tensor in trace.values()),
         least=np.array([float(part.min()) if part.numel() else np.nan for part in values]),
@@ -149,7 +209,33 @@ def toy_batch(*, source: Source, seed: int, sentence: int, layer: int, head: int
         decoder_self=seen[1],
         cross=seen[2],
         row_sums=_off_one(trace),
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        parameters=_size(model),
+    )
+
+
+def _size(model: Translation) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@torch.inference_mode()
+def convention_changes(*, source: Source, seed: int) -> ConventionChanges:
+    """Run the batch under every convention and compare its logits with the listing's.
+
+    Args:
+        seed: of the weights and of the drawn ids.
+
+    Raises:
+        ValueError: there is no such source.
+    """
+    source_ids, target_ids = toy_source(source, seed), torch.tensor(TARGETS)
+    models = [toy_model(seed, convention) for convention in counted(tuple(CHANGES))]
+    logits = torch.stack([model(source_ids, target_ids) for model in models])  # (convention, batch, pos, vocab)
+    others = (logits.argmax(-1) != logits[0].argmax(-1))[:, target_ids != 0]  # (convention, word)
+    return ConventionChanges(
+        conventions=tuple(CHANGES),
+        parameters=np.array([_size(model) for model in models]),
+        logits_moved=(logits - logits[0]).abs().flatten(1).amax(1).numpy(),
+        likeliest_moved=others.float().mean(1).numpy(),
     )
 
 

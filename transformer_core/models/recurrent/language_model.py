@@ -9,10 +9,9 @@ from torch import Tensor, nn
 
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.embeddings import Embedding, check_ids
-from transformer_core.layers.initialization import initialize
-from transformer_core.models.recurrent.cells import CELLS, State, initialize_cell
+from transformer_core.models.recurrent.cells import CELLS, State
 from transformer_core.models.recurrent.config import RecurrentLmConfig
-from transformer_core.models.recurrent.layers import Recurrent
+from transformer_core.models.recurrent.layers import Recurrent, initialize_recurrent
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
@@ -34,9 +33,7 @@ class RecurrentLm(nn.Module):
         self.output = Linear(config.d_hidden, config.vocab_size)
         self.dropout = Dropout(config.dropout)
         self.scale = math.sqrt(config.d_model)
-        initialize(self)
-        nn.init.normal_(self.embedding.weight, std=1 / self.scale)
-        initialize_cell(self.recurrent.cell)
+        initialize_recurrent(self, self.embedding, config.initial_deviation)
 
     def forward(self, token_ids: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score the word after each position.

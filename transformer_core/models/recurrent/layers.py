@@ -6,6 +6,8 @@ Both directions: Schuster and Paliwal 1997.
 import torch
 from torch import Tensor, nn
 
+from transformer_core.layers.embeddings import Embedding
+from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent.cells import (
     CELLS,
     Cell,
@@ -14,6 +16,7 @@ from transformer_core.models.recurrent.cells import (
     State,
     StepRecorder,
     TanhCell,
+    initialize_cell,
     widened,
 )
 from transformer_core.probe import SILENT, Probe
@@ -101,3 +104,26 @@ class Bidirectional(nn.Module):
         back, first = self.backward_layer(x, real=real, backward=True, probe=probe.at("backward"))
         ends = tuple(torch.cat(pair, -1) for pair in zip(last, first, strict=True))
         return torch.cat((ahead, back), -1), ends
+
+
+def make_layer(unit: str, d_input: int, d_hidden: int, *, bidirectional: bool) -> Bidirectional | Recurrent:
+    """Return a layer that reads one way or both ways."""
+    return Bidirectional(unit, d_input, d_hidden) if bidirectional else Recurrent(CELLS[unit](d_input, d_hidden))
+
+
+@torch.no_grad()
+def initialize_recurrent(model: nn.Module, embedding: Embedding, deviation: float | None) -> None:
+    """Fill every parameter of a recurrent model with its starting value.
+
+    Without a deviation, linear maps are Glorot's, cells as initialize_cell has them, and embeddings, which are
+    multiplied by sqrt(d_model), start with deviation d_model^-0.5. With one, every matrix is drawn from
+    N(0, deviation^2), and biases are 0.
+    """
+    initialize(model)
+    nn.init.normal_(embedding.weight, std=embedding.weight.shape[1] ** -0.5)
+    for module in model.modules():
+        if isinstance(module, Cell):
+            initialize_cell(module)
+    if deviation is not None:
+        for parameter in model.parameters():
+            parameter.zero_() if parameter.dim() == 1 else parameter.normal_(0.0, deviation)

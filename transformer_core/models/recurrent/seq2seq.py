@@ -9,12 +9,10 @@ from torch import Tensor, nn
 
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.embeddings import Embedding, check_ids
-from transformer_core.layers.initialization import initialize
 from transformer_core.models.output import WordScores
-from transformer_core.models.recurrent.cells import CELLS, Cell, initialize_cell
 from transformer_core.models.recurrent.config import RecurrentConfig
 from transformer_core.models.recurrent.decoder import Place, RecurrentDecoder
-from transformer_core.models.recurrent.layers import Bidirectional, Recurrent
+from transformer_core.models.recurrent.layers import initialize_recurrent, make_layer
 from transformer_core.probe import SILENT, Probe
 
 
@@ -30,19 +28,12 @@ class Seq2Seq(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.d_model)
-        if config.bidirectional:
-            self.encoder: Bidirectional | Recurrent = Bidirectional(config.unit, config.d_model, config.d_hidden)
-        else:
-            self.encoder = Recurrent(CELLS[config.unit](config.d_model, config.d_hidden))
+        self.encoder = make_layer(config.unit, config.d_model, config.d_hidden, bidirectional=config.bidirectional)
         self.decoder = RecurrentDecoder(config)
         self.output = WordScores(self.embedding, tied=config.tied_output, bias=False)
         self.dropout = Dropout(config.dropout)
         self.scale = math.sqrt(config.d_model)
-        initialize(self)
-        nn.init.normal_(self.embedding.weight, std=1 / self.scale)
-        for module in self.modules():
-            if isinstance(module, Cell):
-                initialize_cell(module)
+        initialize_recurrent(self, self.embedding, config.initial_deviation)
 
     def start(self, source_ids: Tensor, *, probe: Probe = SILENT) -> Place:
         """Read the source and return the decoder's place before the first target word.

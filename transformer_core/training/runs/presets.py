@@ -9,7 +9,15 @@ import math
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.runs.settings import change, settings
-from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, LABELS_OF_REVIEWS, DataSpec, RunSpec, Source
+from transformer_core.training.spec import (
+    BOUNDS,
+    KIND_OF_SOURCE,
+    LABELS_OF_REVIEWS,
+    RECURRENT_KINDS,
+    DataSpec,
+    RunSpec,
+    Source,
+)
 
 QUICK = RunSpec(
     name="quick",
@@ -113,8 +121,9 @@ LEAST_STEPS = 200
 def fitted(spec: RunSpec, source: Source, *, there: int | None = None) -> RunSpec:
     """Return a spec that learns from another source, with sizes that suit it; its file is None.
 
-    Where the source needs another kind of model, tokenizer and length of training come from that kind's preset. Few
-    examples get more epochs, or the run would end before it has learned anything.
+    Where the source needs another kind of model, tokenizer and length of training come from that kind's preset; what no
+    recurrent network can learn gets a Transformer. Few examples get more epochs, or the run would end before it has
+    learned anything.
 
     Args:
         spec: to start from.
@@ -124,7 +133,8 @@ def fitted(spec: RunSpec, source: Source, *, there: int | None = None) -> RunSpe
     kind = KIND_OF_SOURCE[source]
     own = settings(OF_KIND[kind])
     sizes = {} if kind == spec.data.kind else {name: own[name] for name in SET_BY_KIND}
-    spec = change(spec, source=source, labels=LABELS_OF_REVIEWS, given=None, **sizes)
+    network = spec.network.network if kind in RECURRENT_KINDS else "transformer"
+    spec = change(spec, source=source, labels=LABELS_OF_REVIEWS, given=None, network=network, **sizes)
     spec = dataclasses.replace(spec, data=dataclasses.replace(spec.data, file=None))
     if there is None or there >= spec.data.examples + spec.data.held_out:
         return spec

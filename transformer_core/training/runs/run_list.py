@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from transformer_core.training.runs.beginning import Beginning, copy_beginning, put_beginning
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.exchange.export_run import export_run
 from transformer_core.training.runs.exchange.import_run import import_run
@@ -90,18 +91,20 @@ class RunList:
         self.root = (default_root() if root is None else Path(root)).absolute()
         self._owner, self._bounds = owner, bounds
 
-    def create(self, spec: RunSpec, *, data: Data | None = None) -> RunStore:
+    def create(self, spec: RunSpec, *, data: Data | None = None, beginning: Beginning | None = None) -> RunStore:
         """Create the folder of a new run; a Launcher starts it.
 
         Args:
             spec: the run's.
             data: content of the file that spec.data.file names.
+            beginning: the model that spec.start names; by default that of the run in spec.origin.
 
         Raises:
-            RunError: spec and data do not fit, the frame that the run branches off from is gone, the owner keeps or
-                starts too many, or too many wait already.
+            RunError: spec, data and beginning do not fit, the run or frame that the run is made from is gone, the owner
+                keeps or starts too many, or too many wait already.
         """
         _require_fitting(spec, data)
+        _require_beginning(spec, beginning)
         live = sum(is_live(folder) for folder in self._folders(most=None) if owner_of(folder) == self._owner)
         if live >= self._bounds.live:
             raise RunError(f"{live} of your runs compute or wait, and no more may; stop one, or come back later")
@@ -111,6 +114,10 @@ class RunList:
             write_whole(draft / SPEC, spec.to_json())
             if data is not None and spec.data.file is not None:
                 put_data(data, draft / spec.data.file)
+            if beginning is not None:
+                put_beginning(beginning, draft)
+            elif spec.start is not None and spec.origin is not None:
+                copy_beginning(self.open(spec.origin.run).folder, draft)
             if spec.origin is not None and spec.origin.frame is not None:
                 weights = self.open(spec.origin.run).weights_path(spec.origin.frame)
                 if weights is None:
@@ -265,6 +272,13 @@ def _require_fitting(spec: RunSpec, data: Data | None) -> None:
         raise RunError(f"file={file!r} and data must be given together, or neither")
     if file in RESERVED_NAMES or (file is not None and file.startswith(".")):
         raise RunError(f"file={file!r} is a name that the run needs itself")
+
+
+def _require_beginning(spec: RunSpec, beginning: Beginning | None) -> None:
+    if spec.start is None and beginning is not None:
+        raise RunError("start=None must name the model that the run begins with")
+    if spec.start is not None and beginning is None and spec.origin is None:
+        raise RunError(f"start={spec.start.model!r} must come with its weights, or from a run that has them")
 
 
 def _read(folder: Path) -> RunStore | str:

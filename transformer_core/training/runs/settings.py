@@ -7,15 +7,16 @@ from typing import Any
 
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.spec import LONGEST_NAME, DataSpec, RunSpec
+from transformer_core.training.spec import LONGEST_NAME, DataSpec, NetworkSpec, RunSpec
 
 SET_BY_DATA = frozenset(("vocab_size", "target_vocab_size", "n_classes", "pad_id"))
-PARTS = ("data", "model", "training")
+PARTS = ("data", "network", "model", "training")
 IN_DATA = tuple(field.name for field in dataclasses.fields(DataSpec) if field.name != "file")
+IN_NETWORK = tuple(field.name for field in dataclasses.fields(NetworkSpec))
 IN_MODEL = tuple(field.name for field in dataclasses.fields(ModelConfig) if field.name not in SET_BY_DATA)
 IN_TRAINING = tuple(field.name for field in dataclasses.fields(TrainConfig))
 IN_RUN = ("softmax_before_loss", "frames", "points", "threads")
-NAMES = (*IN_DATA, *IN_MODEL, *IN_TRAINING, *IN_RUN)
+NAMES = (*IN_DATA, *IN_NETWORK, *IN_MODEL, *IN_TRAINING, *IN_RUN)
 VOCABULARY = frozenset(
     (
         *("source", "language", "examples", "held_out", "vocab_size", "tokenizer"),
@@ -27,13 +28,17 @@ COUNTED = {"n_layers": "layers", "n_heads": "heads", "epochs": "epochs", "exampl
 COUNTED |= {"points": "points", "threads": "threads", "symbols": "letters", "max_len": "tokens"}
 IN_SHORT = {"learning_rate": "lr", "batch_size": "batch", "vocab_size": "vocabulary", "weight_decay": "decay"}
 IN_SHORT |= {name: name for name in ("d_model", "d_head", "d_ff")}
-IN_SHORT |= {"label_smoothing": "smoothing", "clip_norm": "clip", "optimizer": "", "activation": "", "precision": ""}
+IN_SHORT |= {"label_smoothing": "smoothing", "clip_norm": "clip"}
+IN_SHORT |= dict.fromkeys(("network", "optimizer", "activation", "precision"), "")
 NUMBERED = re.compile(r" \([0-9]+\)$")
 
 
 def settings(spec: RunSpec) -> dict[str, Any]:
     """Return every setting of a spec by its name, in reading order; d_head is None where d_model and n_heads fix it."""
-    places = ((IN_DATA, spec.data), (IN_MODEL, spec.model), (IN_TRAINING, spec.training), (IN_RUN, spec))
+    places = (
+        *((IN_DATA, spec.data), (IN_NETWORK, spec.network), (IN_MODEL, spec.model)),
+        *((IN_TRAINING, spec.training), (IN_RUN, spec)),
+    )
     values = {name: getattr(owner, name) for names, owner in places for name in names}
     return values | {"d_head": None if values["d_head"] == values["d_model"] // values["n_heads"] else values["d_head"]}
 
@@ -54,6 +59,7 @@ def change(spec: RunSpec, **values: Any) -> RunSpec:
     return dataclasses.replace(
         spec,
         data=dataclasses.replace(spec.data, **of(IN_DATA)),
+        network=dataclasses.replace(spec.network, **of(IN_NETWORK)),
         model=dataclasses.replace(spec.model, **model),
         training=dataclasses.replace(spec.training, **of(IN_TRAINING)),
         **of(IN_RUN),
@@ -69,10 +75,10 @@ def differences(first: RunSpec, second: RunSpec) -> dict[str, tuple[Any, Any]]:
 def obstacles(first: RunSpec, second: RunSpec) -> list[str]:
     """Return the settings that keep the second run from starting with the weights of the first.
 
-    These are the settings that determine the vocabulary, and the seed: with another one the data are generated or split
-    differently, so that the first run would have seen held-out examples of the second.
+    These are the network; the settings that determine the vocabulary; and the seed: with another one the data are
+    generated or split differently, so that the first run would have seen held-out examples of the second.
     """
-    return [name for name in differences(first, second) if name in VOCABULARY]
+    return [name for name in differences(first, second) if name in VOCABULARY or name == "network"]
 
 
 def called(base: RunSpec, usual: RunSpec, spec: RunSpec) -> str:

@@ -1,26 +1,27 @@
-"""The next character: a GPT learns to continue one text.
+"""The next character: a GPT, or a recurrent network, learns to continue one text.
 
 Radford et al. 2018, section 3.1.
 """
 
 import functools
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer_core.bundle import Bundle
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import TOKENS_AT_ONCE
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.objectives import next_words
+from transformer_core.training.objectives import NO_PADDING, next_words
 from transformer_core.training.spec import RunSpec
-from transformer_core.training.tasks.task import Task, both_parts, word_measures
+from transformer_core.training.tasks.task import Task, both_parts, config_of, word_measures
 
 HELD_OUT_SHARE = 0.1
 QUICK_WINDOWS = 48
 PROMPT_LENGTH = 24
+MOST_BEGUN = 64  # tokens a window of a run that begins with a model, whose max_len may be more than the text has
 
 
 def _windows(ids: Tensor, width: int, count: int) -> Tensor:
@@ -28,6 +29,12 @@ def _windows(ids: Tensor, width: int, count: int) -> Tensor:
     count = max(1, min(count, len(ids) // width))
     starts = torch.linspace(0, len(ids) - width, count).long()
     return ids[starts[:, None] + torch.arange(width)]
+
+
+def _own_ids(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Return the ids of a text without what a template puts around it."""
+    encoding = tokenizer.encode(text)
+    return [id_ for id_, (_, end) in zip(encoding.ids, encoding.offsets, strict=True) if end]
 
 
 class CharacterWindows:
@@ -41,12 +48,22 @@ class CharacterWindows:
         count: windows an epoch.
         training: gives the size of a batch and the seed.
         device: of the batches.
+        tokenizer: by default one of the characters that the text has.
 
     Raises:
         ValueError: the text is too short for one held-out window.
     """
 
-    def __init__(self, text: str, *, width: int, count: int, training: TrainConfig, device: torch.device) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        width: int,
+        count: int,
+        training: TrainConfig,
+        device: torch.device,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
         cut = round(len(text) * (1 - HELD_OUT_SHARE))
         if len(text) - cut <= width + 1:
             raise ValueError(
@@ -54,11 +71,13 @@ class CharacterWindows:
                 f"{round((width + 2) / HELD_OUT_SHARE):,} are needed, or a smaller max_len"
             )
         self.learned, self.held_out = text[:cut], text[cut:]
-        self.tokenizer = Tokenizer.train(
+        self.tokenizer = tokenizer or Tokenizer.train(
             "character", [self.learned], vocab_size=8_000, min_frequency=1, template="none"
         )
         parts = {"train": self.learned, "held_out": self.held_out}
-        self.ids = {name: torch.tensor(self.tokenizer.encode(part).ids) for name, part in parts.items()}
+        self.ids = {name: torch.tensor(_own_ids(self.tokenizer, part)) for name, part in parts.items()}
+        if (shortest := min(map(len, self.ids.values()))) <= width + 1:
+            raise ValueError(f"text has {shortest:,} tokens in one part, too few for windows of max_len={width}")
         self.steps_per_epoch = max(1, count // training.batch_size)
         self._width, self._training, self._device = width, training, device
 
@@ -71,7 +90,7 @@ class CharacterWindows:
             yield ids[starts[:, None] + torch.arange(width + 1)].to(self._device)
 
 
-def character_task(spec: RunSpec, text: str, device: torch.device) -> Task:
+def character_task(spec: RunSpec, text: str, device: torch.device, begun: Bundle | None = None) -> Task:
     """Return the task of guessing each next character; the last tenth of the text is held out.
 
     An epoch is `spec.data.examples` windows that begin at random places.
@@ -80,13 +99,20 @@ def character_task(spec: RunSpec, text: str, device: torch.device) -> Task:
         spec: the run's.
         text: what is learned.
         device: of the batches.
+        begun: the model that the run begins with, if it is not a fresh one; tokens are then its own.
 
     Raises:
         ValueError: as CharacterWindows.
     """
     training, width = spec.training, spec.model.max_len
-    characters = CharacterWindows(text, width=width, count=spec.data.examples, training=training, device=device)
-    config = replace(spec.model, vocab_size=characters.tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+    if begun is not None:
+        width = min(width, MOST_BEGUN)
+    tokenizer = None if begun is None else begun.tokenizer
+    characters = CharacterWindows(
+        text, width=width, count=spec.data.examples, training=training, device=device, tokenizer=tokenizer
+    )
+    config = config_of(spec, characters.tokenizer, begun)
+    padding = PAD_ID if begun is None else NO_PADDING  # windows have none, but a foreign vocabulary has a word there
 
     def scored(model: nn.Module, windows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         for chunk in windows.to(device).split(max(1, TOKENS_AT_ONCE // width)):
@@ -95,13 +121,13 @@ def character_task(spec: RunSpec, text: str, device: torch.device) -> Task:
     def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
         ids = characters.ids[name]
         windows = _windows(ids, width + 1, len(ids) if thorough else QUICK_WINDOWS)
-        return word_measures(scored(model, windows))[:2]
+        return word_measures(scored(model, windows), padding=padding)[:2]
 
     return Task(
-        kind="gpt",
+        kind=spec.kind,
         config=config,
         tokenizer=characters.tokenizer,
-        objective=functools.partial(next_words, label_smoothing=training.label_smoothing),
+        objective=functools.partial(next_words, label_smoothing=training.label_smoothing, padding=padding),
         batches=characters.epoch,
         steps_per_epoch=characters.steps_per_epoch,
         measure=both_parts(measure),

@@ -5,19 +5,19 @@ Devlin et al. 2019, section 4.1.
 
 import functools
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from transformer_core.bundle import Bundle
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.baselines import bag_of_words, majority
 from transformer_core.training.batching import LabelledBatch, epochs_of, in_turn, padded
 from transformer_core.training.examples import Example
 from transformer_core.training.objectives import classification
 from transformer_core.training.spec import RunSpec
-from transformer_core.training.tasks.task import Points, Task, both_parts, sample_size
+from transformer_core.training.tasks.task import Points, Task, both_parts, config_of, sample_size
 
 LONGEST_SHOWN = 400
 
@@ -27,6 +27,7 @@ class LabelledPart:
 
     def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer, max_len: int, device: torch.device) -> None:
         self.examples, self._device = examples, device
+        self.pad_id = PAD_ID if tokenizer.pad_id is None else tokenizer.pad_id
         encodings = tokenizer.encode_batch([example.text for example in examples], max_len=max_len)
         self.rows = [encoding.ids for encoding in encodings]
         self.lengths = [len(row) for row in self.rows]
@@ -35,7 +36,7 @@ class LabelledPart:
     def batch(self, places: Sequence[int]) -> LabelledBatch:
         """Return the examples at these places as a batch on the device."""
         rows, labels = [self.rows[place] for place in places], [self.labels[place] for place in places]
-        return LabelledBatch(padded(rows, PAD_ID), torch.tensor(labels)).to(self._device)
+        return LabelledBatch(padded(rows, self.pad_id), torch.tensor(labels)).to(self._device)
 
     def measure(self, model: nn.Module, count: int) -> tuple[float, float]:
         """Return loss in nats and accuracy on the first `count` examples."""
@@ -56,7 +57,7 @@ def _points(parts: dict[str, LabelledPart], count: int) -> Points:
         texts=[part.examples[place].text[:LONGEST_SHOWN] for part, place, _ in chosen],
         labels=[part.labels[place] for part, place, _ in chosen],
         held_out=[held_out for _, _, held_out in chosen],
-        token_ids=padded([part.rows[place] for part, place, _ in chosen], PAD_ID),
+        token_ids=padded([part.rows[place] for part, place, _ in chosen], parts["train"].pad_id),
     )
 
 
@@ -66,6 +67,7 @@ def classification_task(
     held_out: Sequence[Example],
     labels: Sequence[str],
     device: torch.device,
+    begun: Bundle | None = None,
 ) -> Task:
     """Return the task of classifying texts.
 
@@ -76,19 +78,22 @@ def classification_task(
         train, held_out: in random order.
         labels: names of the classes.
         device: of the batches.
+        begun: the model that the run begins with, if it is not a fresh one; its classes must be these.
 
     Raises:
         ValueError: the texts leave nothing to learn a vocabulary from.
     """
-    tokenizer = Tokenizer.train(
-        spec.data.tokenizer,
-        [example.text for example in train],
-        vocab_size=spec.data.vocab_size,
-        lowercase=True,
+    tokenizer = (
+        begun.tokenizer
+        if begun is not None
+        else Tokenizer.train(
+            spec.data.tokenizer,
+            [example.text for example in train],
+            vocab_size=spec.data.vocab_size,
+            lowercase=True,
+        )
     )
-    config = replace(
-        spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, n_classes=len(labels), pad_id=PAD_ID
-    )
+    config = config_of(spec, tokenizer, begun, n_classes=len(labels))
     parts = {
         name: LabelledPart(examples, tokenizer, config.max_len, device)
         for name, examples in (("train", train), ("held_out", held_out))
@@ -101,7 +106,7 @@ def classification_task(
     part, training = parts["train"], spec.training
     batches, steps_per_epoch = epochs_of(part.lengths, training.batch_size, training.seed, part.batch)
     return Task(
-        kind="classifier",
+        kind=spec.kind,
         config=config,
         tokenizer=tokenizer,
         labels=tuple(labels),

@@ -1,12 +1,15 @@
-"""From a run's spec to its task: the data are generated or read, and determine the kind of model."""
+"""From a run's spec to its task: the data are generated or read, and determine what kind of model can learn them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
+from transformer_core.bundle import Bundle
 from transformer_core.training.corpora.reviews import passage, reviews
 from transformer_core.training.examples import Example, split
 from transformer_core.training.intake.labelled import read_rows
+from transformer_core.training.runs.beginning import UNDAMAGED, begun_with
 from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.characters import character_task
 from transformer_core.training.tasks.classification import classification_task
@@ -20,25 +23,42 @@ def make_task(spec: RunSpec, folder: Path | None, device: torch.device | None = 
 
     Args:
         spec: the run's.
-        folder: of the file that spec.data names; None where it names none.
+        folder: of the file that spec.data names, and of the model that the run starts from; None where there is none.
         device: of the batches; by default the processor.
 
     Raises:
         ValueError: the data are missing, too few or short for this spec, or not what it says of them.
         OSError: the file cannot be read.
     """
-    data, device = spec.data, device or torch.device("cpu")
-    data.require_fitting()
+    device = device or torch.device("cpu")
+    spec.data.require_fitting()
+    begun = begun_with(spec, folder, device)
+    task = _task(spec, folder, device, begun)
+    return task if begun is None else _compared(task, begun)
+
+
+def _task(spec: RunSpec, folder: Path | None, device: torch.device, begun: Bundle | None) -> Task:
+    data = spec.data
     if data.kind == "translation":
-        return sequence_task(spec, device)
+        return sequence_task(spec, device, begun)
     if data.source in ("characters", "masked_words"):
         text = passage(data.language) if data.file is None else _passage(spec, folder)
-        return (character_task if data.source == "characters" else masked_task)(spec, text, device)
+        return (character_task if data.source == "characters" else masked_task)(spec, text, device, begun)
     if data.source == "reviews":
         train, held_out = reviews(data.language, train=data.examples, held_out=data.held_out, seed=spec.training.seed)
-        return classification_task(spec, train, held_out, data.labels, device)
+        return classification_task(spec, train, held_out, data.labels, device, begun)
     train, held_out = split(_rows(spec, folder), held_out=data.held_out, seed=spec.training.seed)
-    return classification_task(spec, train[: data.examples], held_out, data.labels, device)
+    return classification_task(spec, train[: data.examples], held_out, data.labels, device, begun)
+
+
+def _compared(task: Task, begun: Bundle) -> Task:
+    """Return a task that knows what the undamaged model reaches, and measures every frame on the same examples."""
+    reached = task.measure(begun.model, True)["held_out_accuracy"]
+    return replace(
+        task,
+        measure=lambda model, thorough: task.measure(model, True),
+        baselines={UNDAMAGED: reached, **task.baselines},
+    )
 
 
 def _file(spec: RunSpec, folder: Path | None) -> Path:

@@ -6,17 +6,17 @@ Devlin et al. 2019, section 3.1.
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_core.text import MASK, MASK_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
+from transformer_core.bundle import Bundle
+from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, epochs_of, in_turn, padded
-from transformer_core.training.objectives import masked_words
+from transformer_core.training.objectives import NO_PADDING, masked_words
 from transformer_core.training.spec import RunSpec
-from transformer_core.training.tasks.task import Task, both_parts, sample_size, word_measures
+from transformer_core.training.tasks.task import Task, both_parts, config_of, sample_size, word_measures
 
 SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*[”’\"']?")
 LEAST_SENTENCES = 20
@@ -32,13 +32,14 @@ class MaskedPart:
     """Sentences of one part, train or held out, as ids, and the same with fixed words hidden for measuring."""
 
     def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, max_len: int, device: torch.device) -> None:
-        self._device = device
+        self._device, self._pad_id = device, PAD_ID if tokenizer.pad_id is None else tokenizer.pad_id
+        self._mask_id, self._special = mask_id_of(tokenizer), torch.tensor(sorted(special_ids_of(tokenizer)))
         self._rows = [encoding.ids for encoding in tokenizer.encode_batch(texts, max_len=max_len)]
         self.lengths = [len(row) for row in self._rows]
 
     def batch(self, places: Sequence[int]) -> LabelledBatch:
         """Return the sentences at these places as a batch on the device."""
-        rows = padded([self._rows[place] for place in places], PAD_ID)
+        rows = padded([self._rows[place] for place in places], self._pad_id)
         return LabelledBatch(rows, torch.zeros(len(rows), dtype=torch.long)).to(self._device)
 
     def scored(self, model: nn.Module, count: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -47,17 +48,35 @@ class MaskedPart:
         for places in in_turn(self.lengths[:count]):
             ids = self.batch(places).token_ids
             draws = torch.from_numpy(rng.random(ids.shape)).to(ids.device)
-            hidden = (draws < HIDDEN) & (ids >= len(SPECIAL_TOKENS))  # (batch, pos)
-            yield model(ids.masked_fill(hidden, MASK_ID)).mlm_logits, ids.masked_fill(~hidden, PAD_ID)
+            hidden = (draws < HIDDEN) & ~torch.isin(ids, self._special.to(ids.device))  # (batch, pos)
+            yield model(ids.masked_fill(hidden, self._mask_id)).mlm_logits, ids.masked_fill(~hidden, NO_PADDING)
 
 
-def masked_task(spec: RunSpec, text: str, device: torch.device) -> Task:
+def mask_id_of(tokenizer: Tokenizer) -> int:
+    """Return the id of [MASK].
+
+    Raises:
+        ValueError: the vocabulary has none.
+    """
+    if tokenizer.mask_id is None:
+        raise ValueError("the vocabulary has no [MASK], which stands for the words to guess")
+    return tokenizer.mask_id
+
+
+def special_ids_of(tokenizer: Tokenizer) -> frozenset[int]:
+    """Return the ids of the special tokens, which are never hidden."""
+    named = (tokenizer.pad_id, tokenizer.unk_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id)
+    return frozenset(id_ for id_ in (*named, tokenizer.bos_id, tokenizer.eos_id) if id_ is not None)
+
+
+def masked_task(spec: RunSpec, text: str, device: torch.device, begun: Bundle | None = None) -> Task:
     """Return the task of guessing hidden words; every tenth sentence is held out.
 
     Args:
         spec: the run's.
         text: what is learned.
         device: of the batches.
+        begun: the model that the run begins with, if it is not a fresh one.
 
     Raises:
         ValueError: the text has too few sentences.
@@ -68,8 +87,12 @@ def masked_task(spec: RunSpec, text: str, device: torch.device) -> Task:
         raise ValueError(f"text has {len(sentences)} different sentences; at least {LEAST_SENTENCES} are needed")
     held_out = sentences[::10]
     train = [sentence for place, sentence in enumerate(sentences) if place % 10]
-    tokenizer = Tokenizer.train(data.tokenizer, train, vocab_size=data.vocab_size, lowercase=True, min_frequency=1)
-    config = replace(spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+    tokenizer = (
+        Tokenizer.train(data.tokenizer, train, vocab_size=data.vocab_size, lowercase=True, min_frequency=1)
+        if begun is None
+        else begun.tokenizer
+    )
+    config = config_of(spec, tokenizer, begun)
     parts = {
         name: MaskedPart(texts, tokenizer, config.max_len, device)
         for name, texts in (("train", train), ("held_out", held_out))
@@ -77,7 +100,8 @@ def masked_task(spec: RunSpec, text: str, device: torch.device) -> Task:
 
     def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
         lengths = parts[name].lengths
-        return word_measures(parts[name].scored(model, len(lengths) if thorough else sample_size(lengths)))[:2]
+        scored = parts[name].scored(model, len(lengths) if thorough else sample_size(lengths))
+        return word_measures(scored, padding=NO_PADDING)[:2]
 
     part = parts["train"]
     batches, steps_per_epoch = epochs_of(part.lengths, training.batch_size, training.seed, part.batch)
@@ -85,7 +109,12 @@ def masked_task(spec: RunSpec, text: str, device: torch.device) -> Task:
         kind="bert",
         config=config,
         tokenizer=tokenizer,
-        objective=functools.partial(masked_words, probability=HIDDEN),
+        objective=functools.partial(
+            masked_words,
+            probability=HIDDEN,
+            mask_id=mask_id_of(tokenizer),
+            special_ids=special_ids_of(tokenizer),
+        ),
         batches=batches,
         steps_per_epoch=steps_per_epoch,
         measure=both_parts(measure),
@@ -98,4 +127,4 @@ def with_hidden_word(text: str, tokenizer: Tokenizer) -> str:
     encoding = tokenizer.encode(text)
     own = [place for place in range(len(encoding)) if not encoding.special[place]]
     start, end = encoding.offsets[own[len(own) // 2]]
-    return f"{text[:start]}{MASK}{text[end:]}"
+    return f"{text[:start]}{tokenizer.token_of(mask_id_of(tokenizer))}{text[end:]}"

@@ -5,18 +5,18 @@ Sorting as a toy task: Vinyals et al. 2016, section 6.1.
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from transformer_core.bundle import Bundle
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import PairBatch, epochs_of, in_turn, padded
 from transformer_core.training.corpora.sequences import Rule, sequences
 from transformer_core.training.objectives import next_target_words
 from transformer_core.training.spec import RunSpec
-from transformer_core.training.tasks.task import Task, both_parts, sample_size, word_measures
+from transformer_core.training.tasks.task import Task, both_parts, config_of, sample_size, word_measures
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -43,7 +43,7 @@ class PairPart:
             yield model(batch.source_ids, batch.target_ids[:, :-1]), batch.target_ids[:, 1:]
 
 
-def sequence_task(spec: RunSpec, device: torch.device) -> Task:
+def sequence_task(spec: RunSpec, device: torch.device, begun: Bundle | None = None) -> Task:
     """Return the task of copying, reversing or sorting letters; accuracy counts whole sequences.
 
     A sequence counts where each next letter is predicted correctly from the correct letters before it. Greedy decoding
@@ -52,6 +52,7 @@ def sequence_task(spec: RunSpec, device: torch.device) -> Task:
     Args:
         spec: the run's; data.source names the rule.
         device: of the batches.
+        begun: the model that the run begins with, if it is not a fresh one.
 
     Raises:
         ValueError: the model's max_len is too short for the sequences.
@@ -67,8 +68,12 @@ def sequence_task(spec: RunSpec, device: torch.device) -> Task:
         held_out=data.held_out,
         seed=training.seed,
     )
-    tokenizer = Tokenizer.train("word", [source for source, _ in train], min_frequency=1, template="bos_eos")
-    config = replace(spec.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None, pad_id=PAD_ID)
+    tokenizer = (
+        Tokenizer.train("word", [source for source, _ in train], min_frequency=1, template="bos_eos")
+        if begun is None
+        else begun.tokenizer
+    )
+    config = config_of(spec, tokenizer, begun)
     parts = {name: PairPart(pairs, tokenizer, device) for name, pairs in (("train", train), ("held_out", held_out))}
 
     def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
@@ -79,7 +84,7 @@ def sequence_task(spec: RunSpec, device: torch.device) -> Task:
     part = parts["train"]
     batches, steps_per_epoch = epochs_of(part.lengths, training.batch_size, training.seed, part.batch)
     return Task(
-        kind="translation",
+        kind=spec.kind,
         config=config,
         tokenizer=tokenizer,
         objective=functools.partial(next_target_words, label_smoothing=training.label_smoothing),

@@ -1,16 +1,19 @@
 """A task: everything a training run needs to know about its data, for any kind of model, and its measures."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.loop import Objective
+from transformer_core.training.spec import RunSpec
+from transformer_core.training.tasks.model_config import model_config
 
 Measures = dict[str, float]
 QUICK_TOKENS = 4_096
@@ -78,7 +81,22 @@ def sample_size(lengths: Sequence[int]) -> int:
     return min(len(lengths), max(LEAST_QUICK, QUICK_TOKENS // mean))
 
 
-def word_measures(pairs: Iterator[tuple[Tensor, Tensor]]) -> tuple[float, float, float]:
+def config_of(
+    spec: RunSpec, tokenizer: Tokenizer, begun: Bundle | None, *, n_classes: int | None = None
+) -> ModelConfig:
+    """Return the config of a run's model: what its spec says, with the sizes that vocabulary and classes determine.
+
+    Args:
+        begun: the model that the run begins with, whose own vocabulary has as many entries as it was made for.
+        n_classes: None where the model has no classes.
+    """
+    if begun is None:
+        return model_config(spec, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
+    sizes = {"n_classes": n_classes or spec.model.n_classes, "target_vocab_size": None}
+    return replace(spec.model, vocab_size=begun.config.vocab_size, pad_id=begun.config.pad_id, **sizes)
+
+
+def word_measures(pairs: Iterator[tuple[Tensor, Tensor]], *, padding: int = PAD_ID) -> tuple[float, float, float]:
     """Return nats a token, the share of tokens guessed, and the share of rows with every token guessed.
 
     Shapes:
@@ -86,9 +104,9 @@ def word_measures(pairs: Iterator[tuple[Tensor, Tensor]]) -> tuple[float, float,
     """
     loss = right = words_seen = rows_right = rows = 0.0
     for logits, words in pairs:
-        real = words != PAD_ID
+        real = words != padding
         loss += float(
-            F.cross_entropy(logits.float().flatten(0, 1), words.flatten(), ignore_index=PAD_ID, reduction="sum")
+            F.cross_entropy(logits.float().flatten(0, 1), words.flatten(), ignore_index=padding, reduction="sum")
         )
         hits = (logits.argmax(-1) == words) & real
         right, words_seen = right + float(hits.sum()), words_seen + float(real.sum())

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.core.tools.attention import small_bundle
+from tests.core.tools.attention import small_bundle, small_tokenizer
+from tests.core.tools.helpers import made
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import attention_scope, head_off, heads_of_text, layer_looks
 from transformer_core.analysis.attention.heads import without as replaced
 from transformer_core.analysis.outcome import read
+from transformer_core.bundle import Bundle
+from transformer_core.models import Bert, Classifier, Gpt
 
 TEXT = "a glass box a bell"
 
@@ -30,6 +33,25 @@ def test_the_board_is_each_head_off_alone(how) -> None:
             assert one.after == pytest.approx(after, abs=1e-6)
             assert one.moved == pytest.approx(moved, abs=1e-6)
             assert one.flips == bool(board.flips[layer, head])
+
+
+@pytest.mark.parametrize("how", ["zero", "mean"])
+@pytest.mark.parametrize("kind", [Classifier, Bert, Gpt])
+@pytest.mark.parametrize(
+    "changes",
+    [{"norm_order": "post"}, {"positions": "alibi", "pooling": "mean"}, {"projections": False}, {"residual": False}],
+)
+def test_going_on_from_the_whole_pass_is_as_good_as_passes_from_the_text(how, kind, changes) -> None:
+    tokenizer = small_tokenizer()
+    bundle = Bundle("glass", made(kind, **changes), tokenizer, ("no", "yes"))
+    text = "a glass [MASK] a bell" if kind is Bert else TEXT
+    board = head_effects(bundle=bundle, text=text, n_tokens=12, how=how)
+    for layer in range(2):
+        for head in range(2):
+            one = without_head(bundle=bundle, text=text, n_tokens=12, layer=layer, head=head, how=how)
+            assert board.change[layer, head] == pytest.approx(one.moved, abs=1e-5)
+            assert board.winner == one.winner
+            assert bool(board.flips[layer, head]) == one.flips
 
 
 def test_the_board_names_its_extremes() -> None:

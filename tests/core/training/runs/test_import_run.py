@@ -166,7 +166,7 @@ def without(kind, *names):
         (put("layout", 2, frame=[1]), "holds in layout what no run writes"),
         (put("layout", 2, frame=64), "holds in layout"),
         (put("layout", 0, method="tsne"), "arrays.npz lacks tsne_000, or two records name it"),
-        (put("facts", kind="gpt"), "is of kind 'gpt'; its data call for 'classifier'"),
+        (put("facts", kind="gpt"), "is of kind 'gpt'; its settings call for 'classifier'"),
         (put("facts", prompt=7), "fact prompt=7 has another form"),
         (put("facts", model={"d_model": -1}), "the run's model: "),
         (without("facts", "prompt"), "too much or missing: prompt"),

@@ -26,6 +26,7 @@ from transformer_core.training.runs.store.folder import (
     RECORDS,
     SCRIPT,
     SPEC,
+    START,
     STATE,
     TOKENIZER,
 )
@@ -110,7 +111,7 @@ def _files_of(store: RunStore) -> Iterator[Path]:
     folder, status = store.folder, store.status()
     names = [ABOUT, SPEC, TOKENIZER, ORIGIN, SCRIPT, *filter(None, [store.spec.data.file])]
     yield from (folder / name for name in names if (folder / name).is_file())
-    parts = [FRAMES, BUNDLE, *([] if status.alive or status.state == "finished" else [STATE])]
+    parts = [FRAMES, BUNDLE, START, *([] if status.alive or status.state == "finished" else [STATE])]
     for part in parts:
         yield from sorted(path for path in (folder / part).glob("[!.]*") if path.is_file())
 

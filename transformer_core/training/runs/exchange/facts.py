@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from transformer_core.config import ModelConfig
+from transformer_core.bundle import make_config
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.spec import BOUNDS, RunSpec
 
@@ -55,10 +55,10 @@ def check_facts(facts: dict[str, Any], spec: RunSpec) -> None:
         fit = all(isinstance(item, form) and len(str(item)) <= LONGEST_TEXT for item in items)
         if len(items) > MOST_ITEMS or not fit:
             raise RunError(f"the run's fact {name}={items!r:.100} has other items than a worker gives it")
-    if facts["kind"] != spec.data.kind:
-        raise RunError(f"the run's model is of kind {facts['kind']!r:.40}; its data call for {spec.data.kind!r}")
+    if facts["kind"] != spec.kind:
+        raise RunError(f"the run's model is of kind {facts['kind']!r:.40}; its settings call for {spec.kind!r}")
     try:
-        ModelConfig(**facts["model"])
+        make_config(facts["kind"], facts["model"])
     except (TypeError, ValueError) as error:
         raise RunError(f"the run's model: {error!s:.300}") from None
     if not 1 <= facts["threads"] <= BOUNDS["threads"][1] * 16:

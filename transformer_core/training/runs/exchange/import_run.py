@@ -18,9 +18,8 @@ import numpy as np
 
 from transformer_core import archives
 from transformer_core.archives import MB, ArchiveError, extract, open_zip
-from transformer_core.bundle import MODELS, load_weights
+from transformer_core.bundle import MODELS, load_weights, make_config
 from transformer_core.checkpoints import load
-from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.text.trial import try_out
 from transformer_core.training.runs.errors import RunError
@@ -40,6 +39,7 @@ from transformer_core.training.runs.store.folder import (
     RESERVED_NAMES,
     SCRIPT,
     SPEC,
+    START,
     STATE,
     TOKENIZER,
     new_id,
@@ -58,8 +58,8 @@ SIZES = {
     re.escape(TOKENIZER): 32 * MB,
     re.escape(ORIGIN): WEIGHTS,
     rf"{FRAMES}/[0-9]{{3}}\.safetensors": WEIGHTS,
-    rf"{BUNDLE}/(config\.json|tokenizer\.json|card\.md)": 32 * MB,
-    rf"{BUNDLE}/model\.safetensors": WEIGHTS,
+    rf"({BUNDLE}|{START})/(config\.json|tokenizer\.json|card\.md)": 32 * MB,
+    rf"({BUNDLE}|{START})/model\.safetensors": WEIGHTS,
     rf"{STATE}/run\.json": MB,
     rf"{STATE}/[0-9]{{1,9}}\.run\.safetensors": 3 * WEIGHTS,
 }
@@ -152,14 +152,15 @@ def _check_models(folder: Path, facts: dict[str, Any]) -> None:
     try:
         if (folder / TOKENIZER).exists():
             brought.append(_tokenizer(folder / TOKENIZER))
-        if (folder / BUNDLE).exists():
-            brought.append(load(folder / BUNDLE, device="cpu").tokenizer)
+        for name in (BUNDLE, START):
+            if (folder / name).exists():
+                brought.append(load(folder / name, device="cpu").tokenizer)
         for tokenizer in {tokenizer.to_json(): tokenizer for tokenizer in brought}.values():
             try_out(tokenizer)
         for path in sorted((folder / FRAMES).glob("*")):
             if not facts:
                 raise RunError("the zip has frames but no facts about their model")
-            load_weights(path, MODELS[facts["kind"]], ModelConfig(**facts["model"]))
+            load_weights(path, MODELS[facts["kind"]], make_config(facts["kind"], facts["model"]))
     except RunError:
         raise
     except ValueError as error:

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from transformer_core.training.runs.store.folder import ORIGIN, START
+from transformer_core.training.runs.worker.build_run import takes_weights
 from transformer_core.training.spec import RunSpec
 
 COMMAND = "python repeat.py"
@@ -45,8 +47,10 @@ def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
         facts: of the run, as RunStore.facts returns them: device, threads and versions.
     """
     files = [spec.data.file] if spec.data.file else []
-    if spec.origin is not None and spec.origin.frame is not None:
-        files.append("origin.safetensors")
+    if takes_weights(spec):
+        files.append(ORIGIN)
+    if spec.start is not None:
+        files.append(f"the folder {START}")
     needs = f"\nBeside it must lie, from the run's export: {', '.join(files)}." if files else ""
     return TEMPLATE.format(
         title=_plain(f"Repeats the run {spec.name!r}."),

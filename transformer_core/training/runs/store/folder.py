@@ -26,11 +26,11 @@ except ImportError:  # not on Windows
 
 ABOUT, SPEC, DATABASE, TOKENIZER = "run.json", "spec.json", "run.sqlite", "tokenizer.json"
 ORIGIN, SCRIPT, LOG, LOCK = "origin.safetensors", "repeat.py", "worker.log", "worker.lock"
-STATE, FRAMES, BUNDLE = "state", "frames", "bundle"
+STATE, FRAMES, BUNDLE, START = "state", "frames", "bundle", "start"
 RECORDS, ARRAYS = "records.jsonl", "arrays.npz"  # in a zip, in place of the database
 REQUEST, LAUNCH, PAUSED, KEPT, FOLLOWED, RESERVE = "request", "launch.lock", "paused", "kept", "followed", "reserve"
 RESERVED_NAMES = {
-    *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE),
+    *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE, START),
     *(REQUEST, LAUNCH, PAUSED, KEPT, FOLLOWED, RESERVE, RECORDS, ARRAYS),
 }
 MAKING, LEAVING = ".new-", ".old-"

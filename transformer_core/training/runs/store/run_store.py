@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_core.bundle import MODELS, Bundle, load_weights
-from transformer_core.config import ModelConfig
+from transformer_core.bundle import MODELS, Bundle, load_weights, make_config
 from transformer_core.device import best_device
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
@@ -212,7 +211,7 @@ class RunStore:
             raise RunError(f"the weights of {name} were not kept")
         try:
             with in_words(f"{name} cannot be read"):
-                model = load_weights(path, MODELS[facts["kind"]], ModelConfig(**facts["model"]))
+                model = load_weights(path, MODELS[facts["kind"]], make_config(facts["kind"], facts["model"]))
                 tokenizer = _tokenizer_of(self.folder)
         except RunError:
             raise

@@ -76,9 +76,9 @@ def compute_repeatably(device: torch.device, threads: int) -> None:
         torch.use_deterministic_algorithms(True, warn_only=True)
 
 
-def branches_off(spec: RunSpec) -> bool:
-    """Tell whether a run starts from the weights of another run's frame."""
-    return spec.origin is not None and spec.origin.frame is not None
+def takes_weights(spec: RunSpec) -> bool:
+    """Tell whether a run starts from weights in its folder: a damaged model's, or those of another run's frame."""
+    return spec.start is not None or (spec.origin is not None and spec.origin.frame is not None)
 
 
 def build_run(
@@ -90,7 +90,7 @@ def build_run(
         spec: the run's.
         task: what make_task makes of it.
         device: of the model.
-        folder: of the run, with origin.safetensors where it branches off; None for fresh weights.
+        folder: of the run, with origin.safetensors where it takes weights; None for fresh weights.
         tokenizer_sha256: of the run's own tokenizer.json; the weights of the origin must belong to the same.
 
     Raises:
@@ -103,7 +103,7 @@ def build_run(
     with torch.random.fork_rng([]):
         torch.manual_seed(spec.training.seed)
         model = MODELS[task.kind](task.config)
-    if branches_off(spec) and folder is not None:
+    if takes_weights(spec) and folder is not None:
         _take_over(model, folder, tokenizer_sha256)
     return Run(
         model.to(device), task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=spec.training
@@ -134,8 +134,8 @@ def prepare(store: RunStore, writer: RunWriter, make_task: TaskMaker) -> Prepare
     if not facts:
         facts = _facts_of(spec, task, device, n_parameters=n_parameters, threads=threads, steps=steps)
         facts["tokenizer_sha256"] = vocabulary
-        if branches_off(spec):
-            facts["notes"].append(_describe_taken(run.model, folder))
+        if takes_weights(spec):
+            facts["notes"].append(_describe_taken(run.model, spec, folder))
         if task.points is not None:
             writer.set_points(task.points.texts, task.points.labels, task.points.held_out)
         writer.set_facts(facts)
@@ -198,7 +198,7 @@ def fingerprint_of(tokenizer_file: Path) -> str:
 
 
 def _take_over(model: nn.Module, folder: Path, tokenizer_sha256: str) -> None:
-    """Copy the weights of the frame that a run branches off from into its model.
+    """Copy the weights that a run takes into its model: those of a frame, or a damaged model's.
 
     Only parameters of the same name and shape are copied; the others stay fresh, since a changed setting may change
     shapes.
@@ -220,11 +220,14 @@ def _take_over(model: nn.Module, folder: Path, tokenizer_sha256: str) -> None:
                 parameter.copy_(file.get_tensor(name))
 
 
-def _describe_taken(model: nn.Module, folder: Path) -> str:
-    """Return in words how many tensors _take_over copies."""
+def _describe_taken(model: nn.Module, spec: RunSpec, folder: Path) -> str:
+    """Return in words how many tensors _take_over copies, and of what."""
     with _opened(folder / ORIGIN) as file:
         taken, total = len(_common(model, file)), len(list(model.parameters()))
-    return f"{taken} of {total} tensors are those of the moment that it branches off from."
+    if spec.start is None or (spec.origin is not None and spec.origin.frame is not None):
+        return f"{taken} of {total} tensors are those of the moment that it branches off from."
+    edits = f"{len(spec.start.edits)} edit{'s' if len(spec.start.edits) != 1 else ''} of its weights"
+    return f"{taken} of {total} tensors are those of {spec.start.model} after {edits}."
 
 
 def _common(model: nn.Module, file: Any) -> dict[str, nn.Parameter]:

@@ -70,11 +70,9 @@ def _card(spec: RunSpec, facts: dict[str, Any], frame: Frame, *, last_step: int,
         last_step: after which the weights were taken.
         seconds: of training.
     """
-    origin = spec.origin
-    branched = origin is not None and origin.frame is not None
     return CARD.format(
         name=spec.name,
-        beginning=f"frame {origin.frame} of run {origin.run}" if origin and branched else "fresh weights",
+        beginning=_beginning(spec),
         learned=spec.data.described,
         step=frame.step,
         epoch=frame.epoch,
@@ -88,6 +86,13 @@ def _card(spec: RunSpec, facts: dict[str, Any], frame: Frame, *, last_step: int,
         script=repeat_script(spec, facts),
         **{name: facts[name] for name in CARD_FACTS},
     )
+
+
+def _beginning(spec: RunSpec) -> str:
+    origin, start = spec.origin, spec.start
+    if origin is not None and origin.frame is not None:
+        return f"frame {origin.frame} of run {origin.run}"
+    return "fresh weights" if start is None else f"the damaged weights of {start.model} ({len(start.edits)} edits)"
 
 
 def _table(values: dict[str, float]) -> str:

@@ -26,6 +26,7 @@ from typing import IO, Any
 
 import torch
 
+from transformer_core.bundle_files import CONFIG
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.layout.sequence import LayoutSequence
@@ -36,7 +37,7 @@ from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
 from transformer_core.training.runs.errors import RunError, words_of
 from transformer_core.training.runs.queue.slots import Queue
-from transformer_core.training.runs.store.folder import LOG
+from transformer_core.training.runs.store.folder import LOG, START
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.build_run import TaskMaker
 from transformer_core.training.runs.worker.estimate import estimate
@@ -71,11 +72,12 @@ class LastTask:
 
     def _key_of(self, spec: RunSpec, folder: Path | None, device: torch.device) -> str:
         values = {name: value for name, value in json.loads(spec.to_json()).items() if name not in NOT_THE_TASKS}
-        digest = ""
-        if folder is not None and spec.data.file is not None and (folder / spec.data.file).is_file():
-            with (folder / spec.data.file).open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return json.dumps([values, digest, str(device)], sort_keys=True)
+        digests = []
+        for name in (spec.data.file, None if spec.start is None else f"{START}/{CONFIG}"):
+            if folder is not None and name is not None and (folder / name).is_file():
+                with (folder / name).open("rb") as file:
+                    digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+        return json.dumps([values, digests, str(device)], sort_keys=True)
 
 
 def main(make_task: TaskMaker, make_layouts: LayoutMaker) -> None:

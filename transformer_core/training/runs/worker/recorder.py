@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from transformer_core.models.output import sentence_site
 from transformer_core.probe import capture
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError
@@ -83,10 +84,10 @@ def embed(model: nn.Module, points: Points, pad_id: int | None) -> tuple[np.ndar
     Points of similar length are computed together, padded to the longest of them.
 
     Shapes:
-        returns: (point, d_model) and (point, class), float32
+        returns: (point, width of the sentence vector) and (point, class), float32
     """
     device = next(model.parameters()).device
-    site = "cls_embedding" if model.config.pooling == "cls" else "mean_embedding"  # type: ignore[union-attr]
+    site = sentence_site(model)
     lengths = (points.token_ids != (-1 if pad_id is None else pad_id)).sum(1)
     order = torch.argsort(lengths, stable=True)
     vectors, probabilities = [], []

@@ -1,0 +1,118 @@
+"""The experiment of the page's part on heads: dropout on one head's weights, as in training."""
+
+import numpy as np
+import streamlit as st
+
+from pages.attention.figures import dropped_figure
+from pages.figures.charts import HUES
+from pages.figures.curves import Side, curves
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.exports import export_matrix
+from pages.ui.header import View
+from pages.ui.language import section, strings, t
+from pages.ui.matrix import show_matrix
+from pages.ui.url import chosen_seed, next_seed, slide, step_through
+from pages.ui.verdict import outcome_word
+from transformer_core.analysis.attention.dropped import DRAWS, DroppedWeights, dropped_weights
+
+SEED = "attention_dropout_seed"
+USUAL, MOST = 10, 90
+SHORT = 16  # draws of a text, that a page reads at once
+NEAR = 1e-6
+
+
+def try_dropout(view: View, layer: int, head: int) -> None:
+    """Ask what the rows of a draw sum to, then show a draw, the mean over many, and what they do to the outcome."""
+    box = lazy_box(t("attention.try_dropout"), icon=":material/science:", key="attention_dropout_open")
+    if box is None:
+        return
+    with box:
+        share_place, draws_place, again_place = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
+        with share_place:
+            label = t("attention.dropout_share")
+            percent = int(slide(label, 0, MOST, name="attention_dropout", default=USUAL, step=10, format="%d%%"))
+        with draws_place:
+            draws = step_through(t("attention.dropout_draws"), DRAWS, name="attention_dropout_draws", default=64)
+        with again_place:
+            st.button(
+                t("attention.dropout_again"),
+                icon=":material/casino:",
+                on_click=next_seed,
+                args=(SEED,),
+                key="attention_dropout_again",
+            )
+        seed = chosen_seed(SEED)
+        asked = {**view.asked, "layer": layer, "head": head, "percent": percent, "seed": seed, "draws": draws}
+        said = t("attention.dropout_reading")
+        answer = (
+            ask_once(dropped_weights, **asked)
+            if draws <= SHORT
+            else awaited(dropped_weights, said, key="attention_dropout", height=420, **asked)
+        )
+        if answer is None:
+            return
+        _show(view, answer, f"{layer}.{head}.{percent}.{seed}.{draws}")
+
+
+def _sums(found: DroppedWeights) -> str:
+    real = found.row_sums[found.weights.sum(-1) > 0]  # rows of padding alone are 0 throughout
+    if bool((np.abs(real - 1) < NEAR).all()):
+        return "one"
+    return "mixed" if bool((real > 1 + NEAR).any()) and bool((real < 1 - NEAR).any()) else "same_side"
+
+
+def _show(view: View, answer: Answer[DroppedWeights], version: str) -> None:
+    found = answer.value
+    options = {name: t(f"attention.sums_{name}") for name in ("one", "mixed", "same_side")}
+    about = f"{view.bundle.name} {view.encoding.text} {version}"
+    question = section("attention", "try_dropout").format(share=f"{found.probability:.1%}")
+    cover = ask_first(question, options, name="attention_dropout_sums", about=about)
+    low, high = (f"{value:.2f}" for value in (found.row_sums.min(), found.row_sums.max()))
+    cover.judge(_sums(found), t("attention.sums_measured", low=low, high=high, mean=f"{found.row_sums.mean():.2f}"))
+    with cover.picture():
+        titles = {name: t(f"attention.dropout_{name}", draws=int(found.counts[-1])) for name in ("none", "one", "mean")}
+        words = strings("axis") | titles | {"weight": t("quantity.weights")}
+        labels = view.encoding.labels
+        matrices = (found.weights, found.draw, found.mean)
+        figure = dropped_figure(matrices, labels, words, strings("matrix"), version=version + view.encoding.text)
+        show_matrix(figure, answer, key="attention_dropped")
+        export_matrix(figure, answer, key="attention_dropped")
+        _outcome(view, found)
+        if len(found.counts) > 1 and found.probability:
+            _nearer(answer)
+        say(section("attention", "dropout_after"), small=True)
+
+
+def _outcome(view: View, found: DroppedWeights) -> None:
+    if found.winner < 0:
+        say(t("attention.dropout_concludes_nothing"), small=True)
+        return
+    said = {
+        "label": outcome_word(view, found.winner),
+        "before": f"{found.before:.1%}",
+        "first": f"{found.after[0]:.1%}",
+        "mean": f"{found.after.mean():.1%}",
+        "low": f"{found.after.min():.1%}",
+        "high": f"{found.after.max():.1%}",
+    }
+    say(t("attention.dropout_outcome", draws=len(found.after), flips=found.flips, **said))
+
+
+def _nearer(answer: Answer[DroppedWeights]) -> None:
+    """Show how the mean comes back to the weights, beside one over the root of the number of draws."""
+    found = answer.value
+    guide = found.distances[0] / np.sqrt(found.counts)
+    expected = t("attention.dropout_root")
+    chart = curves(
+        found.counts,
+        {t("attention.dropout_distance"): found.distances, expected: guide},
+        across=Side(t("attention.dropout_draws"), log=True),
+        up=Side(t("attention.dropout_axis"), log=True),
+        hues=(HUES["weights"], HUES["residual"]),
+        guides={expected: float(found.counts[len(found.counts) // 2])},
+        height=240,
+    )
+    label = t("attention.dropout_distance")
+    show_chart(chart, answer, key="attention_nearer", stem="attention_dropout", label=label)

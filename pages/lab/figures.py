@@ -1,0 +1,115 @@
+"""The Lab's figures: boards of heads, maps of patches, matrices before and after, curves.
+
+Arrays come from transformer_core.analysis.lab.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pages.figures.heads import head_board
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
+
+
+def on_off_board(
+    change: np.ndarray, stays: np.ndarray, words: Mapping[str, str], ui: Mapping[str, str], *, version: str
+) -> MatrixFigure:
+    """Draw which heads are on, beside what the answer loses without each alone.
+
+    Shapes:
+        change: (layer, head), in nats; stays: (layer, head), boolean
+
+    Args:
+        words: layer, head, on, alone.
+    """
+    panels = (
+        Panel("on", words["on"], stays.astype(float), Scale("mask", 0.0, 1.0)),
+        Panel("alone", words["alone"], change, Scale.of("signed", change)),
+    )
+    options = {"layout": "single", "filename": "lab_heads", "version": version, "quantity": words["quantity"]}
+    return head_board(panels, words, ui, **options)
+
+
+def patch_figure(
+    maps: Mapping[str, np.ndarray],
+    labels: Sequence[str],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    filename: str,
+    cell: tuple[int, int] | None,
+    cell_panel: int | None,
+    version: str,
+) -> MatrixFigure:
+    """Draw one map for each place, layers down and tokens across, all on one scale.
+
+    Shapes:
+        maps: by title (layer, pair), 1 for the whole difference
+
+    Args:
+        words: layer, token, quantity.
+    """
+    scale = Scale.of("signed", *maps.values())
+    panels = tuple(Panel(str(place), title, values, scale) for place, (title, values) in enumerate(maps.items()))
+    layers = tuple(map(str, range(next(iter(maps.values())).shape[0])))
+    return MatrixFigure(
+        panels,
+        Axis(words["layer"], layers),
+        Axis(words["token"], tuple(labels)),
+        ui,
+        columns=min(2, len(panels)),
+        detail="exact",
+        layout="single",
+        quantity=words["quantity"],
+        filename=filename,
+        cell=cell,
+        cell_panel=cell_panel,
+        version=version,
+    )
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Return the labels of rows or columns that have nothing but a number."""
+    return tuple(map(str, range(count)))
+
+
+def tables(
+    shown: Mapping[str, np.ndarray],
+    rows: Mapping[str, Sequence[str]],
+    columns: Mapping[str, Sequence[str]],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    filename: str,
+    version: str,
+    kind: str = "signed",
+) -> MatrixFigure:
+    """Draw tables beside each other on one scale, each with its own rows and columns.
+
+    Args:
+        shown: (row, col) by title; rows, columns: labels by the same titles.
+        words: row, column, quantity.
+        kind: of the scale; a difference is signed in any case.
+    """
+    panels = []
+    for place, (title, values) in enumerate(shown.items()):
+        signed = kind == "signed" or bool((values < 0).any())
+        alike = [other for other in shown.values() if bool((other < 0).any()) == bool((values < 0).any())]
+        scale = Scale.of("signed" if signed else "probability", *(shown.values() if kind == "signed" else alike))
+        own_rows = Axis(words["row"], tuple(rows[title]), f"row{len(rows[title])}")
+        own_cols = Axis(words["column"], tuple(columns[title]), f"col{len(columns[title])}")
+        panels.append(Panel(str(place), title, values, scale, rows=own_rows, cols=own_cols))
+    first = panels[0]
+    assert first.rows is not None
+    assert first.cols is not None
+    return MatrixFigure(
+        tuple(panels),
+        first.rows,
+        first.cols,
+        ui,
+        detail="exact",
+        layout="single",
+        quantity=words["quantity"],
+        filename=filename,
+        version=version,
+    )

@@ -1,0 +1,186 @@
+"""The Lab's log: what was tried this visit, one row an intervention, with files of it."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
+
+from pages.figures.exports import rows_csv
+from pages.lab.script import script_of
+from pages.ui.asking import Answer
+from pages.ui.header import View
+from pages.ui.language import plain, t
+from pages.ui.uploads import upload
+from pages.ui.url import MOST_IN_URL
+from transformer_core.analysis.lab.changes import changes_of, lens_names
+from transformer_core.analysis.lab.intervention import Effect
+
+ROWS = "lab_log"
+MOST_ROWS, MOST_MB, LONGEST = 500, 2, 4_000
+TEXT = ("what", "model", "text", "answer", "changes", "transformer_lens", "link", "note")
+NUMBERS = ("before", "after", "random", "random_least", "random_most", "passes")
+COLUMNS = (*TEXT[:4], *NUMBERS, *TEXT[4:])
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return the rows of this visit."""
+    return st.session_state.setdefault(ROWS, [])
+
+
+def row_of(view: View, answer: Answer[Effect], *, what: str, link: str) -> dict[str, Any]:
+    """Return the row of one measured intervention."""
+    found, asked = answer.value, answer.arguments
+    controls = found.controls if found.controls.size else [float("nan")]
+    return {
+        "what": what,
+        "model": view.bundle.name,
+        "text": asked["text"],
+        "answer": json.dumps(asked["answer"], ensure_ascii=False),
+        "before": round(found.before, 6),
+        "after": round(found.after, 6),
+        "random": round(float(sum(controls) / len(controls)), 6),
+        "random_least": round(float(min(controls)), 6),
+        "random_most": round(float(max(controls)), 6),
+        "passes": found.passes,
+        "changes": json.dumps(asked["changes"], ensure_ascii=False),
+        "transformer_lens": ", ".join(lens_names(changes_of(asked["changes"]), view.bundle)),
+        "link": link,
+        "note": "",
+    }
+
+
+def offer_row(view: View, answer: Answer[Effect], *, what: str, part: str) -> None:
+    """Show the button that writes what is on the screen into the log."""
+    query = {name: value for name, value in st.query_params.to_dict().items() if len(value) <= MOST_IN_URL}
+    query |= {"lab_part": part, "model": view.bundle.name, "text": view.encoding.text}
+
+    def write() -> None:
+        if len(rows()) < MOST_ROWS:
+            rows().append(row_of(view, answer, what=what, link=f"lab?{urlencode(query)}"))
+            st.toast(t("lab.logged", count=len(rows())), icon=":material/edit_note:")
+        else:
+            st.toast(t("lab.log_full", most=MOST_ROWS), icon=":material/block:")
+
+    st.button(
+        t("lab.log_this"),
+        icon=":material/edit_note:",
+        key=f"log_{part}",
+        on_click=write,
+        disabled=not answer.arguments["changes"],
+    )
+
+
+def rows_from(raw: bytes) -> list[dict[str, Any]]:
+    """Return the rows of a file that the log wrote, in JSON or CSV.
+
+    Raises:
+        ValueError: what is wrong with it.
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+        found = json.loads(text) if text.lstrip().startswith("[") else _table(text)
+    except (UnicodeDecodeError, ValueError, csv.Error, RecursionError) as error:
+        raise ValueError(t("lab.not_a_log", error=str(error)[:200])) from error
+    if not isinstance(found, list) or len(found) > MOST_ROWS:
+        raise ValueError(t("lab.too_many_rows", most=MOST_ROWS))
+    return [_checked(number, row) for number, row in enumerate(found, start=1)]
+
+
+def _table(text: str) -> list[dict[str, Any]]:
+    reader = csv.DictReader(io.StringIO(text))
+    if "changes" not in (reader.fieldnames or ()):
+        raise ValueError("changes")  # the column that a table must have
+    return list(reader)
+
+
+def _checked(number: int, row: Any) -> dict[str, Any]:
+    """Return one row with all columns and nothing else.
+
+    Raises:
+        ValueError: what is wrong with it.
+    """
+    if not isinstance(row, Mapping):
+        raise ValueError(t("lab.bad_row", row=number, error=type(row).__name__))
+    try:
+        checked: dict[str, Any] = {name: str(row.get(name) or "")[:LONGEST] for name in TEXT}
+        checked |= {name: float(row.get(name) or "nan") for name in NUMBERS}
+        changes_of(json.loads(checked["changes"] or "[]"))
+        json.loads(checked["answer"] or "null")
+        if not checked["link"].startswith("lab?"):
+            checked["link"] = ""
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(t("lab.bad_row", row=number, error=str(error)[:200])) from error
+    return {name: checked[name] for name in COLUMNS}
+
+
+def show_log(view: View) -> None:
+    """Show the rows with their notes, the files, and what brings rows back."""
+    del view
+    if rows():
+        _show_table(rows())
+    else:
+        st.info(t("lab.log_empty"), icon=":material/edit_note:")
+    _show_files(rows())
+    given = upload(t("lab.import"), ["json", "csv"], key="lab_import", most_mb=MOST_MB)
+    if given is not None and st.session_state.get("lab_imported") != given.file_id:
+        st.session_state.lab_imported = given.file_id
+        try:
+            rows().extend(rows_from(given.getvalue())[: MOST_ROWS - len(rows())])
+        except ValueError as error:
+            st.session_state.lab_refused = str(error)
+        else:
+            st.session_state.pop("lab_refused", None)
+            st.rerun()
+    if refused := st.session_state.get("lab_refused"):
+        st.error(plain(refused), icon=":material/block:")
+
+
+def _show_table(kept: Sequence[dict[str, Any]]) -> None:
+    shown = [{name: row[name] for name in COLUMNS if name != "changes"} for row in kept]
+    config: dict[str, Any] = {name: st.column_config.TextColumn(t(f"lab.column_{name}")) for name in TEXT}
+    config |= {name: st.column_config.NumberColumn(t(f"lab.column_{name}"), format="%.3f") for name in NUMBERS}
+    config["passes"] = st.column_config.NumberColumn(t("lab.column_passes"), format="%d")
+    config["link"] = st.column_config.LinkColumn(t("lab.column_link"), display_text=t("lab.open"))
+    columns = ["what", "before", "after", "random", "passes", "link", "note", "model", "text", "transformer_lens"]
+    edited = st.data_editor(
+        shown,
+        column_config=config,
+        column_order=columns,
+        disabled=[name for name in COLUMNS if name != "note"],
+        hide_index=True,
+        width="stretch",
+        key=f"lab_rows_{len(kept)}",
+    )
+    for row, after in zip(kept, edited, strict=False):
+        row["note"] = str(after["note"] or "")[:LONGEST]
+
+
+def _show_files(kept: Sequence[dict[str, Any]]) -> None:
+    files = {
+        "csv": ("CSV", "text/csv", lambda: rows_csv(list(kept)).encode("utf-8-sig")),
+        "json": ("JSON", "application/json", lambda: json.dumps(list(kept), ensure_ascii=False, indent=1)),
+        "py": ("Python", "text/x-python", lambda: script_of(kept)),
+    }
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        for ending, (label, mime, make) in files.items():
+            icon = ":material/download:"
+            st.download_button(
+                label,
+                make,
+                f"lab_log.{ending}",
+                mime,
+                key=f"lab_{ending}",
+                icon=icon,
+                on_click="ignore",
+                disabled=not kept,
+            )
+        st.button(t("lab.log_clear"), icon=":material/delete:", disabled=not kept, on_click=rows().clear)
+
+
+def query_of(link: str) -> dict[str, str]:
+    """Return what a row's link says, by name."""
+    return dict(parse_qsl(link.partition("?")[2]))

@@ -1,0 +1,181 @@
+"""What the Lab measures: one answer of the model, as it is, under changes, and under random changes of equal size."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.figures.curves import Side, bars
+from pages.lab.log import offer_row
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import awaited, hidden, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.header import View
+from pages.ui.language import t
+from pages.ui.live import Live
+from pages.ui.number_format import percent
+from pages.ui.url import choose_from_list, chosen_option, current, text_input
+from pages.ui.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
+from transformer_core.analysis.lab.changes import Code
+from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
+
+CONTROLS = 8
+OWN = "own"
+WRITING = ("translation", "seq2seq")
+KINDS = ("classifier", "gpt", "bert", "translation", "lm", "seq2seq")
+LEAST_SHOWN, SMALL = 5e-4, 0.1  # nats
+MOST_AT_ONCE = 12_000_000  # parameters: a larger model's answer is waited for
+
+
+def answer_word(view: View, answer: int) -> str:
+    """Return what people call a class or a token that is asked for."""
+    if view.bundle.kind == "classifier":
+        return class_word(view.bundle.labels[answer] if answer < len(view.bundle.labels) else f"#{answer}")
+    known = answer < view.bundle.tokenizer.vocab_size
+    return f"“{(view.bundle.tokenizer.label_of(answer) if known else '') or f'#{answer}'}”"
+
+
+def can_answer(view: View) -> bool:
+    """Tell whether the model answers anything about the text; where not, say why."""
+    try:
+        untouched(view)
+    except ValueError as error:
+        st.info(t("lab.no_answer", why=str(error)), icon=":material/info:")
+        return False
+    return True
+
+
+def untouched(view: View) -> Answer[Effect]:
+    """Return what the model answers as it is, with what else it finds likely."""
+    return ask_once(intervene, **view.asked, changes=(), answer=None, controls=0)
+
+
+def choose_answer(view: View) -> int | str | None:
+    """Show the choice of what is measured, and return it; None for what the model itself finds likeliest."""
+    if view.bundle.kind in WRITING:
+        return text_input(t("lab.target"), name="lab_target", default="") or None
+    found = untouched(view).value
+    names = {OWN: t("lab.own", answer=answer_word(view, found.answer))}
+    names |= {str(one): answer_word(view, one) for one in found.outcomes.tolist()}
+    choose_from_list(t("lab.measured"), names, name="lab_answer")
+    return chosen_answer(view)
+
+
+def chosen_answer(view: View) -> int | str | None:
+    """Return what is measured, without its control."""
+    if view.bundle.kind in WRITING:
+        return str(current("lab_target") or "") or None
+    there = [OWN, *map(str, untouched(view).value.outcomes.tolist())]
+    asked = chosen_option("lab_answer", there, default=OWN)
+    return None if asked == OWN else int(asked)
+
+
+def ask_effect(view: View, changes: tuple[Code, ...], *, controls: int = CONTROLS) -> Answer[Effect]:
+    """Return what changes do to the chosen answer."""
+    return ask_once(intervene, **view.asked, changes=changes, answer=chosen_answer(view), controls=controls)
+
+
+def _verdict(view: View, found: Effect, which: int) -> Verdict | None:
+    if not found.outcomes.size:
+        return None
+    shares = found.probabilities[which].astype(float).tolist()
+    if view.bundle.kind == "classifier":
+        return verdict_of(view.bundle.labels or [f"#{one}" for one in found.outcomes.tolist()], shares)
+    order = np.argsort(-found.probabilities[0])[:5].tolist()
+    winner = int(np.argmax(found.probabilities[which]))
+    order = order if winner in order else [*order[:-1], winner]
+    parts = [shares[place] for place in order]
+    names = [answer_word(view, int(found.outcomes[place])) for place in order]
+    return verdict_of([*names, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=order.index(winner))
+
+
+def controls_said(found: Effect) -> str:
+    """Return the least and the greatest that random changes of equal size do to ln p, in nats."""
+    if not found.controls.size:
+        return "–"
+    moved = found.controls - found.before
+    return f"{_signed(float(moved.min()))} … {_signed(float(moved.max()))}"
+
+
+def _signed(nats: float) -> str:
+    """Return a change with as many digits as its size calls for, a change of nothing as 0."""
+    return "0" if abs(nats) < LEAST_SHOWN else f"{nats:+.3f}" if abs(nats) < SMALL else f"{nats:+.2f}"
+
+
+def live_outcome(view: View, found: Effect) -> Live:
+    """Return verdicts and numbers that follow a finger."""
+    verdicts = {"lab_before": _verdict(view, found, 0), "lab_after": _verdict(view, found, 1)}
+    name = t("lab.translation") if view.bundle.kind in WRITING else answer_word(view, found.answer)
+    numbers = {
+        "lab_ln": Number(t("lab.ln_p", answer=name), f"{found.before:.2f} → {found.after:.2f}", t("lab.ln_p_help")),
+        "lab_change": Number(t("lab.change"), _signed(found.after - found.before), t("lab.change_help")),
+        "lab_random": Number(t("lab.random", count=CONTROLS), controls_said(found), t("lab.random_help")),
+    }
+    return Live(verdicts=verdicts, numbers=numbers)
+
+
+def show_effect(view: View, answer: Answer[Effect], *, what: str, part: str) -> None:
+    """Show the answer before and after changes, and what random ones of equal size do; offer to log it.
+
+    Args:
+        what: was changed, in words.
+        part: of the page.
+    """
+    found = answer.value
+    live = live_outcome(view, found)
+    before_place, after_place, ln_place, change_place, random_place = st.columns(
+        [1.7, 1.7, 1.5, 0.9, 1.9], gap="medium"
+    )
+    if live.verdicts["lab_before"] is None:
+        with before_place:
+            st.caption(t("lab.words_asked", count=found.words.shape[1]))
+        with after_place:
+            st.caption(t("lab.flips" if found.flips else "lab.stays"))
+    else:
+        for place, name in ((before_place, "before"), (after_place, "after")):
+            with place:
+                st.caption(hidden(t(f"lab.{name}")))
+                show_verdict(live.verdicts[f"lab_{name}"], place=f"lab_{name}")
+    for place, name in ((ln_place, "lab_ln"), (change_place, "lab_change"), (random_place, "lab_random")):
+        with place:
+            show_number(name, live.numbers[name])
+    offer_row(view, answer, what=what, part=part)
+
+
+def show_words(view: View, answer: Answer[Effect]) -> None:
+    """Show the probability of every word of a translation before and after."""
+    found = answer.value
+    if view.bundle.kind not in WRITING:
+        return
+    names = [str(place + 1) for place in range(found.words.shape[1])]
+    series = {t("lab.before"): np.exp(found.words[0]), t("lab.after"): np.exp(found.words[1])}
+    up = Side(t("lab.word_chance"), domain=(0.0, 1.0), format=".0%")
+    chart = bars(names, series, across=t("lab.word"), up=up, height=180)
+    show_chart(chart, answer, key="lab_words", stem="lab_words", label=t("lab.word_chance"))
+
+
+def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
+    """Show, in a box, what changes do on built-in texts."""
+    box = lazy_box(t("lab.on_set"), icon=":material/dataset:", key="lab_on_set")
+    if box is None or not changes:
+        if box is not None:
+            box.caption(t("lab.nothing_changed"))
+        return
+    with box:
+        answer = awaited(
+            intervene_on_set, t("lab.reading_set"), key=f"set_{key}", height=110, bundle=view.bundle, changes=changes
+        )
+        if answer is not None:
+            found: SetEffect = answer.value
+            places = st.columns(3)
+            for place, column, name in zip(range(3), places, ("before", "after", "by_chance"), strict=True):
+                with column:
+                    st.metric(t(f"lab.set_{name}"), percent(float(found.accuracy[place])))
+                    st.caption(t("lab.set_mean", mean=f"{found.mean[place]:.3f}"))
+            worse = int((found.change < 0).sum())
+            say(t(f"lab.set_note_{view.bundle.kind}", texts=len(found.change), worse=worse), small=True)
+
+
+def changed_in(view: View, **arguments: Any) -> dict[str, Any]:
+    """Return the arguments of a measurement of this text and the chosen answer."""
+    return {**view.asked, "answer": chosen_answer(view), **arguments}

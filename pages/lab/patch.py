@@ -1,0 +1,242 @@
+"""Patch: one activation of this text put into another one, everywhere in turn; exact, and by the gradient."""
+
+import numpy as np
+import streamlit as st
+
+from pages.lab.figures import patch_figure
+from pages.lab.outcome import (
+    ask_effect,
+    can_answer,
+    changed_in,
+    choose_answer,
+    chosen_answer,
+    show_effect,
+)
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import ask_first, awaited, say
+from pages.ui.header import MOST_TOKENS, View, encoded
+from pages.ui.language import plain, strings, t
+from pages.ui.last_text import read_or_last
+from pages.ui.matrix import PIN, Picture, export_picture, show_picture
+from pages.ui.url import choose, in_url, suggested_text_input
+from transformer_core.analysis.lab.intervention import intervene, written_with
+from transformer_core.analysis.lab.patching import (
+    PatchMap,
+    passes_needed,
+    patch_map,
+    patched_stacks,
+    sites_of,
+)
+from transformer_core.text import Encoding
+
+MOST_EXACT = 6_000
+BRIEF_PASSES = 250
+SHOWN = ("exact", "estimate")
+
+
+def other_text(view: View) -> str:
+    """Return the text with one word changed, as a suggestion."""
+    words = view.encoding.text.split(" ")
+    swaps = {"not": "very", "dull": "great", "good": "bad", "man": "woman", "masterpiece": "failure"}
+    swaps |= {"good.": "bad.", "little": "big", "boy": "girl", "was": "is"}
+    found = next((word for word in swaps if word in words), None)
+    if found is not None:
+        place = words.index(found)
+        return " ".join([*words[:place], swaps[found], *words[place + 1 :]])
+    return view.encoding.text.replace("好", "差", 1) if "好" in view.encoding.text else " ".join([*words[:-1], "dog"])
+
+
+def show_patch(view: View) -> None:
+    """Show the maps of one stack, what a clicked cell does, and how well the gradient foretells it."""
+    if not can_answer(view):
+        return
+    other_place, answer_place, stack_place, shown_place = st.columns([4, 2.2, 2.2, 2.4], vertical_alignment="bottom")
+    with other_place:
+        other = suggested_text_input(t("lab.other"), other_text(view), name="lab_other")
+    with answer_place:
+        choose_answer(view)
+    stacks = patched_stacks(view.bundle)
+    with stack_place:
+        names = {stack: t(f"lab.stack_{stack}") for stack in stacks}
+        stack = next(iter(names))
+        if len(names) > 1:
+            stack = choose(t("lab.stack"), names, name="lab_stack", default=stack)
+    with shown_place:
+        shown = choose(t("lab.shown"), {one: t(f"lab.shown_{one}") for one in SHOWN}, name="lab_shown", default="exact")
+    try:
+        encoding, instead = read_or_last(
+            "lab_other", other, other_text(view), lambda text: encoded(view.bundle, text, max_len=MOST_TOKENS)
+        )
+        needed = passes_needed(**view.asked, other=encoding.text, stack=stack)
+    except ValueError as error:
+        st.info(plain(str(error)), icon=":material/info:")
+        return
+    if instead:
+        st.caption(instead)
+    if needed > MOST_EXACT and not st.toggle(t("lab.many_passes", count=f"{needed:,}"), key="lab_many"):
+        return
+    _show_maps(view, encoding, stack, shown, needed)
+
+
+def _show_maps(view: View, second: Encoding, stack: str, shown: str, needed: int) -> None:
+    other = second.text
+    place_of_effect = st.container()
+    cover = ask_first(
+        t("lab.patch_ask"),
+        {name: t(f"lab.patch_{name}") for name in ("changed", "last", "elsewhere")},
+        name="lab_patch",
+        about=f"{view.bundle.name}",
+    )
+    with cover.picture():
+        answer: Answer[PatchMap] | None = _ask_map(view, other, stack, needed)
+        if answer is None:
+            return
+        found = answer.value
+        picture = _picture(view, answer, stack, shown)
+        show_picture(picture, on_cell=None)
+        with st.container(horizontal=True, gap="small"):
+            export_picture(picture)
+            say(
+                t("lab.patch_ends", first=f"{found.first:.2f}", second=f"{found.second:.2f}", passes=found.passes),
+                small=True,
+            )
+        say(_agreement(found), small=True)
+        if found.heads.size:
+            heads = _heads_picture(view, answer, stack, shown)
+            show_picture(heads)
+            export_picture(heads)
+    with place_of_effect:
+        _show_cell(view, answer, second, stack)
+    cover.judge(_where(found), t("lab.patch_measured", **_strongest(found)))
+
+
+def _ask_map(view: View, other: str, stack: str, needed: int) -> Answer[PatchMap] | None:
+    brief = needed <= BRIEF_PASSES and view.bundle.n_parameters <= 12_000_000
+    arguments = changed_in(view, other=other, stack=stack)
+    try:
+        said = t("lab.patching", count=f"{needed:,}")
+        return awaited(patch_map, said, key="lab_patch", height=360, brief=brief, **arguments)
+    except ValueError as error:
+        st.info(plain(str(error)), icon=":material/info:")
+        return None
+
+
+def _maps(found: PatchMap, shown: str) -> dict[str, np.ndarray]:
+    values = found.exact if shown == "exact" else found.estimate
+    return {t(f"lab.place_{place}"): table for place, table in zip(found.places, values, strict=True)}
+
+
+def _picture(view: View, answer: Answer[PatchMap], stack: str, shown: str) -> Picture:
+    found = answer.value
+    cell, panel = _pinned(found)
+    figure = patch_figure(
+        _maps(found, shown),
+        found.labels,
+        strings("lab_patch"),
+        strings("matrix"),
+        filename=f"lab_patch_{shown}",
+        cell=cell,
+        cell_panel=panel,
+        version=f"{shown}|{stack}|{view.encoding.text}|{answer.arguments['other']}",
+    )
+    return Picture("lab_patch_map", figure, answer, {"shown": shown})
+
+
+def _heads_picture(view: View, answer: Answer[PatchMap], stack: str, shown: str) -> Picture:
+    found = answer.value
+    values = found.heads if shown == "exact" else found.heads_estimate
+    heads = tuple(map(str, range(values.shape[1])))
+    figure = patch_figure(
+        {t("lab.heads_map"): values},
+        heads,
+        strings("lab_patch") | {"token": t("lab_heads.head")},
+        strings("matrix"),
+        filename=f"lab_patch_heads_{shown}",
+        cell=None,
+        cell_panel=None,
+        version=f"heads|{shown}|{stack}|{view.encoding.text}|{answer.arguments['other']}",
+    )
+    return Picture("lab_patch_heads", figure, answer, {"shown": shown})
+
+
+def _pinned(found: PatchMap) -> tuple[tuple[int, int], int]:
+    """Return the cell that is patched: the pinned one, or that which brings back most."""
+    panel, row, col = _chosen(found)
+    return (row, col), panel
+
+
+def _chosen(found: PatchMap) -> tuple[int, int, int]:
+    pinned = PIN.fullmatch(in_url("pin_lab_patch_map"))
+    if pinned is not None:
+        panel, row, col = map(int, pinned.groups())
+        if panel < found.exact.shape[0] and row < found.exact.shape[1] and col < found.exact.shape[2]:
+            return panel, row, col
+    inner = found.exact[:, :-1] if found.exact.shape[1] > 1 else found.exact
+    panel, row, col = np.unravel_index(int(np.nanargmax(inner)), inner.shape)
+    return int(panel), int(row), int(col)
+
+
+def _show_cell(view: View, answer: Answer[PatchMap], second: Encoding, stack: str) -> None:
+    """Show the outcome with the chosen activation put into the other text."""
+    found = answer.value
+    place, layer, pair = _chosen(found)
+    site = sites_of(view.bundle, stack)[found.places[place]][layer]
+    here, there = found.pairs[pair].tolist()
+    changes = (("patch", site, view.encoding.text, there, here, -1),)
+    measured = chosen_answer(view)
+    if measured is None:
+        measured = _own_answer(view)
+    effect = ask_once(
+        intervene,
+        **(view.asked | {"text": second.text, "n_tokens": len(second)}),
+        changes=changes,
+        answer=measured,
+        controls=8,
+    )
+    what = t("lab.what_patch", place=t(f"lab.place_{found.places[place]}"), layer=layer, token=found.labels[pair])
+    say(what)
+    show_effect(view, effect, what=what, part="patch")
+
+
+def _own_answer(view: View) -> int | str | None:
+    """Return the answer of the text that is patched from, as the other text is asked for it."""
+    if view.bundle.kind in ("translation", "seq2seq"):
+        return own_translation(view)
+    return ask_effect(view, (), controls=0).value.answer
+
+
+def own_translation(view: View) -> str:
+    """Return what the model itself makes of the text."""
+    return ask_once(written_with, **view.asked, changes=()).value.before
+
+
+def _agreement(found: PatchMap) -> str:
+    return t(
+        "lab.patch_agreement",
+        correlation=f"{found.correlation:+.2f}",
+        rho=f"{found.agreement.rho:+.2f}",
+        unpaired=found.unpaired,
+    )
+
+
+def _inner(found: PatchMap) -> np.ndarray:
+    """Return the residual stream's map without its last layer, where the place that is read has everything."""
+    stream = found.exact[0]
+    return stream[:-1] if len(stream) > 1 else stream
+
+
+def _where(found: PatchMap) -> str:
+    """Return where most comes back in the stream below the last layer: at a changed token, at the last, elsewhere."""
+    pair = int(np.unravel_index(int(_inner(found).argmax()), _inner(found).shape)[1])
+    if found.changed[pair]:
+        return "changed"
+    return "last" if pair == len(found.labels) - 1 else "elsewhere"
+
+
+def _strongest(found: PatchMap) -> dict[str, str]:
+    layer, pair = np.unravel_index(int(_inner(found).argmax()), _inner(found).shape)
+    return {
+        "layer": str(layer),
+        "token": plain(found.labels[int(pair)]),
+        "share": f"{_inner(found)[layer, pair]:.0%}",
+    }

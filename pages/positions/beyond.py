@@ -1,0 +1,139 @@
+"""Beyond the trained length: quality by place of each scheme, computed against learned positions, and both live."""
+
+import streamlit as st
+
+from pages.figures.charts import HUES, PALETTE
+from pages.figures.curves import Side, bars, curves
+from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.charts import show_chart
+from pages.ui.header import View, language_of
+from pages.ui.language import language, section, t
+from pages.ui.number_format import markdown_table
+from pages.ui.url import step_through
+from transformer_core.analysis.positions.beyond import LIVE_WIDTHS, SCHEMES, Beyond, beyond_live
+from transformer_core.analysis.positions.beyond_measured import beyond_measured, beyond_shipped
+from transformer_core.analysis.positions.data_and_length import DataAndLength, data_and_length
+
+WIDTH, LIVE_WIDTH = 64, 16
+COLOURS = (HUES["query"], HUES["positions"], HUES["weights"], HUES["value"], PALETTE[4])
+SEED = 0
+
+
+def _named(scheme: str) -> str:
+    own = {"learned": "positions.beyond_learned", "alibi": "positions.beyond_alibi"}
+    return t(own.get(scheme, f"positions.scheme_{scheme}"))
+
+
+def _show(answer: Answer[Beyond], key: str) -> None:
+    """Show the curves, and what each scheme has where it learned, at the end, and without the distant past."""
+    found = answer.value
+    schemes = [scheme for scheme in SCHEMES if scheme in found.schemes]
+    chart = curves(
+        found.ends,
+        {_named(scheme): found.mean(scheme, found.nats) for scheme in schemes},
+        across=Side(t("positions.beyond_places"), log=True),
+        up=Side(t("positions.beyond_nats"), format=".1f"),
+        at=float(found.width),
+        hues=COLOURS,
+        height=330,
+    )
+    show_chart(chart, answer, key=key, stem=key, label=t("positions.beyond_label", width=found.width))
+    head = [t(f"positions.beyond_head_{name}", width=found.width) for name in ("scheme", "within", "last", "short")]
+    rows = [
+        (
+            _named(scheme),
+            f"{found.mean(scheme, found.within):.2f}",
+            f"{found.mean(scheme, found.nats)[-1]:.2f}",
+            f"{found.mean(scheme, found.forgetful):.2f}",
+        )
+        for scheme in schemes
+    ]
+    say(markdown_table(head, rows, right=3))
+
+
+def _steadiest(found: Beyond) -> str:
+    return min(SCHEMES, key=found.lost)
+
+
+def beyond_part(view: View) -> None:
+    """Ask which scheme holds beyond its length, show all, then data and length, then models trained here."""
+    answer = ask_once(beyond_shipped, width=WIDTH)
+    found = answer.value
+    longest = int(found.ends[-1])
+    question = section("positions", "try_beyond").format(width=found.width, longest=f"{longest:,}")
+    cover = ask_first(question, {scheme: _named(scheme) for scheme in SCHEMES}, name="positions_beyond")
+    lost = "; ".join(f"{_named(scheme)} **{found.lost(scheme):+.2f}**" for scheme in SCHEMES)
+    cover.judge(_steadiest(found), t("positions.beyond_measured", lost=lost))
+    with cover.picture():
+        _show(answer, "positions_beyond")
+        say(section("positions", "beyond_after"))
+    _show_data_and_length()
+    _train_here(view)
+    _how_measured(found)
+
+
+def _show_data_and_length() -> None:
+    st.subheader(t("positions.data_heading"), anchor=False)
+    answer = ask(data_and_length)
+    found = answer.value
+    cases = _cases(found)
+    question = section("positions", "try_data").format(
+        few=f"{found.stories.min()}", many=f"{found.stories.max()}", short=found.widths.min(), long=found.widths.max()
+    )
+    options = {str(place): case for place, case in enumerate(cases)}
+    cover = ask_first(question, options, name="positions_data")
+    gaps = "; ".join(f"{case}: **{gap:+.2f}**" for case, gap in zip(cases, found.gaps, strict=True))
+    cover.judge(str(int(found.gaps.argmax())), t("positions.data_measured", gaps=gaps))
+    with cover.picture():
+        series = {_named(scheme): row for scheme, row in zip(found.schemes, found.nats, strict=True)}
+        up = Side(t("positions.beyond_nats"), format=".1f")
+        hues = (HUES["query"], HUES["positions"])
+        chart = bars(cases, series, across=t("positions.data_case"), up=up, hues=hues, height=280)
+        label = t("positions.data_heading")
+        show_chart(chart, answer, key="positions_data", stem="positions_data", label=label)
+        apart = float((found.high - found.low).max())
+        trained = found.learned[:, found.stories.argmin()]
+        say(t("positions.data_spread", seeds=found.seeds, apart=f"{apart:.2f}", trained=f"{trained.mean():.2f}"))
+        say(section("positions", "data_after"))
+
+
+def _cases(found: DataAndLength) -> list[str]:
+    sizes = zip(found.widths.tolist(), found.stories.tolist(), strict=True)
+    return [t("positions.data_of", width=width, stories=f"{stories:,}") for width, stories in sizes]
+
+
+def _train_here(view: View) -> None:
+    """Train all five here, on the built-in text of the language of the typed one, where a person asks for it."""
+    box = lazy_box(t("positions.beyond_live"), icon=":material/science:", key="positions_beyond_open")
+    if box is None:
+        return
+    with box:
+        width = step_through(
+            t("positions.beyond_width"), LIVE_WIDTHS, name="positions_beyond_width", default=LIVE_WIDTH
+        )
+        reads = language_of(view.encoding.text) or language()
+        asked = {"width": width, "language": reads, "seed": SEED}
+        answer = awaited(beyond_live, t("positions.beyond_training"), key="positions_beyond_live", height=420, **asked)
+        if answer is None:
+            return
+        _show(answer, "positions_beyond_live")
+        found = answer.value
+        said = {"steps": found.steps, "characters": f"{found.characters:,}", "seed": SEED}
+        say(t("positions.beyond_live_note", **said), small=True)
+
+
+def _how_measured(found: Beyond) -> None:
+    measured = beyond_measured()
+    with st.expander(t("positions.beyond_measured_by"), icon=":material/terminal:"):
+        st.code(measured.command, language="bash")
+        said = {"files": ", ".join(measured.files), "steps": f"{measured.steps:,}", "batch": f"{measured.batch:,}"}
+        say(
+            t(
+                "positions.beyond_measured_with",
+                seeds=len(set(found.seeds.tolist())),
+                apart=f"{found.spread:.2f}",
+                **said,
+            ),
+            small=True,
+        )

@@ -1,0 +1,103 @@
+"""A run's map fitted afresh at each frame beside the film's own, with the displacement of both in numbers."""
+
+from typing import cast
+
+import streamlit as st
+
+from pages.train.figures import map_chart, moves_chart, reach_of
+from pages.ui.asking import Answer
+from pages.ui.boxes import ask_first, awaited, lazy_box
+from pages.ui.charts import show_chart
+from pages.ui.glossary import tell
+from pages.ui.language import plain, section, strings, t
+from pages.ui.number_format import markdown_table
+from pages.ui.runs import is_live
+from pages.ui.url import choose, slide
+from transformer_core.analysis.refitted_maps import FEWEST, RefittedMaps, Start, refitted_maps
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.store.run_store import RunStore
+
+STARTS: tuple[Start, ...] = ("random", "pca")
+GUESSES = ("alike", "twice", "far")
+ALIKE, FAR = 1.25, 3.0
+MAPS = ("refitted", "aligned")
+WAITING = 520
+
+
+def times_as_far(refitted: float, aligned: float) -> str:
+    """Return how far points move where each map is fitted afresh, beside the aligned ones: an entry of GUESSES.
+
+    "alike" is less than a quarter further; "far" is three times as far or more.
+    """
+    if refitted < ALIKE * aligned:
+        return "alike"
+    return "far" if refitted >= FAR * aligned else "twice"
+
+
+def _show_maps(answer: Answer[RefittedMaps], frame: int) -> None:
+    found, said = answer.value, strings("refit")
+    reach = reach_of(found.aligned, found.refitted)
+    classes = [plain(name) for name in found.classes]
+    for place, name in zip(st.columns(2, gap="medium"), MAPS, strict=True):
+        moved, trust = (float(getattr(found, f"{name}_{what}")[frame]) for what in ("moved", "trust"))
+        with place:
+            st.markdown(f"**{said[name]}**")
+            chart = map_chart(getattr(found, name)[frame], found.labels, found.held_out, classes, said, reach=reach)
+            label = t("refit.map_label", map=said[name], step=f"{found.steps[frame]:,}")
+            shown = {"frame": int(found.numbers[frame])}
+            show_chart(chart, answer, key=f"refit_{name}", stem=f"refit_{name}", label=label, of=shown)
+            since = t("refit.since", moved=f"{moved:.2f}") if frame else t("refit.first")
+            st.caption(t("refit.below", since=since, trust=f"{trust:.3f}"))
+
+
+def _show_moves(answer: Answer[RefittedMaps], frame: int) -> None:
+    found, said = answer.value, strings("refit")
+    steps = found.steps.astype(float)
+    moves = (found.aligned_moved, found.refitted_moved, found.turned_moved)
+    chart = moves_chart(steps, *moves, said, at=float(steps[frame]))
+    show_chart(chart, answer, key="refit_moves", stem="refit_moves", label=t("refit.moves_label"))
+    aligned, refitted, turned = found.mean_moved
+    trust = {name: f"{getattr(found, f'{name}_trust').mean():.3f}" for name in MAPS}
+    rows = [
+        (said["refitted"], f"**{refitted:.2f}**", trust["refitted"]),
+        (said["turned"], f"{turned:.2f}", trust["refitted"]),
+        (said["aligned"], f"**{aligned:.2f}**", trust["aligned"]),
+    ]
+    head = (t("refit.mean_of", count=len(steps) - 1), t("refit.col_moved"), t("refit.col_trust"))
+    st.markdown(markdown_table(head, rows, right=2))
+    tell(section("train", "refit_note"), small=True)
+
+
+def show_refitted(store: RunStore) -> None:
+    """Show a classifier's maps fitted afresh beside the film's, once the run rests and has two frames with a map."""
+    if store.spec.data.kind != "classifier" or is_live(store.status()):
+        return
+    count = sum(layout.method == "tsne" for layout in store.layouts())
+    if count < FEWEST:
+        return
+    box = lazy_box(t("refit.heading"), icon=":material/scatter_plot:", key="refit_open")
+    if box is None:
+        return
+    with box:
+        options = {name: t(f"refit.guess_{name}") for name in GUESSES}
+        cover = ask_first(section("train", "refit"), options, name="train_refit", about=store.id)
+        start_place, frame_place = st.columns([1, 1.4], gap="medium")
+        with start_place:
+            starts = {name: t(f"refit.start_{name}") for name in STARTS}
+            start = cast(Start, choose(t("refit.start"), starts, name="refit_start", default=STARTS[0]))
+        with frame_place:
+            frame = int(slide(t("refit.frame"), 0, count - 1, name="refit_frame", default=count - 1))
+        asked = {"run": store.id, "frames": count, "start": start}
+        try:
+            answer = awaited(refitted_maps, t("refit.fitting"), key="refit", height=WAITING, **asked)
+        except (RunError, ValueError) as error:
+            st.error(plain(str(error)), icon=":material/error:")
+            return
+        if answer is None:
+            return
+        _show_maps(answer, frame)
+        aligned, refitted, _ = answer.value.mean_moved
+        measured = t("refit.measured", refitted=f"{refitted:.2f}", aligned=f"{aligned:.2f}")
+        cover.judge(times_as_far(refitted, aligned), measured)
+        with cover.picture("_moves"):
+            _show_moves(answer, frame)

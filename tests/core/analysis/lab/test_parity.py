@@ -1,0 +1,201 @@
+"""Ablation, patching and steering give what a plain loop over torch's hooks on a copy of the model gives."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.core.analysis.lab.lab_models import (
+    MADE,
+    TRANSFORMERS,
+    Change,
+    bundle_of,
+    cases_of,
+    found_at,
+    hooked,
+    log_prob,
+    near,
+    put,
+    texts_of,
+    without,
+)
+from transformer_core.analysis.lab.cases import Cases, built_in_cases
+from transformer_core.analysis.lab.changes import (
+    EVERYWHERE,
+    HeadOff,
+    Patch,
+    Steer,
+    attentions,
+    code_of,
+    donor_of,
+    mean_heads,
+    patched_sites,
+    position_pairs,
+    streams,
+)
+from transformer_core.analysis.lab.changes import FEW as FEW_TEXTS
+from transformer_core.analysis.lab.changes import Change as LabChange
+from transformer_core.analysis.lab.directions import FEW, Direction, direction_of, stack_at, stream_norm
+from transformer_core.analysis.lab.heads_off import all_heads, head_boards
+from transformer_core.analysis.lab.intervention import changed_answers, intervene, written_with
+from transformer_core.analysis.lab.patching import heads_in, patch_map, patched_stacks, sites_of
+from transformer_core.bundle import Bundle
+
+
+def changed(cases: Cases, *changes: LabChange) -> float:
+    return float(changed_answers(cases, changes).log_prob[0])
+
+
+def by_hooks(cases: Cases, changes: dict[str, Change]) -> float:
+    return log_prob(cases, hooked(cases.bundle.model, changes))
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_heads_off_are_columns_of_the_joined_heads_set_to_zero(name: str) -> None:
+    bundle = bundle_of(name)
+    cases = cases_of(bundle)
+    before = log_prob(cases, bundle.model)
+    boards = head_boards(bundle=bundle, text=texts_of(name)[0], n_tokens=20)
+    assert boards.before == pytest.approx(before, abs=near(cases))
+    assert boards.passes == 1 + len(all_heads(bundle))
+    for kind, scopes in attentions(bundle).items():
+        for layer, scope in enumerate(scopes):
+            for head in range(2):
+                expected = by_hooks(cases, {f"{scope}.heads": without(head)})
+                assert changed(cases, HeadOff(scope, head)) == pytest.approx(expected, abs=near(cases))
+                assert boards.change[kind][layer, head] == pytest.approx(expected - before, abs=2 * near(cases))
+                assert abs(expected - before) > near(cases), "a head that does nothing tells nothing"
+
+
+def read_alone(cases: Cases, row: int) -> list[Tensor]:
+    """Return one of several texts without its padding."""
+    sides = tuple(cases.lengths)
+    return [ids[row : row + 1, : cases.lengths[side][row]] for ids, side in zip(cases.inputs, sides, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["classifier post-norm", "gpt", "translation"])
+def test_a_heads_mean_is_that_over_every_token_of_the_built_in_texts(name: str) -> None:
+    bundle = bundle_of(name)
+    built_in, means, cases = built_in_cases(bundle, FEW_TEXTS, 0), mean_heads(bundle), cases_of(bundle)
+    for scope in (scopes[-1] for scopes in attentions(bundle).values()):
+        seen = [found_at(bundle, f"{scope}.heads", *read_alone(built_in, row))[0] for row in range(len(built_in))]
+        expected = torch.cat(seen, 1).mean(1)  # (head, d_head)
+        torch.testing.assert_close(means[scope], expected, atol=1e-5, rtol=0.0)
+        by_mean = by_hooks(cases, {f"{scope}.heads": without(1, expected[1])})
+        assert changed(cases, HeadOff(scope, 1, "mean")) == pytest.approx(by_mean, abs=near(cases))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_exact_map_is_that_of_a_loop_over_hooks(name: str) -> None:
+    bundle = bundle_of(name)
+    (text, other), first = texts_of(name), cases_of(bundle)
+    for stack in patched_stacks(bundle):
+        found = patch_map(bundle=bundle, text=text, other=other, n_tokens=20, stack=stack)
+        second = donor_of(first, other)
+        pairs = position_pairs(first, second, stack)
+        low, high = log_prob(second, bundle.model), log_prob(first, bundle.model)
+        span, close_by = high - low, 2 * near(first) / min(1.0, abs(high - low))
+        assert (found.first, found.second) == pytest.approx((high, low), abs=near(first))
+        assert found.pairs.tolist() == [list(pair) for pair in pairs]
+        expected = np.zeros(found.exact.shape)
+        for place, sites in enumerate(sites_of(bundle, stack).values()):
+            for layer, site in enumerate(sites):
+                taken = found_at(bundle, site, *first.inputs)
+                for index, (here, there) in enumerate(pairs):
+                    patched = by_hooks(second, {site: put([there], taken[:, [here]])})
+                    expected[place, layer, index] = (patched - low) / span
+        np.testing.assert_allclose(found.exact, expected, atol=close_by)
+        rows, columns = [there for _, there in pairs], [here for here, _ in pairs]
+        for layer, site in enumerate(heads_in(bundle, stack)):
+            taken = found_at(bundle, site, *first.inputs)[:, :, columns]
+            for head in range(2):
+                came_back = (by_hooks(second, {site: put(rows, taken, head)}) - low) / span
+                assert found.heads[layer, head] == pytest.approx(came_back, abs=close_by)
+        assert found.passes == found.exact.size + found.heads.size
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_patch_alone_takes_one_position_or_all_that_are_aligned(name: str) -> None:
+    bundle = bundle_of(name)
+    cases, other = cases_of(bundle), texts_of(name)[1]
+    donor = donor_of(cases, other)
+    for site in patched_sites(bundle):
+        taken = found_at(bundle, site, *donor.inputs)
+        pairs = position_pairs(cases, donor, stack_at(site))
+        rows, columns = [one for one, _ in pairs], [two for _, two in pairs]
+        one = by_hooks(cases, {site: put(rows[-1:], taken[..., columns[-1:], :])})
+        assert changed(cases, Patch(site, other, *pairs[-1])) == pytest.approx(one, abs=near(cases)), site
+        every = by_hooks(cases, {site: put(rows, taken[..., columns, :])})
+        assert changed(cases, Patch(site, other)) == pytest.approx(every, abs=near(cases)), site
+        if site.endswith(".heads"):
+            alone = by_hooks(cases, {site: put(rows, taken[..., columns, :], 1)})
+            assert changed(cases, Patch(site, other, head=1)) == pytest.approx(alone, abs=near(cases)), site
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_steering_adds_a_direction_of_so_many_mean_lengths(name: str) -> None:
+    bundle = bundle_of(name)
+    cases, built_in = cases_of(bundle), built_in_cases(bundle, FEW, 0)
+    for sites in streams(bundle).values():
+        site, direction = sites[0], Direction("random", index=7)
+        unit = direction_of(bundle, site, direction)
+        assert float(unit.norm()) == pytest.approx(1.0, abs=1e-6)
+        lengths = [found_at(bundle, site, *read_alone(built_in, row))[0].norm(dim=-1) for row in range(len(built_in))]
+        if "recurrent" not in site and "hidden" not in site:  # whose hook sees 64 steps
+            assert stream_norm(bundle, site) == pytest.approx(float(torch.cat(lengths).mean()), rel=1e-5)
+        added = 0.8 * stream_norm(bundle, site) * unit
+        for position in (EVERYWHERE, 1):
+
+            def add(stream: Tensor, at: int = position, by: Tensor = added) -> Tensor:
+                stream[:, slice(None) if at == EVERYWHERE else slice(at, at + 1)] += by
+                return stream
+
+            expected = by_hooks(cases, {site: add})
+            assert changed(cases, Steer(site, 0.8, direction, position)) == pytest.approx(expected, abs=near(cases))
+            assert abs(expected - log_prob(cases, bundle.model)) > near(cases)
+
+
+def test_several_changes_at_once_are_several_hooks_at_once() -> None:
+    bundle = bundle_of("gpt")
+    cases = cases_of(bundle)
+    scope, site = "decoder.layer0.self_attention", "decoder.layer1.residual"
+    direction = Direction("texts", first="a good film", second="the bell was bad")
+    added = -0.5 * stream_norm(bundle, site) * direction_of(bundle, site, direction)
+
+    def both(heads: Tensor) -> Tensor:
+        return without(1)(without(0)(heads))
+
+    expected = by_hooks(cases, {f"{scope}.heads": both, site: lambda stream: stream + added})
+    changes = (HeadOff(scope, 0), HeadOff(scope, 1), Steer(site, -0.5, direction))
+    assert changed(cases, *changes) == pytest.approx(expected, abs=near(cases))
+    effect = intervene(bundle=bundle, text=texts_of("gpt")[0], n_tokens=20, changes=tuple(map(code_of, changes)))
+    assert effect.after == pytest.approx(expected, abs=near(cases))
+    assert effect.before == pytest.approx(log_prob(cases, bundle.model), abs=near(cases))
+
+
+def written_by_hooks(bundle: Bundle, text: str, changes: dict[str, Change], most: int) -> str:
+    """Return what a model writes, each time the likeliest token, reading everything again at each step."""
+    ids = list(bundle.tokenizer.encode(text).ids)
+    for _ in range(most):
+        with torch.no_grad():
+            logits = hooked(bundle.model, changes)(torch.tensor([ids]))
+        ids.append(int(logits[0, -1].argmax()))
+    return bundle.tokenizer.decode(ids[-most:])
+
+
+@pytest.mark.parametrize("name", ["gpt", "lm gru", "lm lstm"])
+def test_a_steered_text_is_written_by_the_model_that_hooks_steer(name: str) -> None:
+    """The likeliest token by a temperature near 0; the prompt's own tokens are steered as well."""
+    bundle, text = bundle_of(name), texts_of(name)[0]
+    site, direction = next(iter(streams(bundle).values()))[0], Direction("random", index=2)
+    added = 1.5 * stream_norm(bundle, site) * direction_of(bundle, site, direction)
+    for position in (EVERYWHERE, 1):
+
+        def add(stream: Tensor, at: int = position) -> Tensor:
+            stream[:, slice(None) if at == EVERYWHERE else slice(at, at + 1)] += added
+            return stream
+
+        changes = (code_of(Steer(site, 1.5, direction, position)),)
+        found = written_with(bundle=bundle, text=text, n_tokens=20, changes=changes, most=8, temperature=1e-4)
+        assert found.before == written_by_hooks(bundle, text, {}, 8)
+        assert found.after == written_by_hooks(bundle, text, {site: add}, 8)

@@ -1,0 +1,83 @@
+"""The Lab in a browser: a head clicked off, a slider of strength, a log that comes back and opens its screens."""
+
+import json
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.acting import BUNDLE, download, visit
+from tests.e2e.serving import rest, settle
+from transformer_core.analysis.lab.intervention import intervene
+
+TEXT = "The film was not good."
+CHANGE = "[data-number=lab_change] [data-value]"
+
+
+def opened(page: Page, address: str, part: str, **query: str) -> None:
+    visit(page, address, "lab", lab_part=part, lang="en", **({"text": TEXT, "model": "sentiment"} | query))
+    rest(page)
+
+
+def place_of_head(page: Page, layer: int, head: int) -> tuple[float, float]:
+    """Return where a cell of the left board is, by what the readout says under the pointer."""
+    box = page.locator(".vm canvas").first.bounding_box()
+    assert box is not None
+    for x in range(60, 420, 12):
+        for y in range(40, 260, 12):
+            page.mouse.move(box["x"] + x, box["y"] + y)
+            said = page.locator(".vm").first.inner_text()
+            if re.search(rf"layer\s+{layer}\b", said) and re.search(rf"head\s+{head}\b", said):
+                return box["x"] + x, box["y"] + y
+    raise AssertionError(f"no cell for layer {layer}, head {head}")
+
+
+def test_a_head_that_is_clicked_is_off_and_comes_back(page: Page, address: str) -> None:
+    opened(page, address, "heads")
+    expect(page.locator(CHANGE)).to_have_text("0")
+    place = place_of_head(page, 0, 1)
+    page.mouse.click(*place)
+    expect(page).to_have_url(re.compile("lab_off=encoder.0.1"))
+    expect(page.locator(CHANGE)).not_to_have_text("0")
+    settle(page)
+    page.mouse.click(*place)
+    expect(page.locator(CHANGE)).to_have_text("0")
+    expect(page).not_to_have_url(re.compile("lab_off="))
+
+
+def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, address: str) -> None:
+    opened(page, address, "steer", lab_source="classes")
+    first = page.locator(CHANGE).inner_text()
+    slider = page.locator("[data-testid=stSlider] input").first
+    slider.focus()
+    for _ in range(6):
+        slider.press("ArrowRight")
+    change = ("steer", "encoder.layer1.residual", 1.3, ("classes", "", "", 0, -1), -1)
+    n_tokens = len(BUNDLE.tokenizer.encode(TEXT))
+    found = intervene(bundle=BUNDLE, text=TEXT, n_tokens=n_tokens, changes=(change,))
+    assert f"{found.after - found.before:+.2f}" != first
+    expect(page.locator(CHANGE)).to_have_text(f"{found.after - found.before:+.2f}")
+    settle(page)
+    page.wait_for_timeout(500)
+    expect(page).to_have_url(re.compile("lab_strength=1.3"))
+    assert page.locator(CHANGE).inner_text() == f"{found.after - found.before:+.2f}"  # as the page's own run says, too
+
+
+def test_the_log_is_written_brought_back_and_opens_its_screen(page: Page, address: str, tmp_path: Path) -> None:
+    edit = [{"code": ["encoder.stack.layers.0.self_attention.query_proj.weight", "zero", 0.0, 0, []], "on": True}]
+    opened(page, address, "weights", lab_weights=json.dumps(edit))
+    change = page.locator(CHANGE).inner_text()
+    page.get_by_role("button", name="Write it into the log").click()
+    expect(page.get_by_text("In the log: 1 rows")).to_be_visible()
+    page.get_by_text("Log", exact=True).click()
+    settle(page)
+    kept = download(page, page.get_by_role("button", name="JSON", exact=True), tmp_path)
+    (row,) = json.loads(kept.read_text(encoding="utf-8"))
+    assert abs(float(change.replace("−", "-")) - (row["after"] - row["before"])) < 6e-3
+    visit(page, address, row["link"])
+    rest(page)
+    expect(page.locator(CHANGE)).to_have_text(change)
+    opened(page, address, "log")
+    page.locator("input[type=file]").set_input_files(kept)
+    expect(page.get_by_text("Nothing written down yet")).to_have_count(0)
+    expect(page.locator("[data-testid=stDataFrame]").first).to_be_visible()

@@ -1,0 +1,35 @@
+"""A run of a recurrent network in the browser: started from the form, watched to its end, its labels read."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.e2e.test_train import A_MINUTE, start, wait_finished
+
+SMALL = "examples=256&held_out=64&epochs=2&frames=4&points=40&d_model=16&threads=1&network=gru"
+
+
+def test_a_gru_learns_reviews_and_the_film_says_that_it_has_no_heads(page: Page, address: str) -> None:
+    page.goto(f"{address}/train?{SMALL}")
+    expect(page.get_by_role("combobox", name="Network")).to_have_value("GRU", timeout=A_MINUTE)
+    start(page, address, SMALL)
+    wait_finished(page)
+    expect(page.get_by_role("heading", name=re.compile("quick · .*gru"))).to_be_visible()
+    film = page.locator(".vf")
+    for label in ("negative", "positive"):
+        expect(film.get_by_role("button", name=label)).to_be_visible(timeout=A_MINUTE)
+        expect(film.locator(".vf-bars").get_by_text(label)).to_be_visible(timeout=A_MINUTE)
+    expect(film.get_by_text("This network has no attention")).to_be_visible(timeout=A_MINUTE)
+    expect(film.locator(".vf-heat:visible")).to_have_count(0)
+    expect(page.get_by_text("A point is a review as this network keeps it in its state")).to_be_visible()
+
+
+def test_a_recurrent_run_that_writes_shows_its_one_map(page: Page, address: str) -> None:
+    start(page, address, SMALL.replace("gru", "lstm") + "&source=reverse&length=5&max_len=16")
+    wait_finished(page)
+    letters = page.get_by_label("Type letters")
+    letters.fill("a b c d")
+    letters.press("Enter")
+    film = page.locator(".vf")
+    expect(film.locator(".vf-heat-single canvas").first).to_be_visible(timeout=A_MINUTE)
+    expect(film.get_by_text("This network has no attention")).to_be_hidden()

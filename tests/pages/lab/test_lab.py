@@ -1,0 +1,141 @@
+"""The Lab: every part on every kind of model, with numbers that are those of the engine, and a log that repeats."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.lab.heads import OFF
+from pages.lab.log import rows_from
+from pages.lab.script import script_of
+from tests.pages.running import first_screen, metrics, told
+from tests.paths import ROOT
+from transformer_core import load
+from transformer_core.analysis.lab.changes import changes_of
+from transformer_core.analysis.lab.intervention import intervene
+
+TEXTS = {
+    "sentiment": "The film was not good.",
+    "bert": "the food was [MASK] good",
+    "gpt": "Lily had a dog. The dog's name was",
+    "translation-en-fr": "A man is riding a horse.",
+    "lm-gru": "To be, or not to",
+    "seq2seq-en-fr": "A man is riding a horse.",
+}
+OTHERS = TEXTS | {
+    "sentiment": "The film was very good.",
+    "bert": "the weather was [MASK] good",
+    "gpt": "Lily had a cat. The cat's name was",
+    "translation-en-fr": "A woman is riding a horse.",
+    "lm-gru": "To do, or not to",
+    "seq2seq-en-fr": "A woman is riding a horse.",
+}
+PARTS = ("heads", "patch", "weights", "steer", "side", "log")
+QUERY = "encoder.stack.layers.0.self_attention.query_proj.weight"
+PRUNED = json.dumps([{"code": [QUERY, "prune", 0.9, 0, []], "on": True}])
+
+
+def lab(part: str, model: str = "sentiment", **query: str) -> AppTest:
+    query.setdefault("text", TEXTS.get(model, TEXTS["sentiment"]))
+    return first_screen("lab", lab_part=part, model=model, **query)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("model", TEXTS)
+def test_every_part_opens_on_every_kind_of_model(part: str, model: str) -> None:
+    app = lab(part, model, lab_other=OTHERS[model], shown="lab_patch", lang="zh" if model == "gpt" else "en")
+    assert not app.exception, [one.message for one in app.exception]
+    if part == "heads" and model.startswith(("lm", "seq")):
+        assert "no heads" in told(app)
+
+
+def test_heads_that_are_off_change_the_answer_as_the_engine_says() -> None:
+    app = lab("heads", lab_off="encoder.0.1-encoder.3.0")
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    changes = tuple(("head", f"encoder.layer{layer}.self_attention", head, "zero") for layer, head in ((0, 1), (3, 0)))
+    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
+    found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=changes)
+    shown = metrics(app)
+    assert shown["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
+    assert len(found.controls) == 8
+    assert OFF.findall("encoder.0.1-encoder.3.0") == [("encoder", "0", "1"), ("encoder", "3", "0")]
+
+
+def test_weights_stack_and_each_can_be_switched_off() -> None:
+    app = lab("weights", lab_weights=PRUNED)
+    assert "1**" in told(app)
+    before = metrics(app)["change, nats"]
+    app.button(key="lab_add").click().run()
+    assert "2**" in told(app)
+    app.button(key="lab_turn_1").click().run()
+    assert metrics(app)["change, nats"] == before
+    app.button(key="lab_turn_0").click().run()
+    assert metrics(app)["change, nats"] == "0"
+    app.button(key="lab_drop_1").click().run()
+    app.button(key="lab_drop_0").click().run()
+    assert "lab_weights" not in app.query_params
+
+
+@pytest.mark.parametrize("said", ["[", "[1]", '[{"code": 3}]', '[{"code": ["x","zero",0,0,[]],"on":1}]', "[" * 9_000])
+def test_a_broken_link_leaves_the_weights_alone(said: str) -> None:
+    app = lab("weights", lab_weights=said)
+    assert not app.exception
+    assert metrics(app)["change, nats"] == "0"
+
+
+def test_two_texts_that_are_answered_alike_are_told() -> None:
+    app = lab("patch", lab_other=TEXTS["sentiment"])
+    assert "leaves no difference to bring back" in told(app)
+
+
+def test_a_bert_without_a_mask_is_told() -> None:
+    assert "[MASK]" in told(lab("heads", "bert", text="the food was good")).replace("\\", "")
+
+
+def logged(app: AppTest, part: str) -> AppTest:
+    app.button(key=f"log_{part}").click().run()
+    return app
+
+
+def test_the_log_repeats_every_row_and_checks_it(tmp_path: Path) -> None:
+    app = logged(lab("heads", lab_off="encoder.0.1-encoder.1.2"), "heads")
+    for part, rest in (("weights", {"lab_weights": PRUNED}), ("steer", {"lab_source": "neuron"}), ("patch", {})):
+        for name, value in rest.items():
+            app.query_params[name] = value
+        app.query_params["lab_part"] = part
+        app.session_state["lab_part@lab"] = part
+        app.run()
+        logged(app, part)
+    rows = app.session_state["lab_log"]
+    assert [json.loads(row["changes"])[0][0] for row in rows] == ["head", "weights", "steer", "patch"]
+    assert rows[0]["transformer_lens"].startswith("blocks.0.attn.hook_z")
+    assert all(row["random_least"] <= row["random"] <= row["random_most"] for row in rows)
+    assert rows_from(json.dumps(rows).encode()) == rows
+    assert [json.loads(row["changes"]) for row in rows] == [
+        json.loads(json.dumps([list(code) for code in json.loads(row["changes"])])) for row in rows
+    ]
+    assert all(changes_of(json.loads(row["changes"])) for row in rows)
+    path = tmp_path / "lab_log.py"
+    path.write_text(script_of(rows), encoding="utf-8")
+    environment = {**os.environ, "VITRINE": str(ROOT)}
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ok") == len(rows)
+    wrong = [dict(rows[0], after=rows[0]["after"] + 0.1)]
+    path.write_text(script_of(wrong), encoding="utf-8")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode != 0
+    assert "1 of 1 rows differ" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"\xff\xfe", b"{", b"[1]", b'[{"changes": "[[1]]"}]', b"[" * 100_000, b'[{"before": "x"}]', b"[0]" + b" " * 9],
+)
+def test_a_broken_log_is_told(raw: bytes) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        rows_from(raw)

@@ -1,0 +1,386 @@
+"""Cases: texts ready for a model, with what is asked of each, and how well it answers; one notion for every kind.
+
+A classifier is asked for a class, a GPT or a recurrent language model for the next token, a BERT for the token behind
+[MASK], a translation for every word of a target, given those before it (Williams and Zipser 1989). The answer to a
+case is worth its log probability: ln p of the class or the token, and of a target the sum over its words.
+"""
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import wraps
+from itertools import pairwise
+from random import Random
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_core.analysis.outcome import MOST_SCORES
+from transformer_core.bundle import Bundle
+from transformer_core.bundle_files import LANGUAGES
+from transformer_core.generation.sampling import greedy
+from transformer_core.generation.translate import translate
+from transformer_core.probe import Edit, capture
+from transformer_core.text import Encoding
+from transformer_core.trace import Trace
+from transformer_core.training.batching import padded
+from transformer_core.training.corpora.reviews import passage, reviews
+
+NONE = -100  # no answer is asked for here
+ANSWERING = ("classifier", "bert", "gpt", "translation", "lm", "seq2seq")
+WRITING = ("translation", "seq2seq")  # from a source
+STACK = {"gpt": "decoder", "lm": "recurrent"}  # of all other kinds, "encoder"
+MOST_TOKENS_AT_ONCE = 4_096
+MOST_WORDS = 96
+MOST_SET_TOKENS = 64  # of a built-in text
+MOST_KEPT = 256  # findings of a model
+OPINIONS = ("negative", "positive")  # of the built-in reviews, 0 and 1
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def per_model(
+    function: Callable[Concatenate[Bundle, P], T],
+) -> Callable[Concatenate[Bundle, P], T]:
+    """Remember what a function finds for a bundle as long as its model is open; other arguments are hashable.
+
+    The last MOST_KEPT are kept: texts and seeds come from visitors without end.
+    """
+    kept: weakref.WeakKeyDictionary[nn.Module, dict[Any, T]] = weakref.WeakKeyDictionary()
+
+    @wraps(function)
+    def remembered(bundle: Bundle, *args: P.args, **named: P.kwargs) -> T:
+        found = kept.setdefault(bundle.model, {})
+        key = (args, tuple(sorted(named.items())))
+        if key in found:
+            with suppress(KeyError):  # another thread may have made room meanwhile
+                return found[key]
+        value = found[key] = function(bundle, *args, **named)
+        while len(found) > MOST_KEPT:
+            with suppress(StopIteration, RuntimeError):
+                found.pop(next(iter(found)), None)
+        return value
+
+    return remembered
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Texts ready for a model, with what is asked of each.
+
+    Shapes:
+        inputs: what the model takes, each (text, pos), padded on the right: a text's ids; of a translation the
+            source's, and the target's from its start to the word before the last
+        answers: (text, slot), the class; or the token asked for after, or at, each position; NONE where none is
+
+    Args:
+        labels: the labels of the positions of each stack that reads them, by its name, of the first text.
+        lengths: how many positions of each text are not padding, by stack.
+    """
+
+    bundle: Bundle
+    inputs: tuple[Tensor, ...]
+    answers: Tensor
+    labels: Mapping[str, tuple[str, ...]]
+    lengths: Mapping[str, tuple[int, ...]]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @property
+    def asked(self) -> Tensor:
+        """How many answers each text is asked for. # (text,)"""
+        return (self.answers != NONE).sum(-1)
+
+    def repeated(self, copies: int) -> "Cases":
+        """Return the one text so many times. # (copy, ...)"""
+        return replace(
+            self,
+            inputs=tuple(ids.expand(copies, -1) for ids in self.inputs),
+            answers=self.answers.expand(copies, -1),
+            lengths={stack: found * copies for stack, found in self.lengths.items()},
+        )
+
+    def rows(self, start: int, end: int) -> "Cases":
+        """Return some of the texts, cut to the longest of them."""
+        if len(self) == 1:
+            return self
+        lengths = {stack: found[start:end] for stack, found in self.lengths.items()}
+        longest = [max(found) for found in lengths.values()]
+        inputs = tuple(ids[start:end, :most] for ids, most in zip(self.inputs, longest, strict=True))
+        slots = self.answers.shape[1] if self.bundle.kind == "classifier" else longest[-1]
+        return replace(self, inputs=inputs, answers=self.answers[start:end, :slots], lengths=lengths)
+
+    def real(self, stack: str, width: int) -> Tensor:
+        """Return which positions of a stack are not padding. # (text, width)"""
+        lengths = torch.tensor(self.lengths[stack], device=self.answers.device)
+        return torch.arange(width, device=self.answers.device) < lengths[:, None]
+
+    def log_chances(self, output: Any) -> Tensor:
+        """Return ln p of everything that could be answered. # (text, slot, outcome)"""
+        if self.bundle.kind == "classifier":
+            output = output[:, None]
+        scores = output.mlm_logits if self.bundle.kind == "bert" else output
+        return scores.float().log_softmax(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """How well a model answers cases.
+
+    Shapes:
+        log_prob: (text,), ln p of the answer, in nats; over a target summed
+        right: (text,), the share of its answers that are the likeliest of all
+        asked: (text,), how many answers each is asked for
+    """
+
+    log_prob: Tensor
+    right: Tensor
+    asked: Tensor
+
+    @property
+    def mean(self) -> float:
+        """Mean ln p of an answer, in nats."""
+        return float(self.log_prob.double().sum() / self.asked.sum())
+
+    @property
+    def accuracy(self) -> float:
+        """The share of all answers that are the likeliest."""
+        return float((self.right * self.asked).double().sum() / self.asked.sum())
+
+
+def stack_of(bundle: Bundle) -> str:
+    """Return the name of the stack that reads the text."""
+    return STACK.get(bundle.kind, "encoder")
+
+
+def answers_of(cases: Cases, output: Any) -> Answers:
+    """Return how well an output answers its cases; gradients flow through log_prob."""
+    return _answers(cases, cases.log_chances(output))
+
+
+def _answers(cases: Cases, log_chances: Tensor) -> Answers:
+    asked = cases.answers != NONE  # (text, slot)
+    lost = F.nll_loss(log_chances.transpose(1, 2), cases.answers, ignore_index=NONE, reduction="none")
+    right = ((log_chances.argmax(-1) == cases.answers) & asked).sum(-1) / asked.sum(-1).clamp(min=1)
+    return Answers(-lost.sum(-1), right, asked.sum(-1))
+
+
+def run(
+    cases: Cases,
+    *,
+    model: nn.Module | None = None,
+    sites: tuple[str, ...] = (),
+    edits: Mapping[str, Edit] | None = None,
+) -> tuple[Answers, Trace]:
+    """Run a model over cases, all at once.
+
+    Args:
+        model: in place of the bundle's.
+        sites, edits: as in capture.
+    """
+    output, trace = capture(model or cases.bundle.model, *cases.inputs, sites=sites, edits=edits)
+    return answers_of(cases, output), trace
+
+
+def at_once(cases: Cases) -> int:
+    """Return how many such texts are read together, so that scores and positions fit in memory and stay quick."""
+    positions = max(ids.shape[1] for ids in cases.inputs)
+    outcomes = 1 if cases.bundle.kind == "classifier" else cases.inputs[-1].shape[1] * _n_outcomes(cases.bundle)
+    return max(1, min(MOST_SCORES // outcomes, MOST_TOKENS_AT_ONCE // positions))
+
+
+def _n_outcomes(bundle: Bundle) -> int:
+    return getattr(bundle.config, "target_vocab_size", bundle.config.vocab_size)
+
+
+def batches(cases: Cases) -> Iterator[Cases]:
+    """Yield cases in parts that fit, in order."""
+    step = at_once(cases)
+    for start in range(0, len(cases), step):
+        yield cases.rows(start, start + step)
+
+
+def joined(parts: Sequence[Answers]) -> Answers:
+    """Return the answers of several parts as one."""
+    return Answers(
+        torch.cat([part.log_prob for part in parts]),
+        torch.cat([part.right for part in parts]),
+        torch.cat([part.asked for part in parts]),
+    )
+
+
+def answer_id(cases: Cases) -> int:
+    """Return the class or token that the first text is asked for, of a target its last word."""
+    asked = cases.answers[0][cases.answers[0] != NONE]
+    return int(asked[-1])
+
+
+def one_case(*, bundle: Bundle, text: str, n_tokens: int, answer: int | str | None = None) -> Cases:
+    """Return one text with what is asked of it.
+
+    Args:
+        bundle: of a kind of ANSWERING.
+        n_tokens: most tokens of the text to read.
+        answer: a class or the id of a token; of a translation the target; by default what the model itself finds
+            likeliest, or translates greedily.
+
+    Raises:
+        ValueError: the model answers nothing, as a BERT without a [MASK]; there is no such class or token.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    if bundle.kind not in ANSWERING:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(ANSWERING)}")
+    if bundle.kind in WRITING:
+        return _targets(bundle, [encoding], [answer if isinstance(answer, str) else None])
+    if isinstance(answer, str):
+        raise ValueError(f"answer={answer!r} must be a number: of a class, or of a token of the vocabulary")
+    slot = _slot(bundle, encoding)
+    cases = _texts(bundle, [encoding], [{slot: 0}])
+    if answer is None:
+        with torch.inference_mode():
+            chances = cases.log_chances(bundle.model(*cases.inputs))
+        answer = int(chances[0, slot].argmax())
+    outcomes = bundle.config.n_classes if bundle.kind == "classifier" else bundle.config.vocab_size
+    if not 0 <= answer < outcomes:
+        raise ValueError(f"answer={answer} must be from 0 to {outcomes - 1}")
+    return _texts(bundle, [encoding], [{slot: answer}])
+
+
+def _slot(bundle: Bundle, encoding: Encoding) -> int:
+    if bundle.kind == "classifier":
+        return 0
+    if bundle.kind == "bert":
+        if bundle.tokenizer.mask_id not in encoding.ids:
+            raise ValueError(
+                f"text has no [MASK], which bundle={bundle.name!r} needs: that is the word it is asked for"
+            )
+        return encoding.ids.index(bundle.tokenizer.mask_id)
+    return _own(encoding)[-1]
+
+
+def _own(encoding: Encoding) -> list[int]:
+    own = [place for place, (_, end) in enumerate(encoding.offsets) if end]
+    if not own:
+        raise ValueError("text has no token of its own; it must have at least one")
+    return own
+
+
+def _texts(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mapping[int, int]]) -> Cases:
+    """Return texts with what is asked at each slot, by slot."""
+    device = next(bundle.model.parameters()).device
+    token_ids = padded([list(encoding.ids) for encoding in encodings], bundle.config.pad_id or 0)  # (text, pos)
+    slots = 1 if bundle.kind == "classifier" else token_ids.shape[1]
+    answers = torch.full((len(encodings), slots), NONE)
+    for row, places in enumerate(asked):
+        for slot, answer in places.items():
+            answers[row, slot] = answer
+    stack = stack_of(bundle)
+    lengths = {stack: tuple(len(encoding) for encoding in encodings)}
+    return Cases(bundle, (token_ids.to(device),), answers.to(device), {stack: encodings[0].labels}, lengths)
+
+
+def _targets(bundle: Bundle, sources: Sequence[Encoding], targets: Sequence[str | None]) -> Cases:
+    """Return sources with their targets, each by default what the model writes greedily."""
+    tokenizer, device = bundle.tokenizer, next(bundle.model.parameters()).device
+    bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
+    if bos_id is None or eos_id is None:
+        raise ValueError(f"bundle={bundle.name!r} must have a token for the start and one for the end of a target")
+    written = []
+    for source, target in zip(sources, targets, strict=True):
+        if target == "":
+            written.append([eos_id])
+        elif target is None:
+            ids = torch.tensor([source.ids], device=device)
+            steps = greedy(bundle.model, ids, bos_id=bos_id, eos_id=eos_id, most=MOST_WORDS)  # type: ignore[arg-type]
+            written.append([step.token_id for step in steps])
+        else:
+            encoding = tokenizer.encode(target, max_len=min(MOST_WORDS, bundle.config.max_len))
+            own = [id_ for id_, special in zip(encoding.ids, encoding.special, strict=True) if not special]
+            written.append([*own, eos_id])
+    pad_id = bundle.config.pad_id or 0
+    source_ids = padded([list(source.ids) for source in sources], pad_id)  # (text, source_pos)
+    given = padded([[bos_id, *words[:-1]] for words in written], pad_id)  # (text, target_pos)
+    answers = padded(written, NONE)  # (text, target_pos)
+    labels = {"encoder": sources[0].labels, "decoder": tokenizer.labels_of([bos_id, *written[0][:-1]])}
+    lengths = {"encoder": tuple(map(len, sources)), "decoder": tuple(map(len, written))}
+    return Cases(bundle, (source_ids.to(device), given.to(device)), answers.to(device), labels, lengths)
+
+
+def language_read(bundle: Bundle) -> str:
+    """Return the language of the built-in texts that suit a model."""
+    return bundle.reads if bundle.reads in LANGUAGES else "en"
+
+
+def review_texts(bundle: Bundle, label: int, count: int = 48, seed: int = 0) -> tuple[str, ...]:
+    """Return built-in held-out reviews of one label, 0 negative and 1 positive, in the language that a model reads."""
+    examples = reviews(language_read(bundle), train=0, held_out=2 * count, seed=seed)[1]  # type: ignore[arg-type]
+    return tuple(example.text for example in examples if example.label == label)
+
+
+def text_cases(bundle: Bundle, texts: Sequence[str]) -> Cases:
+    """Return texts that are only read, with nothing asked; a translation's decoder is given the start alone."""
+    encodings = bundle.tokenizer.encode_batch(list(texts), max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
+    if bundle.kind in WRITING:
+        return _targets(bundle, encodings, [""] * len(encodings))
+    return _texts(bundle, encodings, [{} for _ in encodings])
+
+
+@per_model
+def built_in_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
+    """Return built-in texts that no shipped model has learned from, with their answers.
+
+    A classifier of opinions is asked for the label that held-out reviews were written with; another one for the class
+    that it finds itself. A language model is asked for each next token, a BERT for one hidden token a text, and a
+    translation for its own greedy translation, since no translations are built in.
+
+    Raises:
+        ValueError: the model answers nothing.
+    """
+    if bundle.kind not in ANSWERING:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(ANSWERING)}")
+    language = language_read(bundle)
+    examples = reviews(language, train=0, held_out=count, seed=seed)[1]  # type: ignore[arg-type]
+    texts = [example.text for example in examples]
+    if bundle.kind in ("gpt", "lm"):
+        story = [line for line in passage(language).splitlines()[:8] if line.strip()]  # type: ignore[arg-type]
+        texts = (story + texts)[:count]
+    encodings = bundle.tokenizer.encode_batch(texts, max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
+    encodings = sorted(encodings, key=len)
+    if bundle.kind in WRITING:
+        return _targets(bundle, encodings, translate(bundle, [one.text for one in encodings], width=1, most=MOST_WORDS))
+    if bundle.kind == "classifier":
+        known = [label.lower() for label in bundle.labels] == list(OPINIONS)
+        by_text = {example.text: example.label for example in examples}
+        if known:
+            return _texts(bundle, encodings, [{0: by_text[encoding.text]} for encoding in encodings])
+        cases = _texts(bundle, encodings, [{0: 0} for _ in encodings])
+        with torch.inference_mode():
+            found = [part.log_chances(bundle.model(*part.inputs))[:, 0].argmax(-1) for part in batches(cases)]
+        return replace(cases, answers=torch.cat(found)[:, None])
+    if bundle.kind == "bert":
+        return _hidden(bundle, encodings, seed)
+    return _texts(bundle, encodings, [_nexts(encoding) for encoding in encodings])
+
+
+def _nexts(encoding: Encoding) -> dict[int, int]:
+    own = _own(encoding)
+    return {place: encoding.ids[following] for place, following in pairwise(own)}
+
+
+def _hidden(bundle: Bundle, encodings: Sequence[Encoding], seed: int) -> Cases:
+    mask_id = bundle.tokenizer.mask_id
+    if mask_id is None:
+        raise ValueError(f"bundle={bundle.name!r} has a vocabulary without [MASK]; it must have that token")
+    random, hidden, asked = Random(seed), [], []
+    for encoding in encodings:
+        place = random.choice(_own(encoding))
+        ids = list(encoding.ids)
+        asked.append({place: ids[place]})
+        ids[place] = mask_id
+        hidden.append(replace(encoding, ids=tuple(ids)))
+    return _texts(bundle, hidden, asked)

@@ -1,0 +1,405 @@
+"""Changes: what one may do to a model while it reads, as edits of its probe, or to a copy of its weights.
+
+Heads off, to zero: Michel et al. 2019, section 2.3; to their mean (mean ablation): Wang et al. 2023, section 2.2.
+Activation patching: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Activation steering: Turner et al. 2023.
+"""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any, get_type_hints
+
+import torch
+from torch import Tensor, nn
+
+from transformer_core.analysis.attention.heads import Ablation
+from transformer_core.analysis.encoder.two_sentences import aligned
+from transformer_core.analysis.lab.cases import Cases, batches, built_in_cases, one_case, per_model, run
+from transformer_core.analysis.lab.directions import Direction, direction_of, stack_at, stream_norm
+from transformer_core.analysis.lab.weights import WeightEdit, damaged, size_of
+from transformer_core.bundle import Bundle
+from transformer_core.config import require_choice
+from transformer_core.probe import Edit
+from transformer_core.sites import site_of
+
+Code = tuple[object, ...]
+EVERYWHERE = -1
+ALL_HEADS = -1
+RECURRENT = ("lm", "seq2seq")
+MOST_CHANGES = 2_000
+FEW = 24  # texts, for a mean mixture
+LARGEST = 1e6  # of an amount or a strength, so that sums stay finite
+
+
+def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
+    """Return the scopes of a model's attention, first layer first, by kind: "encoder", "decoder", "cross".
+
+    A recurrent model has no heads to switch off, so there are none.
+    """
+    if bundle.kind in RECURRENT:
+        return {}
+    layers = range(bundle.config.n_layers)
+    kinds = {"decoder" if bundle.kind == "gpt" else "encoder": "self_attention"}
+    found = {stack: tuple(f"{stack}.layer{layer}.{leaf}" for layer in layers) for stack, leaf in kinds.items()}
+    if bundle.kind == "translation":
+        found["decoder"] = tuple(f"decoder.layer{layer}.self_attention" for layer in layers)
+        found["cross"] = tuple(f"decoder.layer{layer}.cross_attention" for layer in layers)
+    return found
+
+
+def streams(bundle: Bundle) -> dict[str, tuple[str, ...]]:
+    """Return the sites of the residual stream between layers, first layer first, by stack; of a recurrent model, the
+    hidden states of the layer that reads from left to right.
+    """
+    if bundle.kind == "lm":
+        return {"recurrent": ("recurrent.hidden",)}
+    if bundle.kind == "seq2seq":
+        return {"encoder": ("encoder.annotations",), "decoder": ("decoder.hidden",)}
+    layers = range(bundle.config.n_layers)
+    stacks = ("encoder", "decoder") if bundle.kind == "translation" else tuple(attentions(bundle))
+    return {stack: tuple(f"{stack}.layer{layer}.residual" for layer in layers) for stack in stacks}
+
+
+def patched_sites(bundle: Bundle) -> tuple[str, ...]:
+    """Return every site that activations are patched at."""
+    found = [site for sites in streams(bundle).values() for site in sites]
+    for scope in (scope for scopes in attentions(bundle).values() for scope in scopes):
+        layer, _, kind = scope.rpartition(".")
+        found += [f"{scope}.output", f"{scope}.heads"]
+        found += [f"{layer}.feed_forward.output"] if kind == "self_attention" else []
+    return tuple(found)
+
+
+def _at(position: int, change: Edit, count: list[int] | None = None) -> Edit:
+    """Return an edit that changes one position, also where positions come one after another."""
+    seen = [0] if count is None else count
+
+    def edit(tensor: Tensor) -> Tensor:
+        here = position - seen[0]
+        seen[0] += tensor.shape[-2]
+        if 0 <= here < tensor.shape[-2]:
+            tensor[..., here, :] = change(tensor[..., here, :])
+        return tensor
+
+    return edit
+
+
+@dataclass(frozen=True)
+class HeadOff:
+    """One head switched off.
+
+    Args:
+        scope: of its attention, such as ``encoder.layer0.self_attention``.
+        head: from 0.
+        how: "zero", or "mean" for its mean mixture over built-in texts.
+    """
+
+    scope: str
+    head: int
+    how: Ablation = "zero"
+
+    def site(self) -> str:
+        """Return the site that is edited."""
+        return f"{self.scope}.heads"
+
+    def edit(self, cases: Cases) -> Edit:
+        """Return the edit of (batch, head, query_pos, d_head)."""
+        bundle = cases.bundle
+        require_choice("how", self.how, ("zero", "mean"))
+        if self.scope not in [scope for scopes in attentions(bundle).values() for scope in scopes]:
+            raise ValueError(f"scope={self.scope!r} is no attention of bundle={bundle.name!r}")
+        if not 0 <= self.head < bundle.config.n_heads:
+            raise ValueError(f"head={self.head} must be from 0 to {bundle.config.n_heads - 1}")
+        kept = 0.0 if self.how == "zero" else mean_heads(bundle)[self.scope][self.head]
+
+        def off(heads: Tensor) -> Tensor:
+            heads[:, self.head] = kept
+            return heads
+
+        return off
+
+
+@per_model
+def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
+    """Return the mean mixture of every head over the positions of built-in texts, by scope. # (head, d_head)"""
+    scopes = [scope for scopes in attentions(bundle).values() for scope in scopes]
+    sums: dict[str, Tensor] = {}
+    counts = dict.fromkeys(scopes, 0)
+    for part in batches(built_in_cases(bundle, FEW, seed)):
+        trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
+        for scope in scopes:
+            heads = trace[f"{scope}.heads"].double()  # (text, head, pos, d_head)
+            real = part.real(stack_at(scope), heads.shape[2])  # (text, pos)
+            sums[scope] = sums.get(scope, 0) + (heads * real[:, None, :, None]).sum((0, 2))
+            counts[scope] += int(real.sum())
+    return {scope: (sums[scope] / counts[scope]).float() for scope in scopes}
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One activation taken from another text, and put where this one's stands.
+
+    Args:
+        at: the site, such as ``encoder.layer1.residual``, or ``….heads``.
+        other: the text that it is taken from.
+        position, from_position: in this text, and in the other one; EVERYWHERE for all aligned positions.
+        head: of ``….heads``, else ALL_HEADS.
+    """
+
+    at: str
+    other: str
+    position: int = EVERYWHERE
+    from_position: int = EVERYWHERE
+    head: int = ALL_HEADS
+
+    def site(self) -> str:
+        """Return the site that is edited."""
+        return self.at
+
+    def edit(self, cases: Cases) -> Edit:
+        """Return the edit of (batch, ..., pos, width)."""
+        stack = stack_at(self.at)
+        if self.at not in patched_sites(cases.bundle):
+            raise ValueError(f"at={self.at!r} is no place of bundle={cases.bundle.name!r} that is patched")
+        n_heads = getattr(cases.bundle.config, "n_heads", 0) if self.at.endswith(".heads") else 0
+        if not ALL_HEADS <= self.head < n_heads:
+            raise ValueError(f"head={self.head} must be from 0 to {n_heads - 1} at {self.at}, or {ALL_HEADS} for all")
+        donor = donor_of(cases, self.other)
+        taken = run(donor, sites=(self.at,))[1][self.at][0]  # (..., pos, width)
+        pairs = [(self.position, self.from_position)]
+        if self.position == EVERYWHERE:
+            pairs = position_pairs(cases, donor, stack)
+        if not pairs:
+            raise ValueError(f"other={self.other!r:.60} has no token that could be paired with one of the text")
+        for here, there in pairs:
+            for name, place, there_are in (
+                ("position", here, len(cases.labels[stack])),
+                ("from_position", there, taken.shape[-2]),
+            ):
+                if not 0 <= place < there_are:
+                    raise ValueError(f"{name}={place} must be from 0 to {there_are - 1}")
+        rows = torch.tensor([here for here, _ in pairs], device=taken.device)
+        values = taken[..., [there for _, there in pairs], :]  # (..., pair, width)
+        seen = [0]
+
+        def patch(tensor: Tensor) -> Tensor:
+            start, seen[0] = seen[0], seen[0] + tensor.shape[-2]
+            inside = (rows >= start) & (rows < seen[0])
+            if self.head == ALL_HEADS:
+                tensor[..., rows[inside] - start, :] = values[..., inside, :]
+            else:
+                tensor[:, self.head, rows[inside] - start] = values[self.head, inside]
+            return tensor
+
+        return patch
+
+
+def donor_of(cases: Cases, other: str, n_tokens: int | None = None) -> Cases:
+    """Return the text that activations are taken from, with the first one's answer.
+
+    Args:
+        n_tokens: most tokens of it to read; by default what the model can read.
+    """
+    bundle = cases.bundle
+    most = bundle.config.max_len if n_tokens is None else n_tokens
+    if bundle.kind in ("translation", "seq2seq"):
+        donor = one_case(bundle=bundle, text=other, n_tokens=most, answer="")
+        return replace(
+            donor,
+            inputs=(donor.inputs[0], cases.inputs[1][:1]),
+            answers=cases.answers[:1],
+            labels=dict(donor.labels) | {"decoder": cases.labels["decoder"]},
+            lengths=dict(donor.lengths) | {"decoder": cases.lengths["decoder"][:1]},
+        )
+    answer = int(cases.answers[0][cases.answers[0] >= 0][-1])
+    return one_case(bundle=bundle, text=other, n_tokens=most, answer=answer)
+
+
+def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, int]]:
+    """Return the aligned positions of this text and of the other one in a stack."""
+    which = 1 if stack == "decoder" and len(cases.inputs) > 1 else 0
+    mine, theirs = (tuple(one.inputs[which][0].tolist()) for one in (cases, donor))
+    return aligned(mine, theirs)
+
+
+@dataclass(frozen=True)
+class Steer:
+    """A direction added to the stream.
+
+    Args:
+        at: a site of `streams`.
+        strength: length of what is added, in mean lengths of the stream there; negative for the opposite direction.
+        direction: which one.
+        position: where; EVERYWHERE for all.
+    """
+
+    at: str
+    strength: float
+    direction: Direction
+    position: int = EVERYWHERE
+
+    def site(self) -> str:
+        """Return the site that is edited."""
+        return self.at
+
+    def edit(self, cases: Cases) -> Edit:
+        """Return the edit of (batch, pos, d_model)."""
+        bundle = cases.bundle
+        if self.at not in [site for sites in streams(bundle).values() for site in sites]:
+            raise ValueError(f"at={self.at!r} is no site of the stream of bundle={bundle.name!r}")
+        added = direction_of(bundle, self.at, self.direction) * (self.strength * stream_norm(bundle, self.at))
+        if self.position == EVERYWHERE:
+            return lambda stream: stream + added
+        if not 0 <= self.position < len(cases.labels[stack_at(self.at)]):
+            raise ValueError(f"position={self.position} must be from 0 to {len(cases.labels[stack_at(self.at)]) - 1}")
+        return _at(self.position, lambda vector: vector + added)
+
+
+Change = HeadOff | Patch | Steer | WeightEdit
+KINDS: dict[str, type] = {"head": HeadOff, "patch": Patch, "steer": Steer, "weights": WeightEdit}
+
+
+def code_of(change: Change) -> Code:
+    """Return a change as a tuple of its kind and its values, as links, logs and scripts have it."""
+    kind = next(kind for kind, found in KINDS.items() if type(change) is found)
+    return (kind, *astuple(change))
+
+
+def change_of(code: Sequence[object]) -> Change:
+    """Return the change that code_of wrote.
+
+    Raises:
+        ValueError: it is no such code.
+    """
+    kind, *values = code if isinstance(code, list | tuple) and code else ("",)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"change={kind!r:.60} must be one of {', '.join(KINDS)}")
+    try:
+        if kind == "steer":
+            values[2] = Direction(*values[2])  # type: ignore[misc]
+        if kind == "weights" and len(values) > 4:
+            values[4] = tuple((int(row), int(col), float(value)) for row, col, value in values[4])  # type: ignore[union-attr]
+        change = KINDS[kind](*values)  # type: ignore[arg-type]
+        _require_forms(change)
+        return change
+    except (TypeError, IndexError, OverflowError) as error:
+        raise ValueError(f"change={list(code)!r:.200} does not fit {kind!r}: {error}") from error
+
+
+def _require_forms(values: Any) -> None:
+    """Raise ValueError unless each value has the form that its field is declared with; codes come from links."""
+    for name, form in get_type_hints(type(values)).items():
+        value = getattr(values, name)
+        if isinstance(value, Direction):
+            _require_forms(value)
+        elif form is int and (type(value) is not int or not -(2**63) <= value < 2**63):
+            raise ValueError(f"{name}={value!r:.60} must be a whole number of at most 64 bits")
+        elif form is float and (type(value) not in (int, float) or not abs(value) <= LARGEST):
+            raise ValueError(f"{name}={value!r:.60} must be a number of at most {LARGEST:g}, whatever its sign")
+        elif form is str and not isinstance(value, str):
+            raise ValueError(f"{name}={value!r:.60} must be a text")
+
+
+def changes_of(codes: Sequence[Sequence[object]]) -> tuple[Change, ...]:
+    """Return several changes.
+
+    Raises:
+        ValueError: one is no change, or there are too many.
+    """
+    if len(codes) > MOST_CHANGES:
+        raise ValueError(f"changes has {len(codes)} entries; at most {MOST_CHANGES} are made at once")
+    return tuple(change_of(code) for code in codes)
+
+
+def edits_of(changes: Sequence[Change], cases: Cases) -> dict[str, Edit]:
+    """Return the edits of one pass over cases; those of one site are made one after the other."""
+    found: dict[str, list[Edit]] = {}
+    for change in changes:
+        if not isinstance(change, WeightEdit):
+            found.setdefault(change.site(), []).append(change.edit(cases))
+    return {site: _chained(edits) for site, edits in found.items()}
+
+
+def _chained(edits: Sequence[Edit]) -> Edit:
+    def edit(tensor: Tensor) -> Tensor:
+        for one in edits:
+            tensor = one(tensor)
+        return tensor
+
+    return edit
+
+
+def model_with(changes: Sequence[Change], bundle: Bundle) -> nn.Module:
+    """Return the bundle's model, or a copy where a change is one of weights."""
+    return damaged(bundle.model, tuple(change for change in changes if isinstance(change, WeightEdit)))
+
+
+def random_like(changes: Sequence[Change], cases: Cases, seed: int) -> tuple[Change, ...]:
+    """Return changes of equal size, drawn at random: as many heads of the same kinds of attention; a direction of the
+    same length; an activation of the same kind at another place; noise of the same norm in the same matrix.
+    """
+    bundle, generator = cases.bundle, torch.Generator().manual_seed(seed)
+    drawn: list[Change] = [
+        WeightEdit(name, "random", size, seed=int(torch.randint(2**31 - 1, (), generator=generator)))
+        for name, size in size_of(bundle.model, model_with(changes, bundle)).items()
+    ]
+    drawn += _random_heads([change for change in changes if isinstance(change, HeadOff)], bundle, generator)
+    for change in changes:
+        if isinstance(change, Steer):
+            direction = Direction("random", index=int(torch.randint(2**31 - 1, (), generator=generator)))
+            drawn.append(replace(change, direction=direction))
+        elif isinstance(change, Patch):
+            drawn.append(_random_patch(change, cases, generator))
+    return tuple(drawn)
+
+
+def _random_heads(off: Sequence[HeadOff], bundle: Bundle, generator: torch.Generator) -> list[HeadOff]:
+    drawn: list[HeadOff] = []
+    for scopes in attentions(bundle).values():
+        ours = [change for change in off if change.scope in scopes]
+        all_heads = [(scope, head) for scope in scopes for head in range(bundle.config.n_heads)]
+        order = torch.randperm(len(all_heads), generator=generator)[: len(ours)].tolist()
+        for place, one in zip(order, ours, strict=True):
+            scope, head = all_heads[place]
+            drawn.append(HeadOff(scope, head, one.how))
+    return drawn
+
+
+def _random_patch(change: Patch, cases: Cases, generator: torch.Generator) -> Patch:
+    """Draw as many activations of the same kind at another place: layer and head, or layer and position."""
+    stack, config = stack_at(change.at), cases.bundle.config
+    layers = [change.at]
+    if ".layer" in change.at:
+        leaf = change.at.split(".", 2)[-1]
+        layers = [f"{stack}.layer{layer}.{leaf}" for layer in range(config.n_layers)]
+    places = [(change.position, change.from_position)]
+    if change.head == ALL_HEADS and change.position != EVERYWHERE:
+        places = position_pairs(cases, donor_of(cases, change.other), stack) or places
+    heads = [change.head] if change.head == ALL_HEADS else list(range(config.n_heads))
+    others = [
+        replace(change, at=at, position=here, from_position=there, head=head)
+        for at in layers
+        for here, there in places
+        for head in heads
+    ]
+    others = [other for other in others if other != change] or others
+    return others[int(torch.randint(len(others), (), generator=generator))]
+
+
+def lens_names(changes: Sequence[Change], bundle: Bundle) -> list[str]:
+    """Return what TransformerLens calls the places that changes touch, such as ``blocks.1.attn.hook_z``.
+
+    A place that it has no name for keeps ours; of a model of two stacks, only the decoder's are its blocks.
+    """
+    found = []
+    for change in changes:
+        if isinstance(change, WeightEdit):
+            found.append(change.parameter)
+            continue
+        site = change.site()
+        parts = site.split(".")
+        names = site_of(site).lens_name.split(", ")
+        name = names[-1] if "feed_forward" in site else names[0]
+        layer = next((part.removeprefix("layer") for part in parts if part.startswith("layer")), "")
+        theirs = bundle.kind != "translation" and name and layer
+        found.append(name.format(layer=layer) if theirs else site)
+    return list(dict.fromkeys(found))

@@ -1,0 +1,261 @@
+"""How few heads are enough: heads switched off one after the other, in three orders, and what the answer loses.
+
+Michel et al. 2019, section 4 (pruning by measured worth); Voita et al. 2019 (few heads do most of the work).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.attention.heads import Ablation
+from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches, built_in_cases, joined, one_case, run
+from transformer_core.analysis.lab.changes import attentions, mean_heads
+from transformer_core.analysis.lab.directions import stack_at
+from transformer_core.bundle import Bundle
+from transformer_core.config import require_choice
+from transformer_core.probe import Edit
+from transformer_core.progress import counted
+
+On = Literal["text", "set"]
+ORDERS = ("worth", "weight", "random")
+RANDOM_ORDERS = {"text": 5, "set": 3}
+MOST_POINTS = {"text": 33, "set": 17}
+ENOUGH = 0.95  # of what the model with all heads has
+
+
+@dataclass(frozen=True, eq=False)
+class Boards:
+    """Every head of a model, alone switched off.
+
+    Shapes:
+        change: by kind of attention (layer, head): ln p of the answer without that head, minus with it, in nats
+        strongest: by kind (layer, head): its largest weight anywhere in the text
+
+    Args:
+        before: ln p of the answer with all heads.
+        passes: texts that were read.
+    """
+
+    change: Mapping[str, np.ndarray]
+    strongest: Mapping[str, np.ndarray]
+    before: float
+    passes: int
+
+
+@dataclass(frozen=True, eq=False)
+class FewHeads:
+    """What is left of the answer with ever fewer heads.
+
+    Shapes:
+        off: (point,), how many heads are off
+        kept: (order, point), the probability of the answer (a mean over a target's words), or the accuracy on the
+            set; of the random order the mean over several
+        random: (random order, point)
+        areas: (order,), the mean height of each curve over the share of heads that are off (trapezoids)
+        enough: (order,), the fewest heads left with at least ENOUGH of what all have, and so with all more
+        orders: (order, head, 3), kind's index, layer and head, the first to go first; of the random one the first
+
+    Args:
+        kinds: of attention, as in `attentions`.
+        passes: texts that were read.
+    """
+
+    off: np.ndarray
+    kept: np.ndarray
+    random: np.ndarray
+    areas: np.ndarray
+    enough: np.ndarray
+    orders: np.ndarray
+    kinds: tuple[str, ...]
+    passes: int
+
+
+def all_heads(bundle: Bundle) -> list[tuple[str, int]]:
+    """Return scope and number of every head, kind by kind and layer by layer.
+
+    Raises:
+        ValueError: the model has no heads.
+    """
+    found = [
+        (scope, head) for scopes in attentions(bundle).values() for scope in scopes for head in range(_n_heads(bundle))
+    ]
+    if not found:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which has no heads to switch off")
+    return found
+
+
+def _n_heads(bundle: Bundle) -> int:
+    return bundle.config.n_heads
+
+
+def mask_edits(bundle: Bundle, left: Tensor, how: Ablation) -> dict[str, Edit]:
+    """Return the edits that leave some heads and switch all others off, other ones in each copy of a text.
+
+    Shapes:
+        left: (copy, head) over all_heads, or (1, head) for all texts of a batch: True for a head that stays
+    """
+    require_choice("how", how, ("zero", "mean"))
+    means = mean_heads(bundle) if how == "mean" else None
+    n_heads, edits = _n_heads(bundle), {}
+    for place, scope in enumerate(dict.fromkeys(scope for scope, _ in all_heads(bundle))):
+        stays = left[:, place * n_heads : (place + 1) * n_heads]  # (copy, head)
+        if bool(stays.all()):
+            continue
+        mean = 0.0 if means is None else means[scope][None, :, None]  # (1, head, 1, d_head)
+        edits[f"{scope}.heads"] = _kept(stays[:, :, None, None], mean)
+    return edits
+
+
+def _kept(stays: Tensor, mean: Tensor | float) -> Edit:
+    def edit(heads: Tensor) -> Tensor:
+        left, other = stays.to(heads.device), torch.as_tensor(mean, dtype=heads.dtype, device=heads.device)
+        return torch.where(left, heads, other)
+
+    return edit
+
+
+def _each_off(cases: Cases, left: Tensor, how: Ablation) -> Tensor:
+    """Return ln p of the answer to one text under each mask of heads. # (mask,)"""
+    parts = []
+    for part in left.split(at_once(cases)):
+        edits = mask_edits(cases.bundle, part, how)
+        parts.append(run(cases.repeated(len(part)), edits=edits)[0].log_prob)
+    return torch.cat(parts).double().cpu()
+
+
+def head_boards(
+    *, bundle: Bundle, text: str, n_tokens: int, answer: int | str | None = None, how: Ablation = "zero"
+) -> Boards:
+    """Switch every head off alone.
+
+    Args:
+        n_tokens: most tokens of the text to read.
+        answer: as of one_case.
+        how: to "zero", or to the "mean" over built-in texts.
+
+    Raises:
+        ValueError: the model has no heads, or as one_case.
+    """
+    heads = all_heads(bundle)
+    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
+    left = ~torch.eye(len(heads), dtype=torch.bool)
+    answers, strongest = _strongest(cases)
+    before = float(answers.log_prob[0])
+    change = (_each_off(cases, left, how) - before).numpy()
+    kinds = attentions(bundle)
+    shape = (len(kinds), -1, _n_heads(bundle))
+    return Boards(
+        dict(zip(kinds, change.reshape(shape), strict=True)),
+        dict(zip(kinds, strongest.reshape(shape), strict=True)),
+        before,
+        1 + len(heads),
+    )
+
+
+def _strongest(cases: Cases) -> tuple[Answers, np.ndarray]:
+    scopes = list(dict.fromkeys(scope for scope, _ in all_heads(cases.bundle)))
+    found = [np.zeros(_n_heads(cases.bundle)) for _ in scopes]
+    answers = []
+    for part in batches(cases):
+        answered, trace = run(part, sites=tuple(f"{scope}.weights" for scope in scopes))
+        answers.append(answered)
+        for place, scope in enumerate(scopes):
+            weights = trace[f"{scope}.weights"]  # (text, head, query_pos, key_pos)
+            real = part.real(stack_at(scope), weights.shape[2])[:, None, :, None]
+            found[place] = np.maximum(found[place], (weights * real).amax((0, 2, 3)).float().cpu().numpy())
+    return joined(answers), np.concatenate(found)
+
+
+def few_heads(
+    *,
+    bundle: Bundle,
+    text: str,
+    n_tokens: int,
+    on: On = "text",
+    answer: int | str | None = None,
+    how: Ablation = "zero",
+    texts: int = 24,
+    seed: int = 0,
+) -> FewHeads:
+    """Switch heads off one after the other until none is left, in the order of worth, of weight, and at random.
+
+    By worth the first to go is the head without which, alone, the answers lose least; by weight the one whose largest
+    weight is smallest.
+
+    Args:
+        n_tokens: most tokens of the text to read.
+        on: "text", or "set" for built-in texts.
+        answer: as of one_case; of the text alone.
+        how: to "zero", or to the "mean" over built-in texts.
+        texts: how many built-in ones.
+        seed: of the random orders and the built-in texts.
+
+    Raises:
+        ValueError: the model has no heads, or as one_case.
+    """
+    require_choice("on", on, ("text", "set"))
+    heads = all_heads(bundle)
+    cases = (
+        one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
+        if on == "text"
+        else built_in_cases(bundle, texts, seed)
+    )
+    generator = torch.Generator().manual_seed(seed)
+    singles = ~torch.eye(len(heads), dtype=torch.bool)
+    points = np.unique(np.linspace(0, len(heads), min(MOST_POINTS[on], len(heads) + 1)).round().astype(int))
+    measured = counted(range(len(heads) + (2 + RANDOM_ORDERS[on]) * len(points))) if on == "set" else iter(())
+    worth = _heights(cases, singles, how, measured, log=True)
+    order_by = [np.argsort(-worth, kind="stable"), np.argsort(_strongest(cases)[1], kind="stable")]
+    drawn = [torch.randperm(len(heads), generator=generator).numpy() for _ in range(RANDOM_ORDERS[on])]
+    curves = [_heights(cases, _left(order, points), how, measured) for order in (*order_by, *drawn)]
+    random = np.stack(curves[2:])
+    kept = np.stack([*curves[:2], random.mean(0)])
+    areas = np.trapezoid(kept, points / len(heads), axis=-1)
+    return FewHeads(
+        points,
+        kept,
+        random,
+        areas,
+        np.array([_enough(curve, points, len(heads)) for curve in kept]),
+        np.stack([_named(order, bundle) for order in (*order_by, drawn[0])]),
+        tuple(attentions(bundle)),
+        (len(heads) + len(curves) * len(points)) * len(cases),
+    )
+
+
+def _left(order: np.ndarray, points: np.ndarray) -> Tensor:
+    """Return which heads stay where the first so many of an order are off. # (point, head)"""
+    left = torch.ones(len(points), len(order), dtype=torch.bool)
+    for row, count in enumerate(points):
+        left[row, order[:count]] = False
+    return left
+
+
+def _heights(cases: Cases, left: Tensor, how: Ablation, measured: object, *, log: bool = False) -> np.ndarray:
+    """Return what the answers keep under each mask of heads: mean ln p, or probability, or accuracy. # (mask,)"""
+    if len(cases) == 1:
+        found = _each_off(cases, left, how).numpy() / float(cases.asked[0])
+        return found if log else np.exp(found)
+    heights = []
+    for row in left:
+        next(measured)  # type: ignore[call-overload]
+        edits = mask_edits(cases.bundle, row[None], how)
+        answers = joined([run(part, edits=edits)[0] for part in batches(cases)])
+        heights.append(answers.mean if log else answers.accuracy)
+    return np.array(heights)
+
+
+def _named(order: Sequence[int] | np.ndarray, bundle: Bundle) -> np.ndarray:
+    n_heads, per_kind = _n_heads(bundle), bundle.config.n_layers * _n_heads(bundle)
+    return np.array([(place // per_kind, place % per_kind // n_heads, place % n_heads) for place in order])
+
+
+def _enough(curve: np.ndarray, points: np.ndarray, n_heads: int) -> int:
+    """Return the fewest heads left up to which the curve has never fallen below ENOUGH of its start."""
+    fallen = np.flatnonzero(curve < ENOUGH * curve[0])
+    last = points[-1] if not fallen.size else points[max(int(fallen[0]) - 1, 0)]
+    return int(n_heads - last)

@@ -1,0 +1,263 @@
+"""One intervention: changes to a model on one text, what they do to its answer, and what random ones of equal size do.
+
+Every row of the Lab's log is one call of `intervene`, whatever was changed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer_core.analysis.lab.cases import (
+    MOST_WORDS,
+    WRITING,
+    Answers,
+    Cases,
+    answer_id,
+    batches,
+    built_in_cases,
+    joined,
+    one_case,
+    run,
+)
+from transformer_core.analysis.lab.changes import Change, Code, changes_of, edits_of, model_with, random_like
+from transformer_core.bundle import Bundle
+from transformer_core.generation.sampling import Written as WrittenToken
+from transformer_core.generation.sampling import greedy, sample
+from transformer_core.layers.cache import KeyValueCache
+from transformer_core.models.translation import DecoderState
+from transformer_core.probe import Edit, Probe
+from transformer_core.progress import counted
+
+MOST_CONTROLS = 32
+TOP = 6
+SET_SIZE = 48
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What changes do to the answer to one text.
+
+    Shapes:
+        controls: (control,), ln p of the answer under random changes of equal size
+        outcomes: (outcome,), the ids of classes, or of the likeliest tokens before and after
+        probabilities: (2, outcome), theirs before and after; of a translation both are (0,)
+        words: (2, word), ln p of each word of a target before and after; (2, 1) where one answer is asked for
+
+    Args:
+        answer: the class or token asked for; of a target its last.
+        before, after: ln p of the answer, in nats.
+        passes: texts that were read, for all this.
+        flips: the likeliest answer is another one after.
+    """
+
+    answer: int
+    before: float
+    after: float
+    controls: np.ndarray
+    outcomes: np.ndarray
+    probabilities: np.ndarray
+    words: np.ndarray
+    passes: int
+    flips: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SetEffect:
+    """What changes do to the answers to built-in texts.
+
+    Shapes:
+        accuracy, mean: (3,), of the model as it is, changed, and under random changes of equal size: the share of
+            answers that are the likeliest, and the mean ln p of an answer in nats
+        change: (text,), ln p of each text's answers after, minus before
+    """
+
+    accuracy: np.ndarray
+    mean: np.ndarray
+    change: np.ndarray
+
+
+def intervene(
+    *,
+    bundle: Bundle,
+    text: str,
+    n_tokens: int,
+    changes: tuple[Code, ...],
+    answer: int | str | None = None,
+    controls: int = 8,
+    seed: int = 0,
+) -> Effect:
+    """Measure what changes do to the answer to one text.
+
+    Args:
+        bundle: of a kind of cases.ANSWERING.
+        n_tokens: most tokens of the text to read.
+        changes: as changes.code_of writes them.
+        answer: as of one_case.
+        controls: how many random changes of equal size to compare with.
+        seed: of those.
+
+    Raises:
+        ValueError: a change does not fit the model, controls is out of its range, or as one_case.
+    """
+    if not 0 <= controls <= MOST_CONTROLS:
+        raise ValueError(f"controls={controls} must be from 0 to {MOST_CONTROLS}")
+    found = changes_of(changes)
+    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
+    before, after = (_log_chances(cases, these) for these in ((), found))  # (slot, outcome)
+    asked = torch.nonzero(cases.answers[0] >= 0)[:, 0]
+    words = torch.stack([chances[asked, cases.answers[0, asked]] for chances in (before, after)])  # (2, word)
+    drawn = [random_like(found, cases, seed + number) for number in range(controls)] if found else []
+    random = [changed_answers(cases, these).log_prob[0] for these in drawn]
+    single = bundle.kind not in WRITING
+    top = _top(before[asked[-1]], after[asked[-1]], bundle.kind == "classifier") if single else torch.zeros(0).long()
+    chances = torch.stack([one[asked[-1], top] for one in (before, after)]).exp()
+    return Effect(
+        answer_id(cases),
+        float(words[0].double().sum()),
+        float(words[1].double().sum()),
+        np.array([float(one) for one in random]),
+        top.cpu().numpy(),
+        chances.cpu().numpy(),
+        words.cpu().numpy(),
+        2 + len(drawn),
+        bool((before[asked].argmax(-1) != after[asked].argmax(-1)).any()),
+    )
+
+
+@torch.inference_mode()
+def _log_chances(cases: Cases, changes: Sequence[Change]) -> Tensor:
+    probe = Probe((), edits=edits_of(changes, cases))
+    output = model_with(changes, cases.bundle)(*cases.inputs, probe=probe)
+    return cases.log_chances(output)[0].double()
+
+
+def _top(before: Tensor, after: Tensor, everything: bool) -> Tensor:
+    if everything:
+        return torch.arange(len(before))
+    ids = [*before.topk(min(TOP, len(before))).indices.tolist(), *after.topk(min(TOP, len(after))).indices.tolist()]
+    return torch.tensor(list(dict.fromkeys(ids)))
+
+
+def changed_answers(cases: Cases, changes: Sequence[Change], *, model: nn.Module | None = None) -> Answers:
+    """Return how well a changed model answers cases, part by part.
+
+    Args:
+        model: with the changes of weights made, where somebody has it.
+    """
+    model = model_with(changes, cases.bundle) if model is None else model
+    return joined([run(part, model=model, edits=edits_of(changes, part))[0] for part in batches(cases)])
+
+
+def intervene_on_set(
+    *, bundle: Bundle, changes: tuple[Code, ...], texts: int = SET_SIZE, controls: int = 4, seed: int = 0
+) -> SetEffect:
+    """Measure what changes do to the answers to built-in texts; see cases.built_in_cases.
+
+    Args:
+        changes: as changes.code_of writes them; no patches, since those belong to one text.
+        texts: how many.
+        controls: how many random changes of equal size to compare with.
+        seed: of the texts and of those.
+
+    Raises:
+        ValueError: as intervene.
+    """
+    found = changes_of(changes)
+    cases = built_in_cases(bundle, texts, seed)
+    drawn = [random_like(found, cases, seed + number) for number in range(controls)]
+    answers = [changed_answers(cases, these) for these in counted([(), found, *drawn])]
+    accuracy, mean = np.array([one.accuracy for one in answers]), np.array([one.mean for one in answers])
+    return SetEffect(
+        np.array([*accuracy[:2], accuracy[2:].mean() if drawn else np.nan]),
+        np.array([*mean[:2], mean[2:].mean() if drawn else np.nan]),
+        (answers[1].log_prob - answers[0].log_prob).cpu().numpy(),
+    )
+
+
+class Edited:
+    """A model that writes under changes: what generation.writer asks for, each call with the edits of its probe."""
+
+    def __init__(self, model: nn.Module, edits: dict[str, Edit]) -> None:
+        self._model, self._edits, self.config = model, edits, model.config
+
+    def _probe(self, stack: str) -> Probe:
+        edits = {site: edit for site, edit in self._edits.items() if not stack or site.startswith(f"{stack}.")}
+        return Probe((), edits=edits)
+
+    def start(self, source_ids: Tensor) -> object:
+        """Read a source, or what comes before the first word."""
+        model = self._model
+        if hasattr(model, "encode"):
+            memory, mask = model.encode(source_ids, probe=self._probe("encoder"))  # type: ignore[operator]
+            return DecoderState(memory, mask, KeyValueCache(model.config.n_layers))  # type: ignore[union-attr]
+        if hasattr(model, "decoder") and hasattr(model, "embedding"):
+            return model.start(source_ids, probe=self._probe("encoder"))  # type: ignore[operator]
+        return model.start(source_ids)  # type: ignore[operator]
+
+    def advance(self, token_ids: Tensor, state: object) -> tuple[Tensor, object]:
+        """Read the next words and score the one after them."""
+        model = self._model
+        if hasattr(model, "decoder") and hasattr(model, "embedding"):
+            logits, state = model.read(token_ids, state, probe=self._probe("decoder"))  # type: ignore[operator]
+            return logits[:, -1], state
+        return model.advance(token_ids, state, probe=self._probe(""))  # type: ignore[operator]
+
+    def has_room(self, state: object, count: int) -> bool:
+        """Return whether max_len leaves room for so many more words."""
+        return self._model.has_room(state, count)  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class TwoTexts:
+    """What a model writes as it is, under changes, and under a random change of equal size."""
+
+    before: str
+    after: str
+    random: str
+
+
+def written_with(
+    *,
+    bundle: Bundle,
+    text: str,
+    n_tokens: int,
+    changes: tuple[Code, ...],
+    most: int = 40,
+    temperature: float = 0.8,
+    seed: int = 0,
+) -> TwoTexts:
+    """Let a model write with and without changes, each time with the same random numbers.
+
+    Args:
+        bundle: a gpt or a recurrent language model, which continues the text; or one that translates, greedily.
+        most: tokens to write, of a continuation.
+        temperature: of a continuation.
+        seed: of its random numbers, and of the random change.
+
+    Raises:
+        ValueError: the model writes nothing, or as intervene.
+    """
+    if bundle.kind not in ("gpt", "lm", *WRITING):
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which writes nothing")
+    found = changes_of(changes)
+    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens)
+    random = random_like(found, cases, seed)
+    return TwoTexts(*(_write(cases, these, most, temperature, seed) for these in ((), found, random)))
+
+
+def _write(cases: Cases, changes: Sequence[Change], most: int, temperature: float, seed: int) -> str:
+    bundle, token_ids = cases.bundle, cases.inputs[0]
+    edited = Edited(model_with(changes, bundle), edits_of(changes, cases))
+    steps: Iterator[WrittenToken]
+    if bundle.kind in WRITING:
+        ends = {"bos_id": bundle.tokenizer.bos_id, "eos_id": bundle.tokenizer.eos_id}
+        steps = greedy(edited, token_ids, most=MOST_WORDS, **ends)  # type: ignore[arg-type]
+    else:
+        own = int(torch.nonzero(cases.answers[0] >= 0)[-1]) + 1
+        generator = torch.Generator(token_ids.device).manual_seed(seed)
+        steps = sample(edited, token_ids[:, :own], most=most, temperature=temperature, generator=generator)  # type: ignore[arg-type]
+    return bundle.tokenizer.decode([step.token_id for step in islice(steps, max(most, MOST_WORDS))])

@@ -1,0 +1,246 @@
+"""Activation patching: how much of the difference between two texts comes back with one activation of the first.
+
+Exact, one forward pass a place: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Approximated by one gradient
+(attribution patching): Nanda 2023; Kramár et al. 2024, section 2.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, one_case, run
+from transformer_core.analysis.lab.changes import attentions, donor_of, position_pairs, streams
+from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
+from transformer_core.bundle import Bundle
+from transformer_core.probe import Edit, Probe
+from transformer_core.progress import counted
+
+PLACES = ("residual", "attention", "feed_forward")
+LEAVES = {"residual": "residual", "attention": "self_attention.output", "feed_forward": "feed_forward.output"}
+LEAST_DIFFERENCE = 1e-3  # nats, below which there is nothing to share out
+
+
+@dataclass(frozen=True, eq=False)
+class PatchMap:
+    """What comes back where one activation is taken from the first text while the second one is read.
+
+    1 is the whole difference in ln p of the answer between the two texts; 0 is nothing; below 0 it moves away.
+
+    Shapes:
+        exact, estimate: (place, layer, pair), by a forward pass each, and by the gradient at the second text
+        heads, heads_estimate: (layer, head), the head's mixtures at all aligned positions; (0, 0) without heads
+        pairs: (pair, 2), positions in the first and the second text
+
+    Args:
+        first, second: ln p of the answer in the two texts, in nats.
+        places: from PLACES; "residual" alone where the stack is recurrent.
+        labels: one a pair, "word" or "word → other".
+        changed: one a pair, whether the two tokens differ.
+        unpaired: how many positions of the two texts together have no partner.
+        agreement: of exact with estimate, in order; correlation: of Pearson.
+        passes: texts that were read for the exact map.
+    """
+
+    first: float
+    second: float
+    exact: np.ndarray
+    estimate: np.ndarray
+    heads: np.ndarray
+    heads_estimate: np.ndarray
+    pairs: np.ndarray
+    places: tuple[str, ...]
+    labels: tuple[str, ...]
+    changed: tuple[bool, ...]
+    unpaired: int
+    agreement: RankCorrelation
+    correlation: float
+    passes: int
+
+
+def patched_stacks(bundle: Bundle) -> tuple[str, ...]:
+    """Return the stacks whose activations can be patched."""
+    return tuple(streams(bundle))
+
+
+def sites_of(bundle: Bundle, stack: str) -> dict[str, tuple[str, ...]]:
+    """Return the sites that a map has, first layer first, by place; "cross" in a decoder with cross-attention.
+
+    Raises:
+        ValueError: the model has no such stack.
+    """
+    there = streams(bundle)
+    if stack not in there:
+        raise ValueError(f"stack={stack!r} must be one of {', '.join(there)}")
+    if stack == "recurrent" or bundle.kind == "seq2seq":
+        return {"residual": there[stack]}
+    found = {
+        place: tuple(f"{stack}.layer{layer}.{leaf}" for layer in range(bundle.config.n_layers))
+        for place, leaf in LEAVES.items()
+    }
+    if stack == "decoder" and bundle.kind == "translation":
+        found["cross"] = tuple(f"decoder.layer{layer}.cross_attention.output" for layer in range(len(there[stack])))
+    return found
+
+
+def heads_in(bundle: Bundle, stack: str) -> tuple[str, ...]:
+    """Return the sites of the self-attention's heads of a stack."""
+    return tuple(f"{scope}.heads" for scope in attentions(bundle).get(stack, ()))
+
+
+def passes_needed(*, bundle: Bundle, text: str, other: str, n_tokens: int, stack: str) -> int:
+    """Return how many texts the exact map reads: one for each place, layer and aligned position, and each head."""
+    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens)
+    pairs = len(position_pairs(cases, donor_of(cases, other, n_tokens), stack))
+    return sum(map(len, sites_of(bundle, stack).values())) * pairs + len(heads_in(bundle, stack)) * _n_heads(bundle)
+
+
+def _n_heads(bundle: Bundle) -> int:
+    return getattr(bundle.config, "n_heads", 0)
+
+
+def patch_map(
+    *, bundle: Bundle, text: str, other: str, n_tokens: int, stack: str, answer: int | str | None = None
+) -> PatchMap:
+    """Patch every layer, place and aligned position of one stack, and every head, from the first text into the second.
+
+    Args:
+        text: where activations are taken from; the answer is this text's.
+        other: what is read while one of them is put in.
+        n_tokens: most tokens of either text to read.
+        stack: one of patched_stacks.
+        answer: as of one_case.
+
+    Raises:
+        ValueError: the texts are answered alike, have nothing in common, or as one_case.
+    """
+    first = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
+    second = donor_of(first, other, n_tokens)
+    pairs = position_pairs(first, second, stack)
+    if not pairs:
+        raise ValueError("other has no token that could be paired with one of text; change fewer words")
+    places, heads = sites_of(bundle, stack), heads_in(bundle, stack)
+    sites = tuple(site for found in places.values() for site in found) + heads
+    ends, given = run(first, sites=sites)
+    start, replaced, slopes = _slopes(second, sites)
+    low, high = float(start), float(ends.log_prob[0])
+    if abs(high - low) < LEAST_DIFFERENCE:
+        raise ValueError(
+            f"other must change the answer: ln p is {high:.4f} for text and {low:.4f} for other, which leaves no "
+            "difference to bring back"
+        )
+    rows, columns = [there for _, there in pairs], [here for here, _ in pairs]
+    all_sites = [*(site for found in places.values() for site in found)]
+    exact, passes = _exact(second, given, all_sites, rows, columns)
+    by_head, more = _exact_heads(second, given, heads, rows, columns)
+    moved = {site: given[site][0][..., columns, :] - replaced[site][0][..., rows, :] for site in sites}
+    products = {site: (moved[site] * slopes[site][0][..., rows, :]).sum(-1) for site in sites}
+    shape = (len(places), -1, len(pairs))
+    estimate = torch.stack([products[site] for site in all_sites]).reshape(shape)
+    heads_estimate = torch.stack([products[site].sum(-1) for site in heads]) if heads else torch.zeros(0, 0)
+    span = high - low
+    exact = (exact.reshape(shape) - low) / span
+    labels = [(first.labels[stack][here], second.labels[stack][there]) for here, there in pairs]
+    estimated = (estimate / span).double().cpu().numpy()
+    found = exact.double().cpu().numpy()
+    return PatchMap(
+        high,
+        low,
+        found,
+        estimated,
+        ((by_head - low) / span).double().cpu().numpy(),
+        (heads_estimate / span).double().cpu().numpy(),
+        np.array(pairs, dtype=np.int64),
+        tuple(places),
+        tuple(one if one == two else f"{one} → {two}" for one, two in labels),
+        tuple(one != two for one, two in labels),
+        len(first.labels[stack]) + len(second.labels[stack]) - 2 * len(pairs),
+        rank_correlation(found.ravel(), estimated.ravel()),
+        _pearson(found.ravel(), estimated.ravel()),
+        passes + more,
+    )
+
+
+def _pearson(one: np.ndarray, other: np.ndarray) -> float:
+    if one.size < 2 or not one.std() or not other.std():
+        return float("nan")
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def _exact(
+    second: Cases, given: Mapping[str, Tensor], sites: Sequence[str], rows: Sequence[int], columns: Sequence[int]
+) -> tuple[Tensor, int]:
+    """Return ln p with each pair's activation at each site put in. # (site, pair)"""
+    found = []
+    parts = [range(len(rows))[start : start + at_once(second)] for start in range(0, len(rows), at_once(second))]
+    for site in counted(sites):
+        taken = given[site][0]  # (pos, d_model)
+        for part in parts:
+            edit = _one_in_each([rows[place] for place in part], taken[[columns[place] for place in part]])
+            found.append(run(second.repeated(len(part)), edits={site: edit})[0].log_prob)
+    return torch.cat(found).double().reshape(len(sites), len(rows)), len(sites) * len(rows)
+
+
+def _one_in_each(rows: Sequence[int], values: Tensor) -> Edit:
+    """Put one value in each copy: at a position of its own; also where positions come one after another."""
+    seen = [0]
+
+    def edit(tensor: Tensor) -> Tensor:
+        start, seen[0] = seen[0], seen[0] + tensor.shape[1]
+        for copy, row in enumerate(rows):
+            if start <= row < seen[0]:
+                tensor[copy, row - start] = values[copy]
+        return tensor
+
+    return edit
+
+
+def _exact_heads(
+    second: Cases, given: Mapping[str, Tensor], sites: Sequence[str], rows: Sequence[int], columns: Sequence[int]
+) -> tuple[Tensor, int]:
+    """Return ln p with each head's mixtures at all pairs put in. # (layer, head)"""
+    n_heads = _n_heads(second.bundle)
+    if not sites:
+        return torch.zeros(0, 0), 0
+    found = []
+    for site in counted(sites):
+        taken = given[site][0]  # (head, pos, d_head)
+        for start in range(0, n_heads, at_once(second)):
+            part = list(range(n_heads))[start : start + at_once(second)]
+
+            def edit(heads: Tensor, part: list[int] = part, taken: Tensor = taken) -> Tensor:
+                for copy, head in enumerate(part):
+                    heads[copy, head, rows] = taken[head, columns]
+                return heads
+
+            found.append(run(second.repeated(len(part)), edits={site: edit})[0].log_prob)
+    return torch.cat(found).double().reshape(len(sites), n_heads), len(sites) * n_heads
+
+
+def _slopes(cases: Cases, sites: Sequence[str]) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """Return ln p of the answer, the tensors at some sites, and its gradient with respect to each, at one pass."""
+    added: dict[str, list[Tensor]] = {}
+    seen: dict[str, list[Tensor]] = {}
+
+    def kept(site: str) -> Edit:
+        def edit(tensor: Tensor) -> Tensor:
+            nothing = torch.zeros_like(tensor, requires_grad=True)
+            added.setdefault(site, []).append(nothing)
+            seen.setdefault(site, []).append(tensor.detach())
+            return tensor + nothing
+
+        return edit
+
+    with torch.inference_mode(False), torch.enable_grad():
+        inputs = tuple(ids.clone() for ids in cases.inputs)
+        output = cases.bundle.model(*inputs, probe=Probe((), edits={site: kept(site) for site in sites}))
+        log_prob = answers_of(cases, output).log_prob.sum()
+        leaves = [leaf for site in sites for leaf in added[site]]
+        slopes = iter(torch.autograd.grad(log_prob, leaves, allow_unused=True))
+    by_site: dict[str, Tensor] = {}
+    for site in sites:
+        parts = [torch.zeros_like(leaf) if slope is None else slope for leaf in added[site] for slope in [next(slopes)]]
+        by_site[site] = torch.cat(parts, -2)
+    return log_prob.detach(), {site: torch.cat(seen[site], -2) for site in sites}, by_site

@@ -1,0 +1,189 @@
+"""Two readings side by side: two texts, two models, or two moments of a run; any site of both, and their difference.
+
+Linear CKA: Kornblith et al. 2019, eqs. 3 and 4.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_core.analysis.encoder.two_sentences import aligned
+from transformer_core.analysis.lab.cases import Cases, one_case, run
+from transformer_core.analysis.lab.changes import streams
+from transformer_core.bundle import Bundle
+from transformer_core.trace import Trace
+
+MOST_VALUES = 1 << 22
+FEWEST = 3  # positions, for CKA
+OVER_KEYS = ("weights", "scores", "masked_scores")
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """One site of two readings, and all layers of their streams compared.
+
+    Shapes:
+        first, second: (row, col), the site; of several heads the chosen one
+        difference: (pair, col) or, of weights, (pair, pair): second minus first at aligned positions; (0, 0) where the
+            two have not one width
+        pairs: (pair, 2), aligned positions
+        cosine, distance, cka: (layer,), over aligned positions of the stream: the mean cosine, the mean distance over
+            the mean of both lengths, and linear CKA; not a number where shapes or too few positions forbid it
+
+    Args:
+        rows, columns: labels of the first and of the second reading; those of columns are empty where they are numbers.
+        pair_labels: one a pair, "word" or "word → other".
+        answers: ln p of the first reading's answer in both, nan in the second where it has another kind of answer.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    difference: np.ndarray
+    pairs: np.ndarray
+    cosine: np.ndarray
+    distance: np.ndarray
+    cka: np.ndarray
+    rows: tuple[tuple[str, ...], tuple[str, ...]]
+    columns: tuple[tuple[str, ...], tuple[str, ...]]
+    pair_labels: tuple[str, ...]
+    answers: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of sites."""
+
+    names: tuple[str, ...]
+
+
+def sites_in(*, bundle: Bundle, text: str, n_tokens: int) -> Names:
+    """Return the names of all sites of a reading that have positions, in the order they are computed."""
+    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens)
+    trace = run(cases, sites=("*",))[1]
+    widths = {len(labels) for labels in cases.labels.values()}
+    return Names(tuple(name for name, tensor in trace.items() if tensor.dim() >= 3 and tensor.shape[-2] in widths))
+
+
+def side_by_side(
+    *,
+    bundle: Bundle,
+    text: str,
+    second_bundle: Bundle,
+    second_text: str,
+    n_tokens: int,
+    site: str,
+    head: int = 0,
+) -> SideBySide:
+    """Read two texts, each by its model, and compare one site and all layers.
+
+    Args:
+        n_tokens: most tokens of either text to read.
+        site: a name of both readings.
+        head: of a site with heads.
+
+    Raises:
+        ValueError: one of the two has no such site or head, it is too large to be shown, or as one_case.
+    """
+    pair = [
+        one_case(bundle=one, text=words, n_tokens=n_tokens)
+        for one, words in ((bundle, text), (second_bundle, second_text))
+    ]
+    answered = [run(cases, sites=("*",)) for cases in pair]
+    tables = [_table(cases, trace, site, head) for cases, (_, trace) in zip(pair, answered, strict=True)]
+    pairs = _pairs(*pair, site)
+    first, second = tables
+    over_keys = site.rsplit(".", 1)[-1] in OVER_KEYS
+    across = _pairs(*pair, "encoder") if ".cross_attention." in site else pairs
+    difference = _difference(first, second, pairs, across if over_keys else None)
+    stack = site.partition(".")[0]
+    labels = tuple(cases.labels.get(stack, next(iter(cases.labels.values()))) for cases in pair)
+    of_keys = "encoder" if ".cross_attention." in site else stack
+    keys = [cases.labels[of_keys] if over_keys else () for cases in pair]
+    compared = _compared(pair, [trace for _, trace in answered], stack)
+    same = bundle.kind == second_bundle.kind and bundle.tokenizer.to_json() == second_bundle.tokenizer.to_json()
+    second_answer = float("nan")
+    if same and bundle.kind not in ("translation", "seq2seq"):
+        answer = int(pair[0].answers[0][pair[0].answers[0] >= 0][-1])
+        other = one_case(bundle=second_bundle, text=second_text, n_tokens=n_tokens, answer=answer)
+        second_answer = float(run(other)[0].log_prob[0])
+    return SideBySide(
+        first,
+        second,
+        np.where(np.isfinite(difference), difference, 0.0),
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        *compared,
+        rows=(labels[0], labels[1]),
+        columns=(keys[0], keys[1]),
+        pair_labels=tuple(
+            labels[0][one] if labels[0][one] == labels[1][two] else f"{labels[0][one]} → {labels[1][two]}"
+            for one, two in pairs
+        ),
+        answers=(float(answered[0][0].log_prob[0]), second_answer),
+    )
+
+
+def _table(cases: Cases, trace: Trace, site: str, head: int) -> np.ndarray:
+    """Return a site of one reading as a table; of a site with heads the chosen one. # (row, col)"""
+    if site not in trace:
+        raise ValueError(f"site={site!r} is not in {cases.bundle.name!r}; it has {', '.join(list(trace)[:8])} …")
+    tensor = trace[site]
+    tensor = tensor if tensor.shape[0] != 1 or tensor.dim() == 2 else tensor[0]
+    if tensor.dim() == 3:
+        if not 0 <= head < tensor.shape[0]:
+            raise ValueError(f"head={head} must be from 0 to {tensor.shape[0] - 1} at {site}")
+        tensor = tensor[head]
+    if tensor.dim() != 2 or tensor.numel() > MOST_VALUES:
+        raise ValueError(f"site={site!r} has shape {tuple(tensor.shape)}, which is no table of positions")
+    return tensor.float().cpu().numpy()
+
+
+def _difference(
+    first: np.ndarray, second: np.ndarray, pairs: list[tuple[int, int]], across: list[tuple[int, int]] | None
+) -> np.ndarray:
+    """Return second minus first at paired rows, and at paired columns where `across` pairs those; (0, 0) where none."""
+    rows, columns = [one for one, _ in pairs], [two for _, two in pairs]
+    if across is not None:
+        left, right = [one for one, _ in across], [two for _, two in across]
+        return second[columns][:, right] - first[rows][:, left]
+    return second[columns] - first[rows] if first.shape[-1] == second.shape[-1] else np.zeros((0, 0))
+
+
+def _pairs(first: Cases, second: Cases, site: str) -> list[tuple[int, int]]:
+    """Return aligned positions by the tokens' labels, since two vocabularies may number them differently."""
+    stack = site.partition(".")[0]
+    stack = stack if stack in first.labels and stack in second.labels else next(iter(first.labels))
+    names: dict[str, int] = {}
+    ids = [tuple(names.setdefault(label, len(names)) for label in one.labels.get(stack, ())) for one in (first, second)]
+    return aligned(*ids)
+
+
+def _compared(cases: list[Cases], traces: list[Trace], stack: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    sites = [streams(one.bundle).get(stack, ()) for one in cases]
+    count = min(map(len, sites))
+    pairs = _pairs(*cases, stack)
+    rows, columns = [one for one, _ in pairs], [two for _, two in pairs]
+    found = np.full((3, count), np.nan)
+    for layer in range(count):
+        one, other = (
+            trace[named[layer]][0].double().cpu().numpy()[chosen]
+            for trace, named, chosen in zip(traces, sites, (rows, columns), strict=True)
+        )
+        if one.shape == other.shape and len(pairs):
+            lengths = np.linalg.norm(one, axis=-1), np.linalg.norm(other, axis=-1)
+            found[0, layer] = ((one * other).sum(-1) / (lengths[0] * lengths[1]).clip(1e-12)).mean()
+            apart = np.linalg.norm(one - other, axis=-1) / ((lengths[0] + lengths[1]) / 2).clip(1e-12)
+            found[1, layer] = apart.mean()
+        if len(pairs) >= FEWEST:
+            found[2, layer] = linear_cka(one, other)
+    return found[0], found[1], found[2]
+
+
+def linear_cka(one: np.ndarray, other: np.ndarray) -> float:
+    """Return |Y^T X|^2 / (|X^T X| |Y^T Y|) of two centred tables of the same positions, in Frobenius norms.
+
+    Shapes:
+        one: (pos, d_one); other: (pos, d_other)
+    """
+    one, other = one - one.mean(0), other - other.mean(0)
+    size = np.linalg.norm(one.T @ one) * np.linalg.norm(other.T @ other)
+    return float(np.linalg.norm(other.T @ one) ** 2 / size) if size > 0 else float("nan")

@@ -1,0 +1,190 @@
+"""Changed weights: a copy of a model in which some matrices are other ones; the model itself is never touched.
+
+Pruning by size: Han et al. 2015, section 3; rounding to n bits: Jacob et al. 2018, section 2.1, symmetric about zero;
+low rank: Eckart and Young 1936.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Operation = Literal["scale", "zero", "noise", "round", "round_rows", "prune", "rank", "paint", "random"]
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+MOST_BITS = 16
+MOST_CELLS = 2_000
+Cell = tuple[int, int, float]
+
+
+def sharing_copy(model: nn.Module) -> nn.Module:
+    """Return a model of its own that shares every parameter and buffer with another one."""
+    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    return copy.deepcopy(model, shared)
+
+
+def with_weights(model: nn.Module, changed: Mapping[str, Tensor]) -> nn.Module:
+    """Return a model with other tensors under some names, which shares all others; tied parameters stay tied.
+
+    Raises:
+        ValueError: there is no such parameter, or it has another shape.
+    """
+    if not changed:
+        return model
+    named = dict(model.named_parameters())
+    for name, tensor in changed.items():
+        require_parameter(model, name)
+        if tensor.shape != named[name].shape:
+            raise ValueError(f"changed[{name!r}] has shape {tuple(tensor.shape)}, needed {tuple(named[name].shape)}")
+    other = sharing_copy(model)
+    replaced = {id(named[name]): nn.Parameter(tensor, requires_grad=False) for name, tensor in changed.items()}
+    for module in other.modules():
+        for name, parameter in list(module._parameters.items()):
+            if parameter is not None and id(parameter) in replaced:
+                module._parameters[name] = replaced[id(parameter)]
+    return other
+
+
+def require_parameter(model: nn.Module, name: str) -> Tensor:
+    """Return a parameter by its name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    named = dict(model.named_parameters())
+    if name not in named:
+        raise ValueError(f"parameter={name!r} must be one of the model's, such as {next(iter(named))!r}")
+    return named[name]
+
+
+def matrices_of(model: nn.Module) -> tuple[str, ...]:
+    """Return the names of all matrices of a model, in its order."""
+    return tuple(name for name, parameter in model.named_parameters() if parameter.dim() == 2)
+
+
+@dataclass(frozen=True)
+class WeightEdit:
+    """A matrix (or vector) of the model, changed.
+
+    Args:
+        parameter: its name.
+        operation: "scale" by amount; "zero"; "noise": add normal numbers of amount times the matrix's own standard
+            deviation; "round" to `amount` bits with one step for all, "round_rows" with one for each row; "prune": the
+            share `amount` of the numbers, those nearest zero, becomes zero; "rank": keep the first `amount` singular
+            values; "paint": single cells; "random": add normal numbers that together have the norm `amount`.
+        amount: as the operation has it; of no meaning to "zero" and "paint".
+        seed: of the numbers drawn.
+        cells: row, column and new value of each painted cell.
+    """
+
+    parameter: str
+    operation: Operation
+    amount: float = 0.0
+    seed: int = 0
+    cells: tuple[Cell, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.operation not in OPERATIONS:
+            raise ValueError(f"operation={self.operation!r} must be one of {', '.join(OPERATIONS)}")
+        if not np.isfinite(self.amount):
+            raise ValueError(f"amount={self.amount} must be finite")
+        if self.operation in ("round", "round_rows") and not 1 <= self.amount <= MOST_BITS:
+            raise ValueError(f"amount={self.amount:g} bits must be from 1 to {MOST_BITS}")
+        if self.operation == "prune" and not 0 <= self.amount <= 1:
+            raise ValueError(f"amount={self.amount:g} is a share; it must be from 0 to 1")
+        if self.operation in ("rank", "noise", "random") and self.amount < 0:
+            raise ValueError(f"amount={self.amount:g} must not be negative")
+        if len(self.cells) > MOST_CELLS:
+            raise ValueError(f"cells has {len(self.cells)} cells; at most {MOST_CELLS} are painted")
+
+    def applied(self, weight: Tensor) -> Tensor:
+        """Return the changed weight, of the same shape.
+
+        Raises:
+            ValueError: a painted cell lies outside, or the weight is not a matrix where one is needed.
+        """
+        return _APPLY[self.operation](weight.detach().clone(), self)
+
+
+def _drawn(weight: Tensor, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(weight.shape, generator=generator).to(weight)
+
+
+def _noisy(weight: Tensor, edit: WeightEdit) -> Tensor:
+    return weight + edit.amount * weight.std(correction=0) * _drawn(weight, edit.seed)
+
+
+def _random(weight: Tensor, edit: WeightEdit) -> Tensor:
+    drawn = _drawn(weight, edit.seed)
+    return weight + edit.amount * drawn / drawn.norm().clamp(min=1e-12)
+
+
+def _rounded(weight: Tensor, edit: WeightEdit) -> Tensor:
+    """Round to integers from -(2^(n-1) - 1) to 2^(n-1) - 1 times a step; one bit keeps the sign of a mean size."""
+    by_row = edit.operation == "round_rows" and weight.dim() == 2
+    axes: dict = {"dim": 1, "keepdim": True} if by_row else {}
+    if edit.amount < 2:
+        return weight.sign() * weight.abs().mean(**axes)
+    greatest = weight.abs().amax(**axes)
+    step = (greatest / (2 ** (int(edit.amount) - 1) - 1)).clamp(min=1e-30)
+    return (weight / step).round() * step
+
+
+def _pruned(weight: Tensor, edit: WeightEdit) -> Tensor:
+    count = round(edit.amount * weight.numel())
+    if count:
+        sizes = weight.abs().flatten().cpu().numpy()
+        smallest = np.argpartition(sizes, min(count, sizes.size - 1))[:count]
+        weight.view(-1)[torch.from_numpy(smallest).to(weight.device)] = 0.0
+    return weight
+
+
+def _of_rank(weight: Tensor, edit: WeightEdit) -> Tensor:
+    if weight.dim() != 2:
+        raise ValueError(f"operation='rank' needs a matrix; {edit.parameter!r} has shape {tuple(weight.shape)}")
+    left, sizes, right = torch.linalg.svd(weight.double(), full_matrices=False)
+    kept = int(min(edit.amount, len(sizes)))
+    return ((left[:, :kept] * sizes[:kept]) @ right[:kept]).to(weight)
+
+
+def _painted(weight: Tensor, edit: WeightEdit) -> Tensor:
+    rows, cols = weight.shape if weight.dim() == 2 else (1, weight.numel())
+    table = weight.view(rows, cols)
+    for row, col, value in edit.cells:
+        if not (0 <= row < rows and 0 <= col < cols and np.isfinite(value)):
+            raise ValueError(f"cells has {(row, col, value)}; it must be within {rows} x {cols}, and finite")
+        table[int(row), int(col)] = float(value)
+    return weight
+
+
+_APPLY: dict[str, Callable[[Tensor, WeightEdit], Tensor]] = {
+    "scale": lambda weight, edit: weight * edit.amount,
+    "zero": lambda weight, edit: torch.zeros_like(weight),
+    "noise": _noisy,
+    "round": _rounded,
+    "round_rows": _rounded,
+    "prune": _pruned,
+    "rank": _of_rank,
+    "paint": _painted,
+    "random": _random,
+}
+
+
+def damaged(model: nn.Module, edits: tuple[WeightEdit, ...]) -> nn.Module:
+    """Return a model with several edits one after the other; a later one finds what an earlier one left."""
+    changed: dict[str, Tensor] = {}
+    for edit in edits:
+        weight = require_parameter(model, edit.parameter)
+        changed[edit.parameter] = edit.applied(changed.get(edit.parameter, weight))
+    return with_weights(model, changed)
+
+
+def size_of(before: nn.Module, after: nn.Module) -> dict[str, float]:
+    """Return the Frobenius norm of what differs in each parameter of two models, by its name, where anything does."""
+    theirs = dict(after.named_parameters())
+    changed = {name: weight for name, weight in before.named_parameters() if theirs[name] is not weight}
+    return {name: float((theirs[name] - weight).norm()) for name, weight in changed.items()}
