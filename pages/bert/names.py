@@ -21,8 +21,9 @@ SEVERAL = 2
 
 def needs_other(view: View, kind: str) -> None:
     """Say in one line which checkpoint this part reads and where one is opened, with a button to one that is there."""
-    offer_model(t(f"bert.needs_{kind}", name=plain(view.bundle.name)), (kind,), key=f"needs_{kind}")
-    st.page_link(page_path("my_model"), label=t("bert.open_one"), icon=ICONS["my_model"])
+    with st.container(key=f"needs_{kind}"):
+        offer_model(t(f"bert.needs_{kind}", name=plain(view.bundle.name)), (kind,))
+        st.page_link(page_path("my_model"), label=t("bert.open_one"), icon=ICONS["my_model"])
 
 
 def names_part(view: View) -> None:

@@ -68,7 +68,7 @@ def test_without_such_a_checkpoint_a_line_says_how_to_open_one(part: str, langua
 @pytest.mark.usefixtures("heads")
 def test_a_button_switches_to_such_a_checkpoint_where_there_is_one() -> None:
     app = opened("names", model="bert")
-    app.button(key="needs_tagger").click().run()
+    app.button(key="offer").click().run()
     assert not app.exception
     assert app.selectbox[0].value == "tiny-tagger"
     app = opened("fill", model="tiny-tagger")

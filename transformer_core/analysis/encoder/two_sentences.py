@@ -1,7 +1,6 @@
 """Two sentences side by side: from which layer on the model distinguishes them, and how a changed word spreads."""
 
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 import numpy as np
 import torch
@@ -58,12 +57,26 @@ class SentencePair:
 
 
 def aligned(first: tuple[int, ...], second: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Pair the positions of two rows of ids: equal stretches, and replaced ones of one length place by place."""
-    found = []
-    for kind, start, end, other, other_end in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
-        if kind == "equal" or (kind == "replace" and end - start == other_end - other):
-            found += zip(range(start, end), range(other, other_end), strict=True)
-    return found
+    """Pair the positions of two rows of ids by the fewest inserted, deleted and replaced ids (Levenshtein's distance).
+
+    A replaced id is paired with what takes its place; among alignments of one cost, the one that pairs further right.
+    """
+    fewest = [list(range(len(second) + 1))]
+    for row, one in enumerate(first, 1):
+        above, costs = fewest[-1], [row]
+        for column, other in enumerate(second):
+            costs.append(min(above[column] + (one != other), above[column + 1] + 1, costs[-1] + 1))
+        fewest.append(costs)
+    found, row, column = [], len(first), len(second)
+    while row and column:
+        if fewest[row][column] == fewest[row - 1][column - 1] + (first[row - 1] != second[column - 1]):
+            row, column = row - 1, column - 1
+            found.append((row, column))
+        elif fewest[row][column] == fewest[row - 1][column] + 1:
+            row -= 1
+        else:
+            column -= 1
+    return found[::-1]
 
 
 def apart(one: Tensor, other: Tensor) -> Tensor:

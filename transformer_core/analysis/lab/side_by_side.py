@@ -90,10 +90,10 @@ def side_by_side(
     ]
     answered = [run(cases, sites=("*",)) for cases in pair]
     tables = [_table(cases, trace, site, head) for cases, (_, trace) in zip(pair, answered, strict=True)]
-    pairs = _pairs(*pair, site)
+    pairs = _pairs(pair[0], pair[1], site)
     first, second = tables
     over_keys = site.rsplit(".", 1)[-1] in OVER_KEYS
-    across = _pairs(*pair, "encoder") if ".cross_attention." in site else pairs
+    across = _pairs(pair[0], pair[1], "encoder") if ".cross_attention." in site else pairs
     difference = _difference(first, second, pairs, across if over_keys else None)
     stack = site.partition(".")[0]
     labels = tuple(cases.labels.get(stack, next(iter(cases.labels.values()))) for cases in pair)
@@ -160,7 +160,7 @@ def _pairs(first: Cases, second: Cases, site: str) -> list[tuple[int, int]]:
 def _compared(cases: list[Cases], traces: list[Trace], stack: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     sites = [streams(one.bundle).get(stack, ()) for one in cases]
     count = min(map(len, sites))
-    pairs = _pairs(*cases, stack)
+    pairs = _pairs(cases[0], cases[1], stack)
     rows, columns = [one for one, _ in pairs], [two for _, two in pairs]
     found = np.full((3, count), np.nan)
     for layer in range(count):

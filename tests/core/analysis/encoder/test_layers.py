@@ -101,7 +101,8 @@ def test_one_word_differs_at_the_embedding_and_spreads() -> None:
 def test_an_added_word_leaves_the_others_aligned() -> None:
     assert aligned((1, 2, 3), (1, 9, 2, 3)) == [(0, 0), (1, 2), (2, 3)]
     assert aligned((1, 2, 3), (1, 9, 3)) == [(0, 0), (1, 1), (2, 2)]
-    assert aligned((1, 2), (3, 4, 5)) == []
+    assert aligned((1, 2, 3, 4), (1, 5, 6, 4)) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert aligned((), (3, 4, 5)) == []
 
 
 def test_the_depth_of_parting_is_the_first_that_stays() -> None:
