@@ -21,6 +21,7 @@ LINE, FOOT = 22, 56  # px: of a bar with its gap, and of the axis below
 MOST_UPRIGHT = 40
 MOST_NAMED = 24  # characters of a longer text stand on the axis without their places
 HUES_OF_SERIES = (HUES["query"], HUES["positions"])
+HUES_OF_GATES = (HUES["query"], HUES["positions"], HUES["value"])
 HUES_OF_MODELS = (HUES["residual"], HUES["positions"], HUES["query"], HUES["value"])
 SHAPES = ("circle", "square", "triangle-up", "diamond")
 
@@ -56,6 +57,7 @@ def gates_figure(
     keeps_first = sorted(zip(names, gates, strict=True), key=lambda pair: pair[0] not in KEEPING)
     panels = tuple(Panel(name, said[name], values[:, order], UNIT) for name, values in keeps_first)
     options = {"quantity": said["gate"], "filename": "before_gates", "version": version, "note": note}
+    ui = {**ui, "row_top": ui["row_largest"], "col_top": ui["col_largest"]}  # a gate attends to nothing
     return _by_unit(panels, tokens, order, said, ui, **options)
 
 
@@ -84,6 +86,56 @@ def states_figure(
     )
     options = {"quantity": said["state"], "filename": "before_states", "version": version, "note": note}
     return _by_unit(panels, tokens, order, said, ui, role="residual", **options)
+
+
+def step_figure(
+    parts: Sequence[str],
+    values: np.ndarray,
+    states: Mapping[str, np.ndarray],
+    said: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    unit: int | None,
+    version: str,
+) -> tuple[MatrixFigure, np.ndarray]:
+    """Draw one step: gates in [0, 1] on top, states below; a column for each unit, what moved most first.
+
+    Shapes:
+        values: (part, unit); every state: (unit,)
+        returns: the figure, and the numbers of the units in its order
+
+    Args:
+        parts: names of gates and of the candidate.
+        states: before and after, and cells of an LSTM.
+        unit: the one that is marked; by default that which moved most.
+        said: unit, gate, state, step_states, and with "step_" before it each row's name.
+    """
+    order = np.argsort(-np.abs(states["after"] - states["before"]), kind="stable")
+    gates = [place for place, name in enumerate(parts) if name != "candidate"]
+    units = Axis(said["unit"], tuple(map(str, order.tolist())))
+    rows = {**states, "candidate": values[list(parts).index("candidate")]}
+    names = Axis(said["state"], tuple(said[f"step_{name}"] for name in rows), key="state")
+    stacked = np.stack(list(rows.values()))[:, order]
+    panels = [Panel("states", said["step_states"], stacked, Scale.of("signed", stacked), rows=names)]
+    if gates:
+        labels = Axis(said["gate"], tuple(said[f"step_{parts[place]}"] for place in gates), key="gate")
+        panels.insert(0, Panel("gates", said["gate"], values[gates][:, order], UNIT, rows=labels))
+    figure = MatrixFigure(
+        tuple(panels),
+        names,
+        units,
+        ui,
+        columns=1,
+        layout="single",
+        role="residual",
+        detail="exact",
+        quantity=said["state"],
+        filename="before_step",
+        version=version,
+        cell=(list(rows).index("after"), 0 if unit is None else order.tolist().index(unit)),
+        cell_panel=len(panels) - 1,
+    )
+    return figure, order
 
 
 def _by_unit(
@@ -324,3 +376,32 @@ def length_chart(
         for sign, away in (("===", -14), ("!==", 16))
     ]
     return alt.layer(band, line, points, *numbers).properties(width="container", height=400)
+
+
+def ranges_chart(
+    units: Sequence[int], ranges: np.ndarray, gates: np.ndarray, names: Sequence[str], said: Mapping[str, str]
+) -> Chart:
+    """Draw a dot for each unit and gate: its mean gate over how far back its state comes from, a panel for each gate.
+
+    Shapes:
+        ranges: (unit,); gates: (gate, unit)
+
+    Args:
+        names: of the gates, in words.
+        said: unit, range, mean_gate: titles.
+    """
+    panels = []
+    for place, (name, values) in enumerate(zip(names, gates, strict=True)):
+        data = records(unit=list(units), range=ranges, gate=values)
+        y = alt.Y("gate:Q", title=said["mean_gate"] if not place else None, scale=alt.Scale(domain=[0, 1]))
+        x = alt.X("range:Q", title=said["range"], scale=alt.Scale(zero=False))
+        tooltip = [
+            alt.Tooltip("unit:O", title=said["unit"]),
+            alt.Tooltip("range:Q", title=said["range"], format=".2f"),
+            alt.Tooltip("gate:Q", title=name, format=".3f"),
+        ]
+        dots = alt.Chart(data, title=alt.Title(name, fontSize=14)).mark_circle(
+            size=42, opacity=0.65, color=HUES_OF_GATES[place]
+        )
+        panels.append(dots.encode(x=x, y=y, tooltip=tooltip).properties(width=270, height=250))
+    return alt.hconcat(*panels)

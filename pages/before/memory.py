@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.before.figures import MOST_NAMED, gates_figure, kept_bars, states_figure, word_bars
+from pages.before.forced import try_forced
 from pages.before.printed import try_printed
 from pages.before.recurrent import (
     choose_direction,
@@ -222,3 +223,4 @@ def vector_part(view: View) -> None:
         _show_survivors(view, key="before_share")
         tell(section("before", "share_note"), small=True)
     _blind_experiment(view)
+    try_forced(view)

@@ -1,9 +1,11 @@
 """Before Transformers: gates, states, predictions, attention, quality, gradients and times of recurrent models."""
 
+from pages.before.forced import EXAMPLE
 from pages.before.length import length_part
 from pages.before.look import look_part
 from pages.before.memory import gates_part, vector_part
 from pages.before.next import next_part
+from pages.before.one_step import step_part
 from pages.before.reach import reach_part
 from pages.before.time import time_part
 from pages.glass.box import under_the_glass
@@ -12,10 +14,10 @@ from pages.ui.header import View, header
 from pages.ui.page_layout import parts_page
 from transformer_core.analysis.before.alignments import words_read
 
-EXAMPLE = "A man in a red shirt is riding a horse."
 STATES = ("encoder.*.hidden", "encoder.hidden", "recurrent.hidden")
 SITES = {
     "gates": STATES,
+    "step": STATES,
     "next": ("logits", *STATES),
     "vector": ("encoder.summary", *STATES),
     "look": ("decoder.alignment.weights", "decoder.context", *STATES),
@@ -25,6 +27,7 @@ SITES = {
 }
 PARTS = {
     "gates": gates_part,
+    "step": step_part,
     "next": next_part,
     "vector": vector_part,
     "look": look_part,

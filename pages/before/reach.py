@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from pages.before.figures import word_bars
+from pages.before.ranges import try_ranges
 from pages.before.recurrent import choose_direction, is_language_model, worded
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
@@ -106,3 +107,4 @@ def reach_part(view: View) -> None:
     if bias:
         st.markdown(_against_half_open(found, half_open))
     _trained_experiment(view)
+    try_ranges(view)

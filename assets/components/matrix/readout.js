@@ -163,10 +163,13 @@ function listsBlock(figure, panel, { row, col }, explained) {
     }));
   const byRow = bars(panel.cols, largest(panel.width, (c) => at(row, c)), (c) => shownAs(row, c), col);
   const byCol = bars(panel.rows, largest(panel.height, (r) => at(r, col)), (r) => shownAs(r, col), row);
+  const [rowTop, colTop] = panel.role === "weights"
+    ? [strings.row_top, strings.col_top]
+    : [strings.row_largest, strings.col_largest];
   return el(
     "section", "vm-lists",
-    el("div", "vm-by-row", el("h4", "", ...sentence(strings.row_top, { row: token(panel.rows, row) })), byRow),
-    el("div", "vm-by-col", el("h4", "", ...sentence(strings.col_top, { col: token(panel.cols, col) })), byCol),
+    el("div", "vm-by-row", el("h4", "", ...sentence(rowTop, { row: token(panel.rows, row) })), byRow),
+    el("div", "vm-by-col", el("h4", "", ...sentence(colTop, { col: token(panel.cols, col) })), byCol),
   );
 }
 

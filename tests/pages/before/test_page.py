@@ -16,7 +16,10 @@ from tests.pages.running import answered, asks, run, told
 from tests.pages.scripts import repeats
 from transformer_core.analysis.before import step_times as timing
 from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
+from transformer_core.analysis.before.forced_and_free import forced_and_free
+from transformer_core.analysis.before.gate_ranges import gate_ranges
 from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.one_step import one_step
 from transformer_core.analysis.before.printed_gru import printed_gru
 from transformer_core.analysis.before.reach import gradient_reach, sentence_reach
 from transformer_core.bundle import Bundle, save
@@ -24,7 +27,7 @@ from transformer_core.models import Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.text import Tokenizer
 
-PARTS = ("gates", "next", "vector", "look", "length", "reach", "time")
+PARTS = ("gates", "step", "next", "vector", "look", "length", "reach", "time")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -223,6 +226,47 @@ def test_the_printed_gru_is_shown_beside_the_computed_one(language: str, model: 
     assert words(language)["try.right"] in told(app)
     assert significant(float(found.greatest.max()), 3) in told(app)
     assert not run("before", model="lm-lstm", before_printed_open="true").exception
+
+
+@pytest.mark.parametrize(
+    ("language", "model", "letters"),
+    [("en", "old", "rzn"), ("zh", "lm-lstm", "ifgo"), ("en", "lm-rnn", ""), ("en", "bare", "")],
+)
+def test_one_step_is_written_out_with_the_numbers_of_one_unit(language: str, model: str, letters: str) -> None:
+    app = before(lang=language, model=model, before_part="step", before_step_at="3", before_unit="5")
+    assert not app.exception
+    found = one_step(bundle=open_bundle(model), text=SENTENCE, n_tokens=64, place=3)
+    shown = app.latex[0].value
+    assert all(f"{letter}&=" in shown for letter in letters)
+    assert rf"\mathbf{{{found.after[5]:.3f}}}" in shown
+    for part in range(len(found.parts)):
+        assert f"{found.from_input[part, 5]:.3f}" in shown
+        assert f"{found.from_state[part, 5]:.3f}" in shown
+    assert f"{np.abs(found.after - found.before)[5]:.3f}" in told(app)
+
+
+def test_right_words_before_are_held_against_the_models_own_after_a_prediction(bundle: Bundle) -> None:
+    target = "le chat dort sat"
+    found = forced_and_free(**asked(bundle), target=target)
+    app = before(before_part="vector", before_forced_open="true", before_target=target)
+    assert not app.exception
+    gap = found.forced_right - found.free_right
+    app = answered(app, "more" if gap > 0 else "fewer" if gap < 0 else "alike")
+    assert words("en")["try.right"] in told(app)
+    assert f"**{found.forced_right}** of the {len(found.words)}" in told(app)
+    assert not before(before_part="vector", before_forced_open="true", before_target="🙂 " * 400).exception
+
+
+@pytest.mark.parametrize(("language", "model"), [("en", "seq2seq-en-fr"), ("zh", "lm-lstm")])
+def test_gates_are_held_against_ranges_after_a_prediction(language: str, model: str) -> None:
+    app = before(lang=language, model=model, before_part="reach", before_ranges_open="true")
+    assert not app.exception
+    found = gate_ranges(bundle=open_bundle(model))
+    best = max(zip(found.correlations, found.names, strict=True), key=lambda pair: abs(pair[0].rho))
+    next(pills for pills in asks(app) if "before_ranges" in str(pills.key)).set_value(best[1]).run()
+    assert words(language)["try.right"] in told(app)
+    assert f"**{best[0].rho:+.2f}**" in told(app)
+    assert "before_ranges" not in told(before(model="lm-plain", before_part="reach", before_ranges_open="true"))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -61,13 +61,8 @@ def word_alignment(
     """
     if isinstance(bundle.model, Seq2Seq) and bundle.model.config.attention is None:
         raise ValueError(f"bundle={bundle.name!r} has attention=None, so that it looks nowhere; it must have attention")
-    source = _source_of(bundle, text, n_tokens)
-    if target is None:
-        written = source.written(most)
-    else:
-        special = (source.bos_id, source.eos_id)
-        written = [id_ for id_ in bundle.tokenizer.encode(target, max_len=most).ids if id_ not in special]
-        written = [*written, source.eos_id]
+    source = source_of(bundle, text, n_tokens)
+    written = source.written(most) if target is None else source.given(bundle, target, most)
     return _looked_at(bundle, source.ids, source.labels, source.bos_id, written)
 
 
@@ -82,15 +77,25 @@ def words_read(*, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WOR
     Raises:
         ValueError: the bundle is of another kind, or its tokenizer has no [BOS] and [EOS].
     """
-    source = _source_of(bundle, text, n_tokens)
+    source = source_of(bundle, text, n_tokens)
     return (source.bos_id, *source.written(most)[:-1])
 
 
 @dataclass(frozen=True, eq=False)
-class _Source:
+class Source:
+    """A sentence that a model translates.
+
+    Shapes:
+        ids: (1, source_pos)
+
+    Args:
+        labels: of its tokens, special ones included.
+        bos_id, eos_id: of the tokens that begin and end a translation.
+    """
+
     model: Seq2Seq | Translation
     labels: tuple[str, ...]
-    ids: torch.Tensor  # (1, source_pos)
+    ids: Tensor
     bos_id: int
     eos_id: int
 
@@ -99,8 +104,19 @@ class _Source:
         steps = greedy(self.model, self.ids, bos_id=self.bos_id, eos_id=self.eos_id, most=most)  # type: ignore[arg-type]
         return [step.token_id for step in steps]
 
+    def given(self, bundle: Bundle, target: str, most: int) -> list[int]:
+        """Return the ids of a translation that is given, with the end token."""
+        special = (self.bos_id, self.eos_id)
+        ids = bundle.tokenizer.encode(target, max_len=most).ids
+        return [*(id_ for id_ in ids if id_ not in special), self.eos_id]
 
-def _source_of(bundle: Bundle, text: str, n_tokens: int) -> _Source:
+
+def source_of(bundle: Bundle, text: str, n_tokens: int) -> Source:
+    """Read a sentence for a seq2seq or a translation.
+
+    Raises:
+        ValueError: the bundle is of another kind, or its tokenizer has no [BOS] and [EOS].
+    """
     model, tokenizer = bundle.model, bundle.tokenizer
     if not isinstance(model, Seq2Seq | Translation):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq or a translation")
@@ -109,7 +125,7 @@ def _source_of(bundle: Bundle, text: str, n_tokens: int) -> _Source:
         raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] and [EOS]; it must have both")
     encoding = tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
     source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
-    return _Source(model, encoding.labels, source_ids, bos_id, eos_id)
+    return Source(model, encoding.labels, source_ids, bos_id, eos_id)
 
 
 def _looked_at(

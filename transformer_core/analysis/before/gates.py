@@ -10,6 +10,7 @@ import torch
 
 from transformer_core.bundle import Bundle
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
+from transformer_core.models.recurrent.layers import Recurrent
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -110,6 +111,19 @@ def require_direction(model: Seq2Seq | RecurrentLm, direction: str) -> None:
     there = directions_of(model)
     if direction not in there:
         raise ValueError(f"direction={direction!r} must be one of {', '.join(there)}")
+
+
+def layer_of(model: Seq2Seq | RecurrentLm, direction: str) -> Recurrent:
+    """Return the layer that reads in a direction.
+
+    Raises:
+        ValueError: there is none.
+    """
+    require_direction(model, direction)
+    layer = model.recurrent if isinstance(model, RecurrentLm) else model.encoder
+    if isinstance(layer, Recurrent):
+        return layer
+    return layer.backward_layer if direction == "backward" else layer.forward_layer
 
 
 def _read(bundle: Bundle, text: str, n_tokens: int, direction: str) -> tuple[Encoding, Trace, str]:

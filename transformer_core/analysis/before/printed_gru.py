@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.before.gates import recurrent_model, require_direction
+from transformer_core.analysis.before.gates import layer_of, recurrent_model
 from transformer_core.bundle import Bundle
-from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.models.recurrent.cells import GruCell, State, StepRecorder
-from transformer_core.models.recurrent.layers import Bidirectional, Recurrent
+from transformer_core.models.recurrent.layers import Recurrent
 
 
 class PrintedGruCell(GruCell):
@@ -69,10 +68,7 @@ def printed_gru(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "f
         ValueError: the bundle is of another kind or unit, or there is no such direction.
     """
     model = recurrent_model(bundle)
-    require_direction(model, direction)
-    layer = model.recurrent if isinstance(model, RecurrentLm) else model.encoder
-    if isinstance(layer, Bidirectional):
-        layer = layer.forward_layer if direction == "forward" else layer.backward_layer
+    layer = layer_of(model, direction)
     if not isinstance(layer.cell, GruCell):
         raise ValueError(f"bundle={bundle.name!r} is of unit={model.config.unit!r}; it must be gru")
     encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))

@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.before.gates import recurrent_model, require_direction
+from transformer_core.analysis.before.gates import layer_of, recurrent_model
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
-from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.models.recurrent.cells import CELLS, initialize_cell
 from transformer_core.models.recurrent.layers import Recurrent
 
@@ -137,12 +136,9 @@ def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str =
         ValueError: the bundle is of another kind, or there is no such direction.
     """
     model = recurrent_model(bundle)
-    require_direction(model, direction)
+    layer = layer_of(model, direction)
     encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
     backward = direction == "backward"
-    layer = model.recurrent if isinstance(model, RecurrentLm) else model.encoder
-    if not isinstance(layer, Recurrent):
-        layer = layer.backward_layer if backward else layer.forward_layer
     with torch.inference_mode(False), torch.enable_grad():
         ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
         embedded = (model.embedding(ids) * model.scale).detach().requires_grad_(True)  # (1, pos, d_model)

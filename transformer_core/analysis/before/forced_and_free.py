@@ -1,0 +1,75 @@
+"""Teacher forcing beside free running: each next word after the right words, and after the model's own.
+
+Williams and Zipser 1989 name the first; Bengio et al. 2015 and Ranzato et al. 2016 (exposure bias) are about the gap.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from transformer_core.analysis.before.alignments import MOST_WORDS, source_of
+from transformer_core.bundle import Bundle
+
+
+@dataclass(frozen=True, eq=False)
+class ForcedAndFree:
+    """A given translation, word by word, and what a model writes with and without it.
+
+    Shapes:
+        probabilities, ranks, favourite_probabilities: (step,), of the given words after the right ones before them
+
+    Args:
+        words: labels of the given translation, the end token included.
+        favourites: what the model would write at each place after the right words.
+        free: what it writes alone, up to as many words, padded with "".
+        free_text: the whole of it.
+        forced_right, free_right: at how many places each has the given word.
+        leaves: the first place where the model alone writes another word; -1 where it writes the given words.
+    """
+
+    words: tuple[str, ...]
+    probabilities: np.ndarray
+    ranks: np.ndarray
+    favourites: tuple[str, ...]
+    favourite_probabilities: np.ndarray
+    free: tuple[str, ...]
+    free_text: str
+    forced_right: int
+    free_right: int
+    leaves: int
+
+
+@torch.inference_mode()
+def forced_and_free(*, bundle: Bundle, text: str, n_tokens: int, target: str) -> ForcedAndFree:
+    """Read a given translation with the decoder, and let the decoder write its own.
+
+    Args:
+        bundle: a seq2seq or a translation.
+        n_tokens: most tokens of the text to read.
+        target: the translation; most of its tokens that are read are 64.
+
+    Raises:
+        ValueError: as source_of, or of the tokenizer.
+    """
+    source = source_of(bundle, text, n_tokens)
+    most = min(MOST_WORDS, source.model.config.max_len - 1)
+    given, written = source.given(bundle, target, most)[-most:], source.written(most)
+    read = torch.tensor([[source.bos_id, *given[:-1]]], device=source.ids.device)  # (1, step)
+    chances = source.model(source.ids, read)[0].double().softmax(-1).cpu()  # (step, vocab)
+    own = chances[torch.arange(len(given)), given]
+    highest, favourites = chances.max(-1)
+    alone = [*written, *[-1] * len(given)][: len(given)]
+    label = bundle.tokenizer.label_of
+    return ForcedAndFree(
+        words=bundle.tokenizer.labels_of(given),
+        probabilities=own.numpy(),
+        ranks=((chances > own[:, None]).sum(-1) + 1).numpy(),
+        favourites=tuple(map(label, favourites.tolist())),
+        favourite_probabilities=highest.numpy(),
+        free=tuple("" if id_ < 0 else label(id_) for id_ in alone),
+        free_text=bundle.tokenizer.decode(written),
+        forced_right=int((favourites == torch.tensor(given)).sum()),
+        free_right=sum(one == other for one, other in zip(alone, given, strict=True)),
+        leaves=next((k for k, (a, b) in enumerate(zip(alone, given, strict=True)) if a != b), -1),
+    )
