@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.before.figures import Looks, looks_figure, word_bars
-from pages.before.recurrent import has_attention, word_options
+from pages.before.recurrent import has_attention, recurrent_config, word_options
 from pages.translation.translated import choose_weights, choose_written_word, over_word, weights_over
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box
@@ -153,4 +153,5 @@ def look_part(view: View) -> None:
         with weights_place:
             chosen = choose_weights(View(other, view.encoding))
         (_same_words if shared else _own_words)(view, other, chosen)
+    st.caption(t(f"before.score_{recurrent_config(view).attention}"))
     _word_experiment(view)

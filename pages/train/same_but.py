@@ -17,7 +17,7 @@ from transformer_core.config import Positions
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, settings
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.spec import RECURRENT_KINDS, AlignmentChoice, Network, Origin, RunSpec
+from transformer_core.training.spec import RECURRENT_KINDS, AlignmentChoice, InitialWeights, Network, Origin, RunSpec
 
 LITTLE = 0.02
 GUESSES = ("better", "same", "worse")
@@ -40,7 +40,7 @@ def one_changes(spec: RunSpec) -> dict[str, tuple[str, Any]]:
 
 
 def _of_recurrent(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = [("initial", "normal" if now["initial"] == "usual" else "usual")]
+    found = [("initial", value) for value in get_args(InitialWeights)]
     if spec.data.kind == "translation":
         found = [("alignment", name) for name in get_args(AlignmentChoice)] + found
     if spec.data.kind == "classifier":
@@ -49,10 +49,11 @@ def _of_recurrent(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _of_transformer(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:
-    found = [("residual", not now["residual"]), ("positions", "none")]
+    found: list[tuple[str, Any]] = [("residual", not now["residual"]), ("positions", "none")]
     found += [("activation", "relu" if now["activation"] != "relu" else "gelu")]
     found += [("norm_order", "post" if now["norm_order"] == "pre" else "pre")]
     found += [(name, not now[name]) for name in SWITCHES[1:]]
+    found += [("initial", "unit" if now["initial"] == "usual" else "usual")]
     found += [("positions", value) for value in get_args(Positions) if value != "none"]
     if spec.data.kind in DECODERS:
         found.append(("causal", not now["causal"]))

@@ -231,7 +231,7 @@ MODEL: tuple[Control, ...] = (
     Pick("alignment", get_args(AlignmentChoice), ("seq2seq",)),
     Pick("summary", get_args(SummaryChoice), ("recurrent_classifier",)),
     Flag("bidirectional", ("recurrent_classifier", "seq2seq")),
-    Pick("initial", get_args(InitialWeights), RECURRENT),
+    Pick("initial", get_args(InitialWeights)),
 )
 OPTIMISER: tuple[Control, ...] = (
     Pick("optimizer", get_args(Optimizer)),

@@ -33,3 +33,13 @@ def test_a_recurrent_run_that_writes_shows_its_one_map(page: Page, address: str)
     film = page.locator(".vf")
     expect(film.locator(".vf-heat-single canvas").first).to_be_visible(timeout=A_MINUTE)
     expect(film.get_by_text("This network has no attention")).to_be_hidden()
+
+
+def test_a_run_with_the_dot_product_is_looked_through_on_the_page_of_recurrent_models(page: Page, address: str) -> None:
+    start(page, address, SMALL + "&source=reverse&length=5&max_len=16&alignment=dot_product")
+    wait_finished(page)
+    run = re.search(r"run=([^&]+)", page.url)
+    assert run is not None
+    page.goto(f"{address}/before?model=run:{run[1]}&before_part=look&text=a b c d")
+    expect(page.get_by_text("by the dot product")).to_be_visible(timeout=A_MINUTE)
+    expect(page.locator("[data-painted]").first).to_be_visible(timeout=A_MINUTE)

@@ -15,6 +15,7 @@ from transformer_core.layers.positions import LearnedPositions
 from transformer_core.packed_linear import Linear
 
 EMBEDDING_DEVIATION = 0.02
+NORMAL_DEVIATION = 0.01  # of initialize_normally
 
 
 @torch.no_grad()
@@ -39,3 +40,22 @@ def initialize(model: nn.Module, generator: torch.Generator | None = None) -> No
     for token, scale in scaled.items():  # a matrix that two embeddings share is there once
         if scale is not None:
             token.weight.mul_(1 / (scale * EMBEDDING_DEVIATION))
+
+
+@torch.no_grad()
+def initialize_normally(model: nn.Module) -> None:
+    """Draw every matrix of a model from N(0, 0.01^2), and set every bias of a linear map to 0."""
+    for module in model.modules():
+        if isinstance(module, Linear) and module.bias is not None:
+            module.bias.zero_()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            parameter.normal_(0.0, NORMAL_DEVIATION)
+
+
+@torch.no_grad()
+def initialize_unit_embeddings(model: nn.Module) -> None:
+    """Draw every token embedding of a model from N(0, 1), as torch.nn.Embedding begins."""
+    for module in model.modules():
+        if isinstance(module, Embedding):
+            module.weight.normal_()

@@ -17,7 +17,7 @@ Language = Literal["en", "zh"]
 Network = Literal["transformer", "rnn", "gru", "lstm"]
 AlignmentChoice = Literal["additive", "dot_product", "none"]
 SummaryChoice = Literal["last", "mean"]
-InitialWeights = Literal["usual", "normal"]
+InitialWeights = Literal["usual", "normal", "unit"]
 KIND_OF_SOURCE = {
     "reviews": "classifier",
     "table": "classifier",
@@ -173,7 +173,8 @@ class NetworkSpec:
             "none": it has the encoder's last state alone.
         summary: of a recurrent classifier: the sentence's vector is the state after its last word, or the mean of all.
         bidirectional: it also reads from the end to the beginning.
-        initial: "usual", as initialize_recurrent has it, or "normal": every matrix from N(0, 0.01^2).
+        initial: "usual", as initialize or initialize_recurrent has it; "normal": every matrix from N(0, 0.01^2), or
+            "unit": embeddings from N(0, 1), as torch.nn.Embedding begins, the rest as usual.
     """
 
     network: Network = "transformer"

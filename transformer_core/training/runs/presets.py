@@ -15,6 +15,7 @@ from transformer_core.training.spec import (
     LABELS_OF_REVIEWS,
     RECURRENT_KINDS,
     DataSpec,
+    NetworkSpec,
     RunSpec,
     Source,
 )
@@ -85,7 +86,8 @@ IMDB = RunSpec(
 )
 ARTICLE = RunSpec(
     name="article",
-    data=DataSpec(source="imdb", examples=1_200, held_out=400, vocab_size=8_000, tokenizer="wordpiece"),
+    data=DataSpec(source="imdb", examples=1_200, held_out=200, vocab_size=8_000, tokenizer="wordpiece"),
+    network=NetworkSpec(initial="unit"),
     model=ModelConfig(
         vocab_size=16,
         d_model=256,

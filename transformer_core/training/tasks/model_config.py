@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from transformer_core.bundle import make_config
 from transformer_core.config import ModelConfig
+from transformer_core.layers.initialization import NORMAL_DEVIATION
 from transformer_core.text import PAD_ID
 from transformer_core.training.spec import RunSpec
 
 UNITS = {"rnn": "tanh", "gru": "gru", "lstm": "lstm"}
-DEVIATION = 0.01  # of initial="normal"
 
 
 def model_config(spec: RunSpec, *, vocab_size: int, n_classes: int | None = None) -> ModelConfig:
@@ -31,7 +31,7 @@ def model_config(spec: RunSpec, *, vocab_size: int, n_classes: int | None = None
         "max_len": sizes.max_len,
         "dropout": sizes.dropout,
         "pad_id": PAD_ID,
-        "initial_deviation": None if chosen.initial == "usual" else DEVIATION,
+        "initial_deviation": NORMAL_DEVIATION if chosen.initial == "normal" else None,
         **classes,
     }
     if spec.kind == "recurrent_classifier":

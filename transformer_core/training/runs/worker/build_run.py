@@ -18,6 +18,7 @@ from torch import nn
 from transformer_core.bundle import MODELS
 from transformer_core.bundle_files import BundleError, check_headers
 from transformer_core.device import best_device
+from transformer_core.layers.initialization import initialize_normally, initialize_unit_embeddings
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.queue.slots import cores
@@ -103,6 +104,10 @@ def build_run(
     with torch.random.fork_rng([]):
         torch.manual_seed(spec.training.seed)
         model = MODELS[task.kind](task.config)
+        if spec.network.initial == "unit":
+            initialize_unit_embeddings(model)
+        elif spec.network.initial == "normal" and spec.kind == spec.data.kind:  # a recurrent model's config says so
+            initialize_normally(model)
     if takes_weights(spec) and folder is not None:
         _take_over(model, folder, tokenizer_sha256)
     return Run(
