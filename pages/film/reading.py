@@ -100,7 +100,7 @@ class Listening:
             if film.frames or self._followed_text is None:
                 frames = (*known, *map(_moment, film.frames))
                 self._followed_text = FollowedText(
-                    film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames
+                    film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames, goal=film.goal
                 )
             followed_text = self._followed_text
         return followed_bytes(
@@ -147,7 +147,14 @@ def _axis(name: str) -> Any:
 
 
 def _moment(moment: Moment) -> FollowedMoment:
-    return FollowedMoment(moment.number, coded(moment.attention), moment.probabilities, moment.xy, moment.sample)
+    return FollowedMoment(
+        moment.number,
+        coded(moment.attention),
+        moment.probabilities,
+        moment.xy,
+        moment.sample,
+        tokens=moment.tokens,
+    )
 
 
 def _longer(film: Film, store: RunStore, status: Status, facts: dict[str, Any]) -> Film:

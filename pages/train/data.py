@@ -13,10 +13,11 @@ from pages.train.settings import ALL, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import find_run, learned_words
-from pages.ui.server import may_read
+from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import upload
-from pages.ui.url import choose, current, forget, held, keep, text_area
+from pages.ui.url import choose, choose_from_list, current, forget, held, keep, text_area
 from pages.ui.verdict import class_word
+from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.reviews import passage, written_reviews
 from transformer_core.training.corpora.sequences import sequences
 from transformer_core.training.examples import distinct
@@ -33,13 +34,22 @@ from transformer_core.training.intake import (
 )
 from transformer_core.training.intake.cleaning import shown
 from transformer_core.training.intake.opening import MOST_BYTES
+from transformer_core.training.intake.pairs import (
+    PAIRS_FILE,
+    ReadPairs,
+    aligned_files,
+    read_aligned,
+    read_pasted_pairs,
+    write_pairs,
+)
 from transformer_core.training.runs.errors import words_of
 from transformer_core.training.runs.presets import PRESETS, fitted
 from transformer_core.training.runs.settings import settings
 from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, Origin, RunSpec, Source
+from transformer_core.training.tasks.pairs import INTO
 
-FORM = (*(one.name for one in ALL), "path", "passage")
-DATA = ("source", "path", "passage")
+FORM = (*(one.name for one in ALL), "path", "passage", "pairs")
+DATA = ("source", "path", "passage", "pairs")
 BRANCH = re.compile(r"([a-z0-9]{1,32})(?:\.([0-9]{1,4}))?")
 
 
@@ -72,6 +82,7 @@ def gave_data() -> bool:
     """Tell whether a person gave data of their own: a file, a place or a text. Another preset must learn from them."""
     text = current("passage")
     given = {"table": st.session_state.get("table"), "imdb": current("path"), "characters": text, "masked_words": text}
+    given["pairs"] = current("pairs") or current("path")
     return bool(given.get(current("source")))
 
 
@@ -146,6 +157,9 @@ def _lines(source: str, values: Mapping[str, Any]) -> list[str]:
             source, symbols=values["symbols"], length=values["length"], train=SHOWN, held_out=0, seed=values["seed"]
         )
         return [f"`{one}` → `{other}`" for one, other in pairs[:SHOWN]]
+    if source == "pairs":
+        pairs, _ = translation_pairs(INTO[values["language"]], train=SHOWN, held_out=0, seed=values["seed"])  # type: ignore[arg-type]
+        return [f"{one} → {other}" for one, other in pairs]
     if source in ("characters", "masked_words"):
         return [f"“{plain(passage(values['language'])[:LONGEST].strip())} …”"]
     return []
@@ -265,23 +279,34 @@ def _table(source: Source, _: Base) -> Learned:
     return Learned(source, table.label_names, ROWS_FILE, given_as, rows, there, name)
 
 
+def _path(label: str) -> str:
+    """Let a person name a place on this machine; return it without outer blanks."""
+    key, path = held("path", "", str, "")
+    path = st.text_input(label, path, key=key)
+    keep("path", path, "")
+    return path.strip()
+
+
+def _asked(source: Source, base: Base) -> tuple[int, int]:
+    """Return how many examples the form asks for, held-out ones included, and its seed."""
+    asked = read_settings(source, settings(fitted(base.spec, source)))
+    return asked["examples"] + asked["held_out"], asked["seed"]
+
+
 def _imdb(source: Source, base: Base) -> Learned:
     """Let a person say where the reviews lie; as many are read as the run asks for, the training part's first."""
     tell(section("train", "data_imdb"), small=True)
-    key, path = held("path", "", str, "")
-    path = st.text_input(t("data.path"), path, key=key)
-    keep("path", path, "")
-    if not path.strip():
+    path = _path(t("data.path"))
+    if not path:
         return Learned(source, problem=t("data.missing_path"))
-    place = Path(path.strip()).expanduser()
+    place = Path(path).expanduser()
     if not may_read(place):
         return Learned(source, problem=t("data.not_here"))
-    asked = read_settings(source, settings(fitted(base.spec, source)))
-    most = asked["examples"] + asked["held_out"]
-    name = f"rows {most} {asked['seed']} {path}"
+    most, seed = _asked(source, base)
+    name = f"rows {most} {seed} {path}"
 
     def rows() -> tuple[bytes, int]:
-        train, test = read_imdb(place, limit=most, seed=asked["seed"])
+        train, test = read_imdb(place, limit=most, seed=seed)
         found = [*train, *test][:most]
         return write_rows(found), len(found)
 
@@ -306,9 +331,45 @@ def _passage(source: Source, _: Base) -> Learned:
     return Learned(source, LABELS_OF_REVIEWS, PASSAGE_FILE, given, clean.text.encode(), name=text)
 
 
+def _pairs(source: Source, base: Base) -> Learned:
+    """Let a person paste pairs or name a folder of them; where there are none, the app's own are learned from."""
+    hint = section("train", "data_pairs")
+    text = text_area(t("data.pairs"), name="pairs", default="", height=100, placeholder=hint)
+    path = _path(t("data.pairs_path")) if readable_folder() is not None else ""
+    if path:
+        return _aligned(source, base, path)
+    if not text.strip():
+        return Learned(source)
+    found = _once(f"pairs {text}", lambda: read_pasted_pairs(text[:LARGEST_PASSAGE]))
+    return _of_pairs(source, found, "", text)
+
+
+def _aligned(source: Source, base: Base, path: str) -> Learned:
+    place = Path(path).expanduser()
+    if not may_read(place):
+        return Learned(source, problem=t("data.not_here"))
+    files = aligned_files(place)
+    which = choose_from_list(t("data.pairs_files"), {name: name for name in files}, name="pairs_files")
+    assert which is not None
+    most, seed = _asked(source, base)
+    name = f"{most} {seed} {which} {path}"
+    with st.spinner(t("data.reading")):
+        found = _once(f"pairs {name}", lambda: read_aligned(*files[which], limit=most, seed=seed))
+    return _of_pairs(source, found, shown(which, LONGEST_FILE_NAME), name)
+
+
+def _of_pairs(source: Source, found: ReadPairs, given: str, name: str) -> Learned:
+    count = len(found.pairs)
+    st.caption(t("data.pairs_read", count=f"{count:,}"))
+    _show_broken(found.broken)
+    data = write_pairs(found.pairs)
+    return Learned(source, LABELS_OF_REVIEWS, PAIRS_FILE, Given(name=given, count=count), data, count, name)
+
+
 ASK: dict[str, Callable[[Source, Base], Learned]] = {
     "table": _table,
     "imdb": _imdb,
+    "pairs": _pairs,
     "characters": _passage,
     "masked_words": _passage,
 }

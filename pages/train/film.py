@@ -19,6 +19,7 @@ RECURRENT = ("seq2seq", "lm")  # the kinds that the page on recurrent models rea
 LABELS = {
     "classifier": "train.followed",
     "translation": "train.followed_letters",
+    "pairs": "train.followed_sentence",
     "gpt": "train.followed_begin",
     "bert": "train.followed_hidden",
 }
@@ -29,9 +30,10 @@ def followed_text(store: RunStore) -> str:
 
     A classifier's is the sentence of all pages; the other kinds begin with a text of their own data.
     """
-    kind = store.spec.data.kind
+    kind, source = store.spec.data.kind, store.spec.data.source
     if kind == "classifier":
         return text_input(t(LABELS[kind]), name="text", default=DEFAULT_TEXT)
+    kind = source if source == "pairs" else kind
     return text_input(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))
 
 
@@ -55,7 +57,8 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
         begin_with(asked.run, asked.frame)
         open_page("train")
     store = next(store for store in stores if store.id == asked.run)
-    page = "attention" if store.spec.kind in READERS else "before" if store.spec.kind in RECURRENT else None
+    pages = dict.fromkeys(READERS, "attention") | dict.fromkeys(RECURRENT, "before") | {"translation": "translation"}
+    page = pages.get(store.spec.kind)
     if page is None:
         st.toast(t("train.not_read"), icon=":material/info:")
         return
@@ -68,7 +71,8 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
 
 def follow_run(*stores: RunStore, text: str) -> None:
     """Show the film of one run, or of two on one scrubber, with a text followed through both."""
-    tell(section("train", f"film_{stores[0].spec.kind}"), small=True)
+    learned = stores[0].spec
+    tell(section("train", f"film_{'pairs' if learned.data.source == 'pairs' else learned.kind}"), small=True)
     asked = show_film(
         [(store.id, store.spec.name) for store in stores],
         key=f"film of {len(stores)}",

@@ -80,20 +80,16 @@ def show_results(store: RunStore) -> None:
     found = outcome(store)
     if found is None:
         return
-    kind = store.spec.data.kind
+    kind, source = store.spec.data.kind, store.spec.data.source
     numbers = {t("result.held_out"): found.held_out, t("result.train"): found.train}
     numbers |= {_capital(t(f"baseline.{name}")): value for name, value in found.baselines.items()}
+    said = t(
+        f"result.of_{'pairs' if source == 'pairs' else kind}", step=f"{found.step:,}", held_out=f"{found.held_out:.1%}"
+    )
     with st.container(border=True):
         for place, (label, value) in zip(st.columns(max(4, len(numbers))), numbers.items(), strict=False):
             place.metric(label, f"{value:.1%}")
-        st.markdown(
-            " ".join(
-                (
-                    t(f"result.of_{kind}", step=f"{found.step:,}", held_out=f"{found.held_out:.1%}"),
-                    verdict_words(found),
-                )
-            )
-        )
+        st.markdown(" ".join((said, verdict_words(found))))
         if kind == "classifier":
             _show_trust(store)
         for note in store.facts().get("notes", []):

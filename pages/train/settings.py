@@ -196,6 +196,8 @@ CLASSIFIERS = ("classifier", "recurrent_classifier")
 WRITERS = ("translation", "seq2seq")
 TEXTS = (*CLASSIFIERS, "bert")
 BROUGHT = ("table", "imdb")
+LETTERS = ("copy", "reverse", "sort")
+OF_LETTERS, OF_WORDS = ("symbols", "length"), ("tokenizer", "vocab_size", "language")
 
 
 def _bounded(name: str, step: int, *kinds: str) -> Number:
@@ -203,15 +205,15 @@ def _bounded(name: str, step: int, *kinds: str) -> Number:
 
 
 SOURCE = Pick("source", get_args(Source))
-LANGUAGE = Pick("language", get_args(Language), (*TEXTS, "gpt", "lm"))
+LANGUAGE = Pick("language", get_args(Language), (*TEXTS, *WRITERS, "gpt", "lm"))
 NETWORK = Pick("network", get_args(Network), tuple(kind for kind in KINDS if kind != "bert"))
 LEARN: tuple[Control, ...] = (
     _bounded("symbols", 1, *WRITERS),
     _bounded("length", 1, *WRITERS),
     _bounded("examples", 100),
     _bounded("held_out", 100, *CLASSIFIERS, *WRITERS),
-    Pick("tokenizer", tuple(TOKENIZERS), TEXTS),
-    _bounded("vocab_size", 100, *TEXTS),
+    Pick("tokenizer", tuple(TOKENIZERS), (*TEXTS, *WRITERS)),
+    _bounded("vocab_size", 100, *TEXTS, *WRITERS),
     _bounded("max_len", 8),
 )
 MODEL: tuple[Control, ...] = (
@@ -265,7 +267,9 @@ def apply(controls: tuple[Control, ...], source: str, network: str = "transforme
     """
     kind = KIND_OF_SOURCE[source]
     kind = kind if network == "transformer" else RECURRENT_KINDS.get(kind, kind)
-    return [one for one in controls if kind in one.kinds and not (one is LANGUAGE and source in BROUGHT)]
+    without = {"translation": OF_WORDS if source in LETTERS else OF_LETTERS}.get(KIND_OF_SOURCE[source], ())
+    without = (*without, "language") if source in BROUGHT else without
+    return [one for one in controls if kind in one.kinds and one.name not in without]
 
 
 def network_of(source: str, usual: Mapping[str, Any]) -> str:

@@ -148,6 +148,8 @@ def learned_words(data: DataSpec) -> str:
         return t("learned.table", rows=rows, labels=" / ".join(data.labels))
     if data.source in ("characters", "masked_words") and data.file is not None:
         return t("learned.text") if count is None else t("learned.characters", count=f"{count:,}")
+    if data.source == "pairs":
+        return _learned_pairs(data)
     source, spoken = t(f"option.source.{data.source}"), t(f"option.language.{data.language}")
     if data.source in ("characters", "masked_words"):
         return t("learned.story", source=source, language=spoken)
@@ -156,6 +158,14 @@ def learned_words(data: DataSpec) -> str:
     if data.source == "imdb":
         return source if count is None else t("learned.imdb", source=source, count=f"{count:,}")
     return t("learned.letters", source=source, symbols=data.symbols, length=data.length, count=f"{data.examples:,}")
+
+
+def _learned_pairs(data: DataSpec) -> str:
+    if data.file is None:
+        return t(f"learned.pairs_{data.language}", count=f"{data.examples:,}")
+    given = data.given
+    name = given.name if given is not None and given.name else t("learned.pairs_pasted")
+    return name if given is None else t("learned.pairs", name=name, count=f"{given.count:,}")
 
 
 def in_words(seconds: float) -> str:

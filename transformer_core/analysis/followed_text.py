@@ -18,6 +18,7 @@ from transformer_core.training.corpora.sequences import Rule
 from transformer_core.training.corpora.sequences import answer as rule_answer
 from transformer_core.training.runs.store.folder import TOKENIZER
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.tasks.pairs import pairs_of
 
 MOST_CHARACTERS = 500
 MOST_TOKENS = 48
@@ -43,6 +44,7 @@ class Moment:
         probabilities, embedding: of a classifier, else None.
         xy: the embedding's place in each layout, by method: among its 5 nearest points.
         sample: what the model writes: the output sequence, a continuation, or the sentence with its guesses put in.
+        tokens: labels of the attention's rows where each frame has its own, those of what its model writes; else None.
     """
 
     number: int
@@ -51,6 +53,7 @@ class Moment:
     embedding: np.ndarray | None = None
     xy: dict[str, tuple[float, float]] = field(default_factory=dict)
     sample: str = ""
+    tokens: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,7 @@ class FollowedText:
         tokens, key_tokens: labels of the attention's rows and columns; empty where there is no frame.
         attention_name: "self" or "cross".
         frames: in their order.
+        goal: the right answer, where there is one that is known.
     """
 
     text: str
@@ -69,6 +73,7 @@ class FollowedText:
     key_tokens: tuple[str, ...]
     attention_name: str
     frames: tuple[Moment, ...]
+    goal: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +84,7 @@ class _Question:
     key_tokens: tuple[str, ...]
     attention_name: str
     answer: Callable[[Bundle, int], Moment]
+    goal: str = ""
 
 
 def follow_text(store: RunStore, text: str, after: int = -1) -> FollowedText:
@@ -96,7 +102,7 @@ def follow_text(store: RunStore, text: str, after: int = -1) -> FollowedText:
         return FollowedText(text, (), (), "self", ())
     question = ASK[store.spec.data.kind](store, Tokenizer.load(store.folder / TOKENIZER), text, after)
     frames = tuple(question.answer(store.model(number), number) for number in numbers)
-    return FollowedText(text, question.tokens, question.key_tokens, question.attention_name, frames)
+    return FollowedText(text, question.tokens, question.key_tokens, question.attention_name, frames, question.goal)
 
 
 def _room(store: RunStore) -> int:
@@ -145,30 +151,47 @@ def _ask_classifier(store: RunStore, tokenizer: Tokenizer, text: str, after: int
     return _Question(encoding.labels, encoding.labels, "self", answer)
 
 
+def _right_answer(store: RunStore, text: str) -> tuple[str, str | None]:
+    """Return the text as the run's model reads it, and its right answer; None where the run's data have none."""
+    spec = store.spec
+    if spec.data.source != "pairs":
+        letters = " ".join("".join(text.split()))
+        return letters, rule_answer(cast(Rule, spec.data.source), letters)
+    text = " ".join(text.split())
+    known = {source: target for part in pairs_of(spec, store.folder) for source, target in part}
+    return text, known.get(text)
+
+
 def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Question:
-    """The attention is that of writing the right answer, so that its axes stay the same from frame to frame."""
-    letters = " ".join("".join(text.split()))
-    source = tokenizer.encode(letters, max_len=_room(store))
-    target = tokenizer.encode(rule_answer(cast(Rule, store.spec.data.source), letters), max_len=_room(store))
+    """The attention is that of writing the right answer, so that its axes stay the same from frame to frame.
+
+    Where the right answer is not known, it is that of writing the frame's own.
+    """
+    text, goal = _right_answer(store, text)
+    source = tokenizer.encode(text, max_len=_room(store))
+    right = None if goal is None else tokenizer.encode(goal, max_len=_room(store)).ids
+    bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
+    assert bos_id is not None
+    assert eos_id is not None
 
     def answer(bundle: Bundle, number: int) -> Moment:
-        _, trace = capture(
-            bundle.model,
-            _ids(source, bundle),
-            _ids(target, bundle)[:, :-1],
-            sites=_attention_sites(bundle),
-        )
         steps = greedy(
             bundle.model,  # type: ignore[arg-type]
             _ids(source, bundle),
-            bos_id=target.ids[0],
-            eos_id=target.ids[-1],
-            most=len(source) + 4,
+            bos_id=bos_id,
+            eos_id=eos_id,
+            most=min(2 * len(source) + 4, _room(store) - 1),
         )
-        sample = tokenizer.decode([step.token_id for step in steps])
-        return Moment(number, _maps(bundle, trace, len(target) - 1, len(source)), sample=sample)
+        own = [step.token_id for step in steps]
+        target = (bos_id, *own) if right is None else right
+        read = torch.tensor([target[:-1]], device=next(bundle.model.parameters()).device)
+        _, trace = capture(bundle.model, _ids(source, bundle), read, sites=_attention_sites(bundle))
+        maps = _maps(bundle, trace, len(target) - 1, len(source))
+        tokens = tokenizer.labels_of(own) if right is None else None
+        return Moment(number, maps, sample=tokenizer.decode(own), tokens=tokens)
 
-    return _Question(target.labels[1:], source.labels, "cross", answer)
+    tokens = () if right is None else tokenizer.labels_of(right[1:])
+    return _Question(tokens, source.labels, "cross", answer, goal or "")
 
 
 def _ask_gpt(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Question:

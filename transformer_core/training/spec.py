@@ -12,7 +12,7 @@ from transformer_core.config import ModelConfig, require_choice
 from transformer_core.text import KINDS
 from transformer_core.training.config import TrainConfig
 
-Source = Literal["reviews", "table", "imdb", "copy", "reverse", "sort", "characters", "masked_words"]
+Source = Literal["reviews", "table", "imdb", "copy", "reverse", "sort", "pairs", "characters", "masked_words"]
 Language = Literal["en", "zh"]
 Network = Literal["transformer", "rnn", "gru", "lstm"]
 AlignmentChoice = Literal["additive", "dot_product", "none"]
@@ -25,6 +25,7 @@ KIND_OF_SOURCE = {
     "copy": "translation",
     "reverse": "translation",
     "sort": "translation",
+    "pairs": "translation",
     "characters": "gpt",
     "masked_words": "bert",
 }
@@ -56,7 +57,7 @@ LONGEST_NAME = 80
 MOST_EDITS, LONGEST_EDITS = 2_000, 400_000  # of the weights that a run begins with; characters as JSON
 MOST_STEPS = 300_000  # of a run; each is kept
 LABELS_OF_REVIEWS = ("negative", "positive")
-NEED_FILE, MAY_HAVE_FILE = ("table", "imdb"), ("table", "imdb", "characters", "masked_words")
+NEED_FILE, MAY_HAVE_FILE = ("table", "imdb"), ("table", "imdb", "pairs", "characters", "masked_words")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,7 @@ class Given:
 
     Args:
         name: of that person's file; "" for a pasted text.
-        count: rows of a table, reviews, or characters of a text.
+        count: rows of a table, reviews, pairs, or characters of a text.
     """
 
     name: str
@@ -83,8 +84,9 @@ class DataSpec:
     """What a run learns from.
 
     Args:
-        source: "reviews", "copy", "reverse" and "sort" are generated; the others are read from `file` beside the spec.
-        language: of the generated reviews.
+        source: "reviews", "copy", "reverse" and "sort" are generated, and so are "pairs" without a file; the others are
+            read from `file` beside the spec.
+        language: of the generated reviews; generated pairs are of English and French ("en") or Chinese ("zh").
         examples: most examples to train on.
         held_out: most examples that are never trained on.
         vocab_size: largest number of entries of the vocabulary.
@@ -141,6 +143,11 @@ class DataSpec:
             return f"pasted text, {given.count:,} characters" if given else "pasted text"
         if self.source == "reviews":
             return f"built-in reviews in {where}, {self.examples:,}"
+        if self.source == "pairs":
+            if self.file is not None:
+                return f"{(given and given.name) or 'pasted'} pairs" + (f", {given.count:,}" if given else "")
+            into = "French" if self.language == "en" else "Chinese"
+            return f"built-in pairs in English and {into}, {self.examples:,}"
         return f"{self.source}: up to {self.length} of {self.symbols} letters, {self.examples:,} rows"
 
     def require_fitting(self) -> None:

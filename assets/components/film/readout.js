@@ -47,12 +47,6 @@ export function bars(moment, labels, colours) {
   });
 }
 
-// The expected output of an encoder-decoder: its target tokens without special tokens such as [BOS].
-function goalOf(followedText) {
-  if (followedText?.attention_name !== "cross") return "";
-  return followedText.tokens.filter((token) => !/^[[<].+[\]>]$/.test(token)).join(" ");
-}
-
 // The model's output at every frame, as a list whose current line is marked.
 export class Samples {
   constructor() {
@@ -71,7 +65,7 @@ export class Samples {
       this.lines.clear();
       this.list.replaceChildren();
     }
-    const goal = goalOf(reel.followedText);
+    const goal = reel.followedText?.goal ?? "";
     this.goal.hidden = !goal;
     this.goal.replaceChildren(el("span", "vf-quiet", words.goal), el("bdi", "vf-strong", visible(goal)));
     for (const frame of reel.frames) {

@@ -227,6 +227,7 @@ class FollowedText:
         attention_name: "self", or "cross" where the output looks at the input.
         frames: in their order.
         prompt: what the page began with.
+        goal: the right answer, where it is known.
 
     Raises:
         ValueError: If a frame's attention has not as many rows and columns as there are labels.
@@ -238,6 +239,7 @@ class FollowedText:
     attention_name: Literal["self", "cross"]
     frames: Sequence[FollowedMoment] = ()
     prompt: str = ""
+    goal: str = ""
 
     def __post_init__(self) -> None:
         for moment in self.frames:
@@ -258,6 +260,7 @@ def followed_bytes(followed_text: FollowedText) -> bytes:
         "tokens": list(followed_text.tokens),
         "key_tokens": list(followed_text.key_tokens),
         "prompt": followed_text.prompt,
+        "goal": followed_text.goal,
         "attention_name": followed_text.attention_name,
         "frames": [_packed_moment(moment, buffers) for moment in followed_text.frames],
     }

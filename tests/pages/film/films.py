@@ -132,7 +132,7 @@ def followed_reversing(film: Film, text: str = "d a c b f e h g") -> FollowedTex
         )
         sample = [right if rng.random() < share else rng.choice(letters) for right in answer]
         moments.append(FollowedMoment(frame.number, _softmax(sharp), sample=" ".join(sample)))
-    return FollowedText(text, answer, letters, "cross", moments, text)
+    return FollowedText(text, answer, letters, "cross", moments, text, " ".join(answer))
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

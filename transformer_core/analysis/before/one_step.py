@@ -11,6 +11,7 @@ from torch import Tensor
 
 from transformer_core.analysis.before.gates import layer_of, recurrent_model
 from transformer_core.bundle import Bundle
+from transformer_core.models.recurrent.cells import State
 
 PARTS = {
     "tanh": ("candidate",),
@@ -74,7 +75,7 @@ def one_step(*, bundle: Bundle, text: str, n_tokens: int, place: int, direction:
     x = model.embedding(ids) * model.scale  # (1, pos, d_model)
     backward = direction == "backward"
     earlier = x[:, place + 1 :] if backward else x[:, :place]
-    state = layer(earlier, backward=backward)[1] if earlier.shape[1] else layer.cell.initial_state(x)
+    state: State = layer(earlier, backward=backward)[1] if earlier.shape[1] else layer.cell.initial_state(x)
     here = x[:, place : place + 1]
     after = layer(here, state)[1]
     unit = model.config.unit
@@ -82,11 +83,19 @@ def one_step(*, bundle: Bundle, text: str, n_tokens: int, place: int, direction:
     inputs, states = (row.view(len(PARTS[unit]), -1) for row in (from_input, from_state))  # (part, unit)
     values = _values(unit, inputs, states)
     cells = (state[1], after[1]) if len(state) > 1 else (x.new_zeros(1, 0),) * 2
-    inner = [_array(one) for one in (inputs, states, values)]
-    outer = [_array(one[0]) for one in (state[0], after[0], *cells)]
     read_before = place + 1 if backward else place - 1
     return OneStep(
-        encoding.labels, unit, PARTS[unit], *inner, *outer, -1 if read_before >= len(encoding) else read_before
+        tokens=encoding.labels,
+        unit=unit,
+        parts=PARTS[unit],
+        from_input=_array(inputs),
+        from_state=_array(states),
+        values=_array(values),
+        before=_array(state[0][0]),
+        after=_array(after[0][0]),
+        cell_before=_array(cells[0][0]),
+        cell_after=_array(cells[1][0]),
+        read_before=-1 if read_before >= len(encoding) else read_before,
     )
 
 

@@ -48,6 +48,12 @@ REVERSE = RunSpec(
     training=TrainConfig(learning_rate=3e-3, batch_size=64, epochs=6),
     frames=24,
 )
+PAIRS = dataclasses.replace(
+    REVERSE,
+    name="pairs",
+    data=DataSpec(source="pairs", examples=8_000, held_out=400, tokenizer="word"),
+    training=TrainConfig(learning_rate=3e-3, batch_size=64, epochs=3),
+)
 CHARACTERS = RunSpec(
     name="characters",
     data=DataSpec(source="characters", examples=16_000, tokenizer="character"),
@@ -55,6 +61,14 @@ CHARACTERS = RunSpec(
         vocab_size=16, d_model=64, n_heads=4, d_ff=256, n_layers=2, max_len=64, dropout=0.0, positions="rotary"
     ),
     training=TrainConfig(learning_rate=4e-3, batch_size=16, epochs=1),
+    frames=24,
+)
+RECURRENT_LM = RunSpec(
+    name="recurrent_lm",
+    data=DataSpec(source="characters", examples=16_000, tokenizer="character"),
+    network=NetworkSpec(network="gru", initial="normal"),
+    model=ModelConfig(vocab_size=16, d_model=256, max_len=36, dropout=0.0),
+    training=TrainConfig(learning_rate=4e-3, batch_size=32, epochs=1),
     frames=24,
 )
 MASKED_WORDS = RunSpec(
@@ -113,7 +127,7 @@ ARTICLE = RunSpec(
     frames=21,
     points=600,
 )
-PRESETS = {spec.name: spec for spec in (QUICK, REVERSE, CHARACTERS, MASKED_WORDS, IMDB, ARTICLE)}
+PRESETS = {spec.name: spec for spec in (QUICK, REVERSE, PAIRS, CHARACTERS, RECURRENT_LM, MASKED_WORDS, IMDB, ARTICLE)}
 OF_KIND = {spec.data.kind: spec for spec in (QUICK, REVERSE, CHARACTERS, MASKED_WORDS)}
 SET_BY_KIND = ("tokenizer", "vocab_size", "examples", "held_out", "max_len", "batch_size", "epochs")
 LARGEST_HELD_OUT = 4  # a quarter, as splitting has it

@@ -14,7 +14,8 @@ from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.characters import character_task
 from transformer_core.training.tasks.classification import classification_task
 from transformer_core.training.tasks.masked import masked_task
-from transformer_core.training.tasks.sequences import sequence_task
+from transformer_core.training.tasks.pairs import pairs_of
+from transformer_core.training.tasks.sequences import pair_task, sequence_task
 from transformer_core.training.tasks.task import Task
 
 
@@ -39,6 +40,8 @@ def make_task(spec: RunSpec, folder: Path | None, device: torch.device | None = 
 
 def _task(spec: RunSpec, folder: Path | None, device: torch.device, begun: Bundle | None) -> Task:
     data = spec.data
+    if data.source == "pairs":
+        return pair_task(spec, *pairs_of(spec, folder), device, begun)
     if data.kind == "translation":
         return sequence_task(spec, device, begun)
     if data.source in ("characters", "masked_words"):

@@ -1,4 +1,4 @@
-"""Copy, reverse and sort: an encoder-decoder learns a rule for which the right attention is known.
+"""An encoder-decoder learns pairs: copy, reverse and sort, for which the right attention is known, or a translation.
 
 Sorting as a toy task: Vinyals et al. 2016, section 6.1.
 """
@@ -22,13 +22,13 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class PairPart:
-    """Pairs of one part, train or held out, as ids."""
+    """Pairs of one part, train or held out, as ids; with `most`, at most so many of each text."""
 
-    def __init__(self, pairs: Pairs, tokenizer: Tokenizer, device: torch.device) -> None:
+    def __init__(self, pairs: Pairs, tokenizer: Tokenizer, device: torch.device, most: int | None = None) -> None:
         self._device = device
         sources, targets = zip(*pairs, strict=True)
-        self._sources = [encoding.ids for encoding in tokenizer.encode_batch(sources)]
-        self._targets = [encoding.ids for encoding in tokenizer.encode_batch(targets)]
+        self._sources = [encoding.ids for encoding in tokenizer.encode_batch(sources, max_len=most)]
+        self._targets = [encoding.ids for encoding in tokenizer.encode_batch(targets, max_len=most)]
         self.lengths = [len(row) for row in self._sources]
 
     def batch(self, places: Sequence[int]) -> PairBatch:
@@ -68,18 +68,39 @@ def sequence_task(spec: RunSpec, device: torch.device, begun: Bundle | None = No
         held_out=data.held_out,
         seed=training.seed,
     )
-    tokenizer = (
-        Tokenizer.train("word", [source for source, _ in train], min_frequency=1, template="bos_eos")
-        if begun is None
-        else begun.tokenizer
-    )
+    return pair_task(spec, train, held_out, device, begun)
+
+
+def pair_task(spec: RunSpec, train: Pairs, held_out: Pairs, device: torch.device, begun: Bundle | None = None) -> Task:
+    """Return the task of writing the second text of a pair after reading the first; one vocabulary serves both.
+
+    Accuracy counts whole sequences of letters, and words of a translation, each after the right ones before it.
+
+    Args:
+        spec: the run's; of letters, each is a word of the vocabulary.
+        train, held_out: the pairs.
+        device: of the batches.
+        begun: as of sequence_task.
+    """
+    data, training = spec.data, spec.training
+    letters = data.source != "pairs"
+    if begun is not None:
+        tokenizer = begun.tokenizer
+    elif letters:
+        tokenizer = Tokenizer.train("word", [source for source, _ in train], min_frequency=1, template="bos_eos")
+    else:
+        texts = [text for pair in train for text in pair]
+        tokenizer = Tokenizer.train(data.tokenizer, texts, vocab_size=data.vocab_size, template="bos_eos")
     config = config_of(spec, tokenizer, begun)
-    parts = {name: PairPart(pairs, tokenizer, device) for name, pairs in (("train", train), ("held_out", held_out))}
+    parts = {
+        name: PairPart(pairs, tokenizer, device, spec.model.max_len)
+        for name, pairs in (("train", train), ("held_out", held_out))
+    }
 
     def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
         lengths = parts[name].lengths
-        loss, _, rows = word_measures(parts[name].scored(model, len(lengths) if thorough else sample_size(lengths)))
-        return loss, rows
+        loss, words, rows = word_measures(parts[name].scored(model, len(lengths) if thorough else sample_size(lengths)))
+        return loss, rows if letters else words
 
     part = parts["train"]
     batches, steps_per_epoch = epochs_of(part.lengths, training.batch_size, training.seed, part.batch)

@@ -1,0 +1,113 @@
+"""What each of the article's choices is worth, one at a time: measured once by a command, read here.
+
+The command is transformer_core/recipes/article.py.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from transformer_core.analysis.source import ROOT
+from transformer_core.config import require_choice
+from transformer_core.stored import number, whole_number
+from transformer_core.training.spec import RunSpec
+
+FILE = ROOT / "assets" / "measured" / "article_differences.json"
+CHOICES = {
+    "embeddings": ("initial",),
+    "softmax": ("softmax_before_loss",),
+    "cls": ("pooling",),
+    "dropout": ("dropout",),
+    "optimizer": ("optimizer", "learning_rate", "warm_up", "schedule", "weight_decay", "clip_norm", "label_smoothing"),
+    "norm": ("norm_order",),
+    "positions": ("positions",),
+    "activation": ("activation",),
+}  # each with the settings that it takes over; the size stays the app's own
+LARGEST, MOST_ROWS, LONGEST_TEXT, MOST = 64 << 10, 200, 500, 10**6
+
+
+@dataclass(frozen=True)
+class ArticleRow:
+    """One run.
+
+    Args:
+        choice: an entry of CHOICES; "ours" is without any of them, "all" with all.
+        seed: of weights, batches and the choice of reviews.
+        train, held_out: accuracy at the end, in [0, 1]; on a sample of what was learned, and on all that was set aside.
+    """
+
+    choice: str
+    seed: int
+    train: float
+    held_out: float
+
+
+@dataclass(frozen=True, eq=False)
+class ArticleMeasured:
+    """All runs, and how they were made.
+
+    Args:
+        rows: as they were measured.
+        examples, held_out, tokens, epochs: reviews learned and set aside, tokens read of each, and passes.
+        command: that measured them; `file`: what it read.
+    """
+
+    rows: tuple[ArticleRow, ...]
+    examples: int
+    held_out: int
+    tokens: int
+    epochs: int
+    command: str
+    file: str
+
+    def of(self, choice: str) -> tuple[ArticleRow, ...]:
+        """Return the runs with a choice, one a seed."""
+        return tuple(row for row in self.rows if row.choice == choice)
+
+
+def write_article(path: Path, rows: Sequence[ArticleRow], spec: RunSpec, *, command: str, file: str) -> None:
+    """Write what was measured as JSON, a run a line."""
+    head = {
+        "command": command,
+        "file": file,
+        "examples": spec.data.examples,
+        "held_out": spec.data.held_out,
+        "tokens": spec.model.max_len,
+        "epochs": spec.training.epochs,
+    }
+    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
+    lines.append('  "rows": [' + ",".join(f"\n    {json.dumps(asdict(row))}" for row in rows) + "\n  ]")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def article_measured(path: Path = FILE) -> ArticleMeasured:
+    """Read what was measured, by default what is shipped in assets/measured.
+
+    Raises:
+        ValueError: the file is too large or holds impossible values.
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or not isinstance(rows := found.get("rows"), list) or len(rows) > MOST_ROWS:
+            raise ValueError(f"it must hold an object with rows, a list of at most {MOST_ROWS}")
+        command, file = found.get("command"), found.get("file")
+        if not (isinstance(command, str) and isinstance(file, str) and len(command) + len(file) <= LONGEST_TEXT):
+            raise ValueError(f"command and file must be texts of at most {LONGEST_TEXT} characters together")
+        sizes = {name: whole_number(found, name, 1, MOST) for name in ("examples", "held_out", "tokens", "epochs")}
+        return ArticleMeasured(tuple(map(_row, rows)), **sizes, command=command, file=file)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {error!s:.300}") from error
+
+
+def _row(row: Any) -> ArticleRow:
+    if not isinstance(row, dict):
+        raise ValueError(f"a run must be an object, not {row!r:.60}")
+    require_choice("choice", row.get("choice"), ("ours", *CHOICES, "all"))
+    accuracy = (number(row, name, 0, 1) for name in ("train", "held_out"))
+    return ArticleRow(row["choice"], whole_number(row, "seed", 0, MOST), *accuracy)

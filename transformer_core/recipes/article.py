@@ -1,0 +1,99 @@
+"""What each difference to the article is worth: `python -m transformer_core.recipes.article --data D --out F`.
+
+Trains the app's own small classifier on as many reviews as the article had, then the same with one of the article's
+choices at a time, then with all of them, each from several seeds. About 15 minutes on one core.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from transformer_core.evaluation.article_differences import CHOICES, ArticleRow, write_article
+from transformer_core.training.intake import ROWS_FILE, read_imdb, write_rows
+from transformer_core.training.runs.presets import ARTICLE, IMDB
+from transformer_core.training.runs.settings import change, settings
+from transformer_core.training.runs.worker.build_run import build_run
+from transformer_core.training.spec import Given, RunSpec
+from transformer_core.training.tasks.make import make_task
+
+FILE = "train25k.csv.gz"
+EXAMPLES, HELD_OUT, TOKENS, EPOCHS = ARTICLE.data.examples, 1_000, 128, 12
+SEEDS = (0, 1, 2)
+SIZES = {"examples": EXAMPLES, "held_out": HELD_OUT, "max_len": TOKENS, "epochs": EPOCHS, "points": 40, "threads": 1}
+
+
+def spec_of(choice: str, seed: int, **sizes: Any) -> RunSpec:
+    """Return the app's spec with one of the article's choices: "ours" has none of them, "all" every one.
+
+    Args:
+        sizes: other settings, for a try.
+    """
+    theirs = settings(ARTICLE)
+    names = {"ours": (), "all": [name for one in CHOICES.values() for name in one]}.get(choice, CHOICES.get(choice, ()))
+    return change(IMDB, **SIZES | sizes, seed=seed, **{name: theirs[name] for name in names})
+
+
+def measure(spec: RunSpec, folder: Path) -> tuple[float, float]:
+    """Train a run to its end; return its accuracy on its own reviews and on those set aside."""
+    task = make_task(spec, folder)
+    run = build_run(spec, task, torch.device("cpu"))
+    for _ in run.steps():
+        pass
+    run.model.eval()
+    measures = task.measure(run.model, True)
+    return measures["train_accuracy"], measures["held_out_accuracy"]
+
+
+def measure_article(data: Path, seeds: Iterable[int], **sizes: Any) -> list[ArticleRow]:
+    """Carry out all runs on one thread; the same reviews are learned, and the same set aside, with every choice.
+
+    Raises:
+        ValueError: the file is missing or has too few reviews.
+    """
+    torch.set_num_threads(1)
+    rows = []
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        for seed in seeds:
+            first = spec_of("ours", seed, **sizes)
+            asked = first.data.examples + first.data.held_out
+            found = read_imdb(data / FILE, limit=asked, seed=seed)[0]
+            if len(found) < asked:
+                raise ValueError(f"{FILE} has {len(found):,} balanced reviews; {asked:,} are needed")
+            (folder / ROWS_FILE).write_bytes(write_rows(found))
+            for choice in ("ours", *CHOICES, "all"):
+                spec = spec_of(choice, seed, **sizes)
+                brought = replace(spec.data, file=ROWS_FILE, given=Given(name="imdb", count=len(found)))
+                train, held_out = measure(replace(spec, data=brought), folder)
+                rows.append(ArticleRow(choice, seed, round(train, 4), round(held_out, 4)))
+                print(f"article: {rows[-1]}", file=sys.stderr, flush=True)
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
+    parser = argparse.ArgumentParser(prog="article", description="Measure what each difference to the article is worth")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=f"folder that holds {FILE}")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.json", help="where the numbers are written")
+    parser.add_argument("--quick", action="store_true", help="few reviews, one seed, one epoch, to try the command out")
+    chosen = parser.parse_args(arguments)
+    sizes = {"examples": 32, "held_out": 16, "max_len": 16, "epochs": 1} if chosen.quick else {}
+    command = f"python -m transformer_core.recipes.article --data DIR --out {chosen.out.as_posix()}"
+    try:
+        rows = measure_article(chosen.data, SEEDS[:1] if chosen.quick else SEEDS, **sizes)
+        spec = spec_of("ours", 0, **sizes)
+        write_article(chosen.out, rows, spec, command=f"{command}{' --quick' if chosen.quick else ''}", file=FILE)
+    except (ValueError, OSError) as error:
+        print(f"article: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
