@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from pages.train.settings import ALL, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
+from pages.train.article import show_article_differences
+from pages.train.settings import ALL, INTO, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import find_run, learned_words
@@ -43,10 +44,10 @@ from transformer_core.training.intake.pairs import (
     write_pairs,
 )
 from transformer_core.training.runs.errors import words_of
-from transformer_core.training.runs.presets import PRESETS, fitted
+from transformer_core.training.runs.presets import ARTICLE, PRESETS, fitted
 from transformer_core.training.runs.settings import settings
 from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, Origin, RunSpec, Source
-from transformer_core.training.tasks.pairs import INTO
+from transformer_core.training.tasks.pairs import INTO as TARGETS
 
 FORM = (*(one.name for one in ALL), "path", "passage", "pairs")
 DATA = ("source", "path", "passage", "pairs")
@@ -112,6 +113,8 @@ def choose_base() -> Base:
     base = Base(PRESETS[chosen])
     if not (gave_data() and current("source") != base.usual["source"]):
         tell(section("train", f"preset_{chosen}"))  # it speaks of the preset's own data
+    if chosen == ARTICLE.name:
+        show_article_differences()
     return base
 
 
@@ -158,7 +161,7 @@ def _lines(source: str, values: Mapping[str, Any]) -> list[str]:
         )
         return [f"`{one}` → `{other}`" for one, other in pairs[:SHOWN]]
     if source == "pairs":
-        pairs, _ = translation_pairs(INTO[values["language"]], train=SHOWN, held_out=0, seed=values["seed"])  # type: ignore[arg-type]
+        pairs, _ = translation_pairs(TARGETS[values["language"]], train=SHOWN, held_out=0, seed=values["seed"])  # type: ignore[arg-type]
         return [f"{one} → {other}" for one, other in pairs]
     if source in ("characters", "masked_words"):
         return [f"“{plain(passage(values['language'])[:LONGEST].strip())} …”"]
@@ -381,7 +384,7 @@ def choose_data(base: Base) -> Learned:
     source_place, network_place, language_place = st.columns(3)
     with source_place:
         source = ask(SOURCE, usual["source"], disabled=base.has_weights)
-    for place, control in ((network_place, NETWORK), (language_place, LANGUAGE)):
+    for place, control in ((network_place, NETWORK), (language_place, INTO if source == "pairs" else LANGUAGE)):
         with place:
             for one in apply((control,), source):
                 ask(one, usual[one.name], disabled=base.has_weights)

@@ -4,7 +4,7 @@ The bounds are the server's own: whatever a browser sends is read against them a
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import streamlit as st
@@ -84,11 +84,19 @@ class Number:
 
 @dataclass(frozen=True)
 class Pick:
-    """One of several options."""
+    """One of several options.
+
+    Args:
+        name: of the setting.
+        options: that there are.
+        kinds: of models that have the setting.
+        words: name of its label and of the words of its options, where that is another one.
+    """
 
     name: str
     options: Sequence[str]
     kinds: Sequence[str] = KINDS
+    words: str = ""
 
     @property
     def choices(self) -> str:
@@ -105,9 +113,10 @@ class Pick:
 
     def show(self, value: Any, key: str, disabled: bool) -> Any:
         """Show the widget, which begins with a value, and return its value."""
-        names = {option: value_word(self.name, option) for option in self.options}
+        said = self.words or self.name
+        names = {option: value_word(said, option) for option in self.options}
         return st.selectbox(
-            label_of(self.name),
+            label_of(said),
             self.options,
             self.options.index(value),
             format_func=names.__getitem__,
@@ -206,6 +215,7 @@ def _bounded(name: str, step: int, *kinds: str) -> Number:
 
 SOURCE = Pick("source", get_args(Source))
 LANGUAGE = Pick("language", get_args(Language), (*TEXTS, *WRITERS, "gpt", "lm"))
+INTO = replace(LANGUAGE, words="into")  # of sentences to translate
 NETWORK = Pick("network", get_args(Network), tuple(kind for kind in KINDS if kind != "bert"))
 LEARN: tuple[Control, ...] = (
     _bounded("symbols", 1, *WRITERS),

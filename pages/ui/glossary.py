@@ -14,6 +14,7 @@ from pages.ui.in_hall import in_hall
 from pages.ui.language import language, prose, strings, t, words
 
 NO_TEXT = r"`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>"  # code, formulas, links and tags are left alone
+BOLD = re.compile(r"\*\*([^*\n]+)\*\*")  # beside a letter of Chinese, asterisks before a tag mean nothing
 STYLE = """
 [data-testid="stMarkdownContainer"] :is(p, li):has(dfn) { position: relative; }
 dfn { font-style: normal; text-decoration: underline dotted; text-underline-offset: 0.2em; cursor: help; }
@@ -61,7 +62,10 @@ def explained(markdown: str, done: set[str], language: str) -> str:
         meaning = escape(words(language)[f"meaning.{name}"])
         return f'<dfn tabindex="0" aria-description="{meaning}">{found[0]}</dfn>'
 
-    return pattern.sub(mark, markdown)
+    def strong(found: re.Match[str]) -> str:
+        return f"<strong>{found[1]}</strong>" if "<dfn" in found[1] else found[0]
+
+    return BOLD.sub(strong, pattern.sub(mark, markdown))
 
 
 def tell(markdown: str, *, small: bool = False) -> None:

@@ -43,3 +43,24 @@ def test_a_run_with_the_dot_product_is_looked_through_on_the_page_of_recurrent_m
     page.goto(f"{address}/before?model=run:{run[1]}&before_part=look&text=a b c d")
     expect(page.get_by_text("by the dot product")).to_be_visible(timeout=A_MINUTE)
     expect(page.locator("[data-painted]").first).to_be_visible(timeout=A_MINUTE)
+
+
+def test_a_small_translation_is_learned_from_pasted_pairs_and_read_back_from_the_film(page: Page, address: str) -> None:
+    numbers = ["one|un", "two|deux", "three|trois", "four|quatre", "five|cinq", "six|six"]
+    things = ["dogs|chiens", "cats|chats", "birds|oiseaux", "cows|vaches", "cars|voitures"]
+    pairs = [" | ".join(map(" ".join, zip(n.split("|"), t.split("|"), strict=True))) for n in numbers for t in things]
+    page.goto(
+        f"{address}/train?preset=pairs&d_model=32&examples=100&held_out=2&epochs=60&batch_size=8&frames=4&threads=1"
+    )
+    box = page.get_by_label("Your own pairs (optional)")
+    box.fill("\n".join(pairs))
+    box.press("Control+Enter")
+    expect(page.get_by_text("30 different pairs read")).to_be_visible(timeout=A_MINUTE)
+    page.get_by_role("button", name="Start training").click()
+    wait_finished(page)
+    sentence = page.get_by_label("Type a sentence and follow its translation")
+    sentence.fill("three birds")
+    sentence.press("Enter")
+    expect(page.locator(".vf-samples-list li").last).to_contain_text("trois oiseaux", timeout=A_MINUTE)
+    expect(page.locator(".vf-heat-single canvas, .vf-heat canvas").first).to_be_visible(timeout=A_MINUTE)
+    expect(page.get_by_text("of the words in sentences that it never saw")).to_be_visible()

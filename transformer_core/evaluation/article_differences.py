@@ -66,6 +66,11 @@ class ArticleMeasured:
         """Return the runs with a choice, one a seed."""
         return tuple(row for row in self.rows if row.choice == choice)
 
+    def mean(self, choice: str) -> tuple[float, float]:
+        """Return the mean accuracy of a choice's runs: on what was learned, and on what was set aside."""
+        rows = self.of(choice)
+        return sum(row.train for row in rows) / len(rows), sum(row.held_out for row in rows) / len(rows)
+
 
 def write_article(path: Path, rows: Sequence[ArticleRow], spec: RunSpec, *, command: str, file: str) -> None:
     """Write what was measured as JSON, a run a line."""
@@ -100,7 +105,10 @@ def article_measured(path: Path = FILE) -> ArticleMeasured:
         if not (isinstance(command, str) and isinstance(file, str) and len(command) + len(file) <= LONGEST_TEXT):
             raise ValueError(f"command and file must be texts of at most {LONGEST_TEXT} characters together")
         sizes = {name: whole_number(found, name, 1, MOST) for name in ("examples", "held_out", "tokens", "epochs")}
-        return ArticleMeasured(tuple(map(_row, rows)), **sizes, command=command, file=file)
+        checked = tuple(map(_row, rows))
+        if {row.choice for row in checked} != {"ours", *CHOICES, "all"}:
+            raise ValueError(f"rows must have runs of every choice: ours, {', '.join(CHOICES)}, all")
+        return ArticleMeasured(checked, **sizes, command=command, file=file)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name}: {error!s:.300}") from error
 

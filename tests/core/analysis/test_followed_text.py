@@ -16,6 +16,7 @@ from transformer_core.training.runs.worker.layout_thread import continued_layout
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, NetworkSpec, RunSpec
 from transformer_core.training.tasks.make import make_task
+from transformer_core.training.tasks.pairs import pairs_of
 
 SOURCES = ("reviews", "reverse", "characters", "masked_words")
 RECURRENT = {
@@ -128,3 +129,22 @@ def test_only_what_is_new_is_computed(runs) -> None:
 def test_what_cannot_be_followed_is_refused(runs, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         follow_text(runs["reviews"], text)
+
+
+def test_a_translation_is_followed_to_its_right_answer_or_to_what_each_frame_writes(tmp_path) -> None:
+    store = RunList(tmp_path).create(dataclasses.replace(SPEC, data=DataSpec(source="pairs", examples=96, held_out=32)))
+    Session(store, make_task, continued_layouts).work()
+    assert store.status().state == "finished", store.status().message
+    prompt = store.facts()["prompt"]
+    known = follow_text(store, prompt)
+    train, held_out = pairs_of(store.spec, store.folder)
+    assert known.goal == dict([*train, *held_out])[prompt]
+    for moment in known.frames:
+        assert moment.tokens is None
+        assert moment.attention.shape[2:] == (len(known.tokens), len(known.key_tokens))
+    other = follow_text(store, "the dog is the cat")
+    assert (other.goal, other.tokens) == ("", ())
+    for moment in other.frames:
+        assert moment.tokens is not None
+        assert moment.attention.shape[2:] == (len(moment.tokens), len(other.key_tokens))
+        np.testing.assert_allclose(moment.attention.sum(-1), 1.0, atol=1e-5)

@@ -12,13 +12,14 @@ from transformer_core.config import ModelConfig
 from transformer_core.text import MASK, PAD_ID
 from transformer_core.training.batching import in_turn
 from transformer_core.training.config import TrainConfig
+from transformer_core.training.intake.pairs import write_pairs
 from transformer_core.training.loop import Run
-from transformer_core.training.spec import DataSpec, NetworkSpec, RunSpec
+from transformer_core.training.spec import DataSpec, Given, NetworkSpec, RunSpec
 from transformer_core.training.tasks.make import make_task
 from transformer_core.training.tasks.task import sample_size, word_measures
 
 SMALL = ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=16, n_layers=1, max_len=32, dropout=0.0)
-SOURCES = ("reviews", "copy", "reverse", "sort", "characters", "masked_words")
+SOURCES = ("reviews", "copy", "reverse", "sort", "pairs", "characters", "masked_words")
 
 
 def spec_of(source: str, **data: object) -> RunSpec:
@@ -156,3 +157,23 @@ def test_weights_of_deviation_one_hundredth_start_a_language_model_at_the_logari
     for name, parameter in model.named_parameters():
         expected = 0.0 if parameter.dim() == 1 else 0.01
         assert float(parameter.detach().std()) == pytest.approx(expected, rel=0.15), name
+
+
+def test_own_pairs_are_learned_from_and_a_quarter_at_most_is_held_out(tmp_path) -> None:
+    pairs = [(f"the {word} {n}", f"le {word} {n}") for n in range(20) for word in ("cat", "dog")]
+    (tmp_path / "pairs.tsv").write_bytes(write_pairs(pairs))
+    task = make_task(spec_of("pairs", file="pairs.tsv", held_out=30, vocab_size=64), tmp_path)
+    assert task.kind == "translation"
+    train = {tuple(row[row != PAD_ID].tolist()) for batch in task.batches(0) for row in batch.source_ids}
+    assert len(train) == 30
+    assert tuple(task.tokenizer.encode(task.prompt).ids) not in train
+    with pytest.raises(ValueError, match=r"which counts 40$"):
+        make_task(spec_of("pairs", file="pairs.tsv", given=Given(name="", count=9), held_out=30), tmp_path)
+
+
+def test_a_translation_counts_words_and_letters_count_whole_rows() -> None:
+    for source in ("pairs", "reverse"):
+        task = make_task(spec_of(source), None)
+        found = task.measure(fresh_model(task), True)["held_out_accuracy"]
+        assert 0 <= found < 0.3
+    assert "le" in make_task(spec_of("pairs"), None).tokenizer.vocabulary()

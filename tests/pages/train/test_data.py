@@ -207,3 +207,41 @@ def test_too_short_a_text_is_said_in_words() -> None:
     app = run("train", source="characters", passage="too short")
     assert button(app, "train.start").disabled
     assert any("9 characters" in warning.value for warning in app.warning)
+
+
+PAIRS = "\n".join(f"the dog number {n}\tle chien numéro {n}" for n in range(30))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_pasted_pairs_are_read_and_learned_from(language: str, tmp_path: Path) -> None:
+    app = run("train", lang=language, source="pairs", pairs=PAIRS + "\nno tab")
+    assert not app.exception
+    assert words(language)["data.pairs_read"].format(count="30") in told(app)
+    assert "too few cells" in told(app)
+    button(app, "train.start", language).click().run()
+    (store,) = RunList(tmp_path / "runs").all()
+    assert store.spec.data.given == Given(name="", count=30)
+    assert (store.folder / store.spec.data.file).read_text() == PAIRS + "\n"
+    assert store.spec.kind == "translation"
+
+
+def test_a_folder_of_two_languages_is_offered_both_ways(tmp_path: Path) -> None:
+    for language, word in (("en", "dog"), ("fr", "chien")):
+        lines = "".join(f"{word} {n}\n" for n in range(40))
+        (tmp_path / f"train.{language}").write_text(lines, encoding="utf-8")
+    app = run("train", source="pairs", path=str(tmp_path), pairs_files="train: fr → en")
+    assert not app.exception
+    button(app, "train.start").click().run()
+    (store,) = RunList(tmp_path / "runs").all()
+    assert store.spec.data.given == Given(name="train: fr → en", count=40)
+    assert "chien 0\tdog 0\n" in (store.folder / store.spec.data.file).read_text()
+    outside = run("train", source="pairs", path="/etc")
+    assert plain(words("en")["data.not_here"]) in told(outside)
+
+
+@pytest.mark.parametrize("text", ["no pairs at all", "🙂\t", "x" * 10_000])
+def test_what_is_no_pairs_gets_a_message_and_stays(text: str) -> None:
+    app = run("train", source="pairs", pairs=text)
+    assert not app.exception
+    assert "at least 24 are needed" in told(app)
+    assert button(app, "train.start").disabled

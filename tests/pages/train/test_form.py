@@ -9,9 +9,23 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from pages.train import form as train_form
 from pages.train.data import Base, Learned
 from pages.train.form import wanted
-from pages.train.settings import ALL, LANGUAGE, LEARN, MODEL, NETWORK, OPTIMISER, RUN, SECTIONS, Flag, Number, Pick
+from pages.train.settings import (
+    ALL,
+    LANGUAGE,
+    LEARN,
+    MODEL,
+    NETWORK,
+    OPTIMISER,
+    RUN,
+    SECTIONS,
+    Flag,
+    Number,
+    Pick,
+    apply,
+)
 from pages.ui.language import words
 from tests.pages.running import run, told
+from transformer_core.evaluation.article_differences import article_measured
 from transformer_core.training.runs.presets import PRESETS, QUICK, fitted
 from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.spec import KIND_OF_SOURCE, Origin
@@ -74,7 +88,7 @@ def test_every_setting_of_a_kind_is_shown_with_its_word(kind: str, language: str
     app = page(lang=language, source=SOURCE_OF[kind])
     for controls in ((LANGUAGE,), *SECTIONS.values()):
         for control in controls:
-            if kind in control.kinds:
+            if apply((control,), SOURCE_OF[kind]):
                 assert widget(app, control).label == words(language)[f"setting.{control.name}"]
 
 
@@ -90,7 +104,8 @@ def test_a_recurrent_network_has_its_own_settings_and_not_those_of_a_transformer
     assert widget(app, NETWORK).label == said["setting.network"]
     shown = {one.key for kind in ("number_input", "selectbox", "toggle") for one in getattr(app, kind)}
     for control in (control for controls in SECTIONS.values() for control in controls):
-        assert (f"{control.name}@train" in shown) == (own in control.kinds), control.name
+        assert (f"{control.name}@train" in shown) == bool(apply((control,), source, network)), control.name
+        assert own in control.kinds or f"{control.name}@train" not in shown
     start = next(button for button in app.button if button.label == said["train.start"])
     assert not start.disabled
 
@@ -195,3 +210,16 @@ def test_what_follows_an_estimate_has_its_place_where_the_estimate_was_dropped(m
     assert len(kept) < len(deltas)
     before = [(*path[:-1], path[-1] - 1) for path in kept if path[-1]]
     assert set(before) <= set(kept)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_the_articles_choices_are_worth_stands_under_its_preset(language: str) -> None:
+    app = run("train", lang=language, preset="article", article_open="true")
+    assert not app.exception
+    found, said = article_measured(), words(language)
+    table = next(one.value for one in app.markdown if said["article.embeddings"] in one.value)
+    for choice in ("softmax", "all"):
+        worth = 100 * (found.mean(choice)[1] - found.mean("ours")[1])
+        row = next(line for line in table.splitlines() if line.startswith(f"| {said[f'article.{choice}']} |"))
+        assert f"**{worth:+.1f}**".replace("-", "−") in row
+    assert not any(said["article.heading"] == box.label for box in run("train", lang=language).expander)

@@ -54,6 +54,13 @@ def test_only_the_first_use_is_marked_and_the_longest_term_wins() -> None:
     assert explained("余弦相似度与 logit", set(), "zh").count("<dfn") == 2
 
 
+def test_bold_words_stay_bold_where_chinese_letters_stand_beside_them() -> None:
+    found = explained("是**词**和**交叉注意力**，而**梯度**不同 **词**", set(), "zh")
+    assert found.count("<strong><dfn") == found.count("</dfn></strong>") == 2
+    assert found.count("**词**") == 2
+    assert "**<" not in found
+
+
 @pytest.mark.parametrize("text", ["`softmax`", r"$\mathrm{softmax}$", "[softmax](#x)", "softmax-like", "presoftmax"])
 def test_code_formulas_links_and_parts_of_words_are_left_alone(text: str) -> None:
     assert explained(text, set(), "en") == text

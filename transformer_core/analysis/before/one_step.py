@@ -82,7 +82,7 @@ def one_step(*, bundle: Bundle, text: str, n_tokens: int, place: int, direction:
     from_input, from_state = layer.cell.input_proj(here[:, 0]), layer.cell.hidden_proj(state[0])
     inputs, states = (row.view(len(PARTS[unit]), -1) for row in (from_input, from_state))  # (part, unit)
     values = _values(unit, inputs, states)
-    cells = (state[1], after[1]) if len(state) > 1 else (x.new_zeros(1, 0),) * 2
+    cells = (state[1], after[1]) if unit == "lstm" else (x.new_zeros(1, 0),) * 2
     read_before = place + 1 if backward else place - 1
     return OneStep(
         tokens=encoding.labels,
