@@ -37,6 +37,13 @@ def browser_path() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+def free_port() -> int:
+    """Return a port that nothing listens to."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @contextmanager
 def serving(log: Path) -> Iterator[str]:
     """Start a fresh server on a free port and yield its address."""
@@ -45,17 +52,16 @@ def serving(log: Path) -> Iterator[str]:
 
 
 @contextmanager
-def started(log: Path, *options: str, first: str = "") -> Iterator[tuple[str, int]]:
-    """Start a fresh server on a free port; yield its address and the number of its process.
+def started(log: Path, *options: str, first: str = "", port: int | None = None) -> Iterator[tuple[str, int]]:
+    """Start a fresh server; yield its address and the number of its process.
 
     Args:
         log: file to which it writes.
         options: of `streamlit run`.
         first: Python code that its process runs before anything else.
+        port: that it listens to; by default a free one.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port() if port is None else port
     runner = ["-c", f"{first}\nfrom streamlit.web.cli import main\nmain()"] if first else ["-m", "streamlit"]
     command = [sys.executable, *runner, "run", "app.py", "--server.port", str(port), *options]
     with log.open("wb") as output:

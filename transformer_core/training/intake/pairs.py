@@ -17,6 +17,7 @@ from transformer_core.training.intake.opening import IntakeError, utf8_lines
 PAIRS_FILE = "pairs.tsv"
 FEWEST, MOST_LINES, LONGEST_SIDE = 24, 200_000, 500
 PACKED = ".gz"
+TRAINED_ON, FIRST = "train", "en"  # are offered first
 MOST_NAMES = 2_000
 Pair = tuple[str, str]
 
@@ -90,8 +91,8 @@ def aligned_files(folder: Path) -> dict[str, tuple[Path, Path]]:
             groups.setdefault(stem, {})[language] = path
     found = {
         f"{stem}: {one} → {other}": (paths[one], paths[other])
-        for stem, paths in groups.items()
-        for one, other in itertools.permutations(paths, 2)
+        for stem, paths in sorted(groups.items(), key=lambda group: (group[0] != TRAINED_ON, group[0]))
+        for one, other in sorted(itertools.permutations(paths, 2), key=lambda pair: (pair[0] != FIRST, pair))
     }
     if not found:
         raise IntakeError(f"{folder.name} holds no two files NAME.L1 and NAME.L2, such as train.en.gz and train.fr.gz")
