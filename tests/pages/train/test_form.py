@@ -89,7 +89,8 @@ def test_every_setting_of_a_kind_is_shown_with_its_word(kind: str, language: str
     for controls in ((LANGUAGE,), *SECTIONS.values()):
         for control in controls:
             if apply((control,), SOURCE_OF[kind]):
-                assert widget(app, control).label == words(language)[f"setting.{control.name}"]
+                name = "into" if control is LANGUAGE and SOURCE_OF[kind] == "pairs" else control.name
+                assert widget(app, control).label == words(language)[f"setting.{name}"]
 
 
 RECURRENT = {"reviews": "recurrent_classifier", "reverse": "seq2seq", "characters": "lm"}
