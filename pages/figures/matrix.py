@@ -242,6 +242,7 @@ class MatrixFigure:
         version: Any text that names this state; `data-painted` carries it once it is on the screen.
         explain: The arithmetic of one head.
         paint: Id of the panel, a mask, whose cells a person may paint where the figure is mounted in a page.
+        brush: The number that strokes on that panel write; it is then no mask, and exact.
         chooses: Names in the URL of what a click on a panel chooses: the parts of its id, between points.
     """
 
@@ -264,6 +265,7 @@ class MatrixFigure:
     version: str = ""
     explain: Explain | None = None
     paint: str | None = None
+    brush: float | None = None
     chooses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -319,6 +321,8 @@ class MatrixFigure:
             "chooses": list(self.chooses),
             "paint": self.paint and {"panel": self.paint, "stamp": stamp},
         }
+        if self.paint and self.brush is not None:
+            header["paint"]["value"] = self.brush
         if self.explain is not None:
             arrays = {name: buffers.add(array.astype("<f4")) for name, array in self.explain.arrays().items()}
             header["explain"] = {"divisor": float(self.explain.divisor), "panels": self.explained(), "arrays": arrays}
@@ -369,6 +373,10 @@ class MatrixFigure:
 
     def _check_paint(self, ids: list[str]) -> None:
         if self.paint is None:
+            return
+        if self.brush is not None:
+            if self.paint not in ids or self.detail != "exact":
+                raise ValueError(f"paint={self.paint!r} must be one of {ids}, and detail='exact', to be brushed")
             return
         if self.paint not in ids or self.panels[ids.index(self.paint)].scale.kind != "mask":
             masks = [panel.id for panel in self.panels if panel.scale.kind == "mask"]

@@ -83,6 +83,7 @@ def tables(
     filename: str,
     version: str,
     kind: str = "signed",
+    brush: float | None = None,
 ) -> MatrixFigure:
     """Draw tables beside each other on one scale, each with its own rows and columns.
 
@@ -90,6 +91,7 @@ def tables(
         shown: (row, col) by title; rows, columns: labels by the same titles.
         words: row, column, quantity.
         kind: of the scale; a difference is signed in any case.
+        brush: the number that strokes on the first table write; by default it is not painted.
     """
     panels = []
     for place, (title, values) in enumerate(shown.items()):
@@ -112,4 +114,6 @@ def tables(
         quantity=words["quantity"],
         filename=filename,
         version=version,
+        paint=None if brush is None else first.id,
+        brush=brush,
     )

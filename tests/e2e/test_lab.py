@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlparse
 
 from playwright.sync_api import Page, expect
 
@@ -61,6 +62,48 @@ def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, ad
     page.wait_for_timeout(500)
     expect(page).to_have_url(re.compile("lab_strength=1.3"))
     assert page.locator(CHANGE).inner_text() == f"{found.after - found.before:+.2f}"  # as the page's own run says, too
+
+
+def place_in_matrix(page: Page, row: float, col: float) -> tuple[float, float]:
+    """Return a place in the picture of a matrix, by shares of its height and width, once it is in the window."""
+    canvas = page.locator(".vm canvas").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] * col, box["y"] + box["height"] * row
+
+
+def edits_in(page: Page) -> list[dict]:
+    """Return the edits that the link has."""
+    return json.loads(parse_qs(urlparse(page.url).query).get("lab_weights", ["[]"])[0])
+
+
+def test_strokes_write_into_a_matrix_and_are_taken_back(page: Page, address: str) -> None:
+    opened(page, address, "weights", lab_which="paint", lab_brush="1.5")
+    expect(page.locator(CHANGE)).to_have_text("0")
+    for row in (0.4, 0.6):
+        page.mouse.move(*place_in_matrix(page, row, 0.3))
+        page.mouse.down()
+        page.mouse.move(*place_in_matrix(page, row, 0.7), steps=5)
+        page.mouse.up()
+    expect(page.get_by_text(re.compile("numbers painted, strokes: 2"))).to_be_visible()
+    settle(page)
+    ((value, ((row, _, height, width),)), (again, _)) = edits_in(page)[0]["code"][4]
+    assert (value, again, height) == (1.5, 1.5, 1)
+    assert width > 20
+    changed = page.locator(CHANGE).inner_text()
+    assert changed != "0"
+    page.goto(page.url)
+    rest(page)
+    expect(page.locator(CHANGE)).to_have_text(changed)  # the link has the strokes
+    page.get_by_role("button", name="Take back the last stroke").click()
+    expect(page.get_by_text(re.compile("numbers painted, strokes: 1"))).to_be_visible()
+    settle(page)
+    page.mouse.click(*place_in_matrix(page, 0.5, 0.5))  # a stroke of one cell, after the page was opened anew
+    expect(page.get_by_text(re.compile("strokes: 2"))).to_be_visible()
+    settle(page)
+    assert edits_in(page)[0]["code"][4][0][1][0][0] == row
+    assert edits_in(page)[0]["code"][4][1][1][0][2:] == [1, 1]
 
 
 def test_the_log_is_written_brought_back_and_opens_its_screen(page: Page, address: str, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.lab.heads import OFF
 from pages.lab.log import rows_from
 from pages.lab.script import script_of
+from pages.lab.table import Window
 from tests.pages.running import first_screen, metrics, told
 from tests.paths import ROOT
 from transformer_core import load
@@ -36,6 +38,9 @@ OTHERS = TEXTS | {
 }
 PARTS = ("heads", "patch", "weights", "steer", "side", "log")
 QUERY = "encoder.stack.layers.0.self_attention.query_proj.weight"
+STROKES = [[0.0, [[0, 0, 192, 40]]], [1.5, [[3, 4, 2, 1]]]]
+PAINTED = json.dumps([{"code": [QUERY, "paint", 0.0, 0, STROKES], "on": True}])
+OUTSIDE = json.dumps([{"code": [QUERY, "paint", 0.0, 0, [[0.0, [[0, 0, 193, 1]]]]], "on": True}])
 PRUNED = json.dumps([{"code": [QUERY, "prune", 0.9, 0, []], "on": True}])
 
 
@@ -80,7 +85,35 @@ def test_weights_stack_and_each_can_be_switched_off() -> None:
     assert "lab_weights" not in app.query_params
 
 
-@pytest.mark.parametrize("said", ["[", "[1]", '[{"code": 3}]', '[{"code": ["x","zero",0,0,[]],"on":1}]', "[" * 9_000])
+def test_painted_strokes_are_one_edit_and_the_last_is_taken_back() -> None:
+    app = lab("weights", lab_weights=PAINTED, lab_which="paint")
+    assert "7,680 numbers painted, strokes: 2" in "".join(button.label for button in app.button).replace("\\", "")
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
+    strokes = tuple((value, tuple(map(tuple, blocks))) for value, blocks in STROKES)
+    for count in (2, 1):
+        changes = (("weights", QUERY, "paint", 0.0, 0, strokes[:count]),)
+        found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=changes)
+        assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
+        app.button(key="lab_undo").click().run()
+    assert "lab_weights" not in app.query_params
+    assert metrics(app)["change, nats"] == "0"
+
+
+def test_a_stroke_over_a_summary_writes_all_that_each_cell_stands_for() -> None:
+    table = np.arange(35.0).reshape(5, 7)
+    whole = Window(0, 0, 5, 7, rows=2, cols=3)
+    np.testing.assert_array_equal(whole.cells(table), [[9, 12, 13], [23, 26, 27], [30, 33, 34]])
+    assert whole.labels() == (("0 …", "2 …", "4 …"), ("0 …", "3 …", "6 …"))
+    assert whole.painted(((5, 1), (8, 1))) == ((2, 6, 3, 1),)
+    part = Window(1, 2, 3, 4)
+    np.testing.assert_array_equal(part.cells(table), table[1:4, 2:6])
+    assert part.painted(((0, 2), (11, 40))) == ((1, 2, 1, 2), (3, 5, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "said", ["[", "[1]", '[{"code": 3}]', '[{"code": ["x","zero",0,0,[]],"on":1}]', "[" * 9_000, OUTSIDE]
+)
 def test_a_broken_link_leaves_the_weights_alone(said: str) -> None:
     app = lab("weights", lab_weights=said)
     assert not app.exception

@@ -15,7 +15,7 @@ from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.analysis.lab.cases import Cases, batches, built_in_cases, one_case, per_model, run
 from transformer_core.analysis.lab.directions import Direction, direction_of, stack_at, stream_norm
-from transformer_core.analysis.lab.weights import WeightEdit, damaged, size_of
+from transformer_core.analysis.lab.weights import LARGEST, Block, WeightEdit, damaged, size_of
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit
@@ -27,7 +27,6 @@ ALL_HEADS = -1
 RECURRENT = ("lm", "seq2seq")
 MOST_CHANGES = 2_000
 FEW = 24  # texts, for a mean mixture
-LARGEST = 1e6  # of an amount or a strength, so that sums stay finite
 
 
 def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
@@ -277,12 +276,17 @@ def change_of(code: Sequence[object]) -> Change:
         if kind == "steer":
             values[2] = Direction(*values[2])  # type: ignore[misc]
         if kind == "weights" and len(values) > 4:
-            values[4] = tuple((int(row), int(col), float(value)) for row, col, value in values[4])  # type: ignore[union-attr]
+            values[4] = tuple((float(value), tuple(map(_block, blocks))) for value, blocks in values[4])  # type: ignore[union-attr]
         change = KINDS[kind](*values)  # type: ignore[arg-type]
         _require_forms(change)
         return change
     except (TypeError, IndexError, OverflowError) as error:
         raise ValueError(f"change={list(code)!r:.200} does not fit {kind!r}: {error}") from error
+
+
+def _block(given: Sequence[Any]) -> Block:
+    row, col, height, width = map(int, given)
+    return row, col, height, width
 
 
 def _require_forms(values: Any) -> None:
