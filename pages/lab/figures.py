@@ -10,6 +10,8 @@ import numpy as np
 from pages.figures.heads import head_board
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
+ROUNDING = 2e-6  # shares below this are float32's rounding, shown as 0
+
 
 def on_off_board(
     change: np.ndarray, stays: np.ndarray, words: Mapping[str, str], ui: Mapping[str, str], *, version: str
@@ -50,14 +52,15 @@ def patch_figure(
         words: layer, token, quantity.
     """
     scale = Scale.of("signed", *maps.values())
-    panels = tuple(Panel(str(place), title, values, scale) for place, (title, values) in enumerate(maps.items()))
+    shown = {title: np.where(np.abs(values) < ROUNDING, 0.0, values) for title, values in maps.items()}
+    panels = tuple(Panel(str(place), title, values, scale) for place, (title, values) in enumerate(shown.items()))
     layers = tuple(map(str, range(next(iter(maps.values())).shape[0])))
     return MatrixFigure(
         panels,
         Axis(words["layer"], layers),
         Axis(words["token"], tuple(labels)),
         ui,
-        columns=min(2, len(panels)),
+        columns=min(3, len(panels)),
         detail="exact",
         layout="single",
         quantity=words["quantity"],

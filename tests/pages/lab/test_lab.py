@@ -19,6 +19,7 @@ from tests.paths import ROOT
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import intervene
+from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
 
 TEXTS = {
     "sentiment": "The film was not good.",
@@ -123,6 +124,16 @@ def test_a_broken_link_leaves_the_weights_alone(said: str) -> None:
 def test_two_texts_that_are_answered_alike_are_told() -> None:
     app = lab("patch", lab_other=TEXTS["sentiment"])
     assert "leaves no difference to bring back" in told(app)
+
+
+def test_a_patch_is_measured_on_built_in_pairs_too() -> None:
+    app = lab("patch", lab_pairs="on", lab_other="The film was very good.", pin_lab_patch_map="0.2.0")
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
+    asked = {"text": TEXTS["sentiment"], "other": "The film was very good.", "n_tokens": n_tokens, "stack": "encoder"}
+    found = patch_on_pairs(bundle=bundle, place="residual", layer=2, position=0, **asked)
+    assert f"**{found.shares.mean():.0%}** of the difference comes back on average over 48 pairs" in told(app)
+    assert "where the answer is read" in told(app)
 
 
 def test_a_bert_without_a_mask_is_told() -> None:
