@@ -111,8 +111,8 @@ def _show_maps(view: View, second: Encoding, stack: str, shown: str, needed: int
             export_picture(heads)
     with place_of_effect:
         _show_cell(view, answer, second, stack)
-    _show_on_pairs(view, found, other, stack)
     cover.judge(_where(found), t("lab.patch_measured", **_strongest(found)))
+    _show_on_pairs(view, found, other, stack)
 
 
 def _ask_map(view: View, other: str, stack: str, needed: int) -> Answer[PatchMap] | None:

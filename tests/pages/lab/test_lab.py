@@ -140,6 +140,17 @@ def test_a_bert_without_a_mask_is_told() -> None:
     assert "[MASK]" in told(lab("heads", "bert", text="the food was good")).replace("\\", "")
 
 
+def test_lists_of_ones_own_steer_as_the_engine_says() -> None:
+    first, second = "I loved it.\nWhat a great day!\nSo kind.", "I hated it.\nAwful."
+    app = lab("steer", lab_source="texts", lab_first=first, lab_second=second)
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
+    change = ("steer", "encoder.layer1.residual", 1.0, ("texts", first, second, 0, -1), -1)
+    found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=(change,))
+    assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
+    assert "mean stream of 2 to that of 3 texts" in told(app)
+
+
 def logged(app: AppTest, part: str) -> AppTest:
     app.button(key=f"log_{part}").click().run()
     return app

@@ -19,7 +19,7 @@ from tests.core.analysis.lab.lab_models import (
     texts_of,
     without,
 )
-from transformer_core.analysis.lab.cases import Cases, built_in_cases
+from transformer_core.analysis.lab.cases import Cases, built_in_cases, text_cases
 from transformer_core.analysis.lab.changes import (
     EVERYWHERE,
     HeadOff,
@@ -199,3 +199,24 @@ def test_a_steered_text_is_written_by_the_model_that_hooks_steer(name: str) -> N
         found = written_with(bundle=bundle, text=text, n_tokens=20, changes=changes, most=8, temperature=1e-4)
         assert found.before == written_by_hooks(bundle, text, {}, 8)
         assert found.after == written_by_hooks(bundle, text, {site: add}, 8)
+
+
+@pytest.mark.parametrize("name", ["classifier", "bert", "gpt", "translation"])
+def test_two_lists_lead_from_mean_to_mean_each_text_counting_the_same(name: str) -> None:
+    bundle = bundle_of(name)
+    lists = (("a good film", "the bell"), ("the film was bad", "a box of glass rings", "not good"))
+    for sites in streams(bundle).values():
+        first, second = (
+            torch.stack(
+                [found_at(bundle, sites[-1], *text_cases(bundle, (text,)).inputs)[0].double().mean(0) for text in texts]
+            ).mean(0)
+            for texts in lists
+        )
+        direction = Direction("texts", first="\n\n".join(lists[0]), second=" \n".join(lists[1]))
+        found = direction_of(bundle, sites[-1], direction).double()
+        torch.testing.assert_close(found, (first - second) / (first - second).norm(), atol=1e-5, rtol=0.0)
+
+
+def test_a_list_without_end_is_told() -> None:
+    with pytest.raises(ValueError, match="second has 201 lines"):
+        Direction("texts", first="a", second="b\n" * 201)
