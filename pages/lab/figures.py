@@ -3,32 +3,46 @@
 Arrays come from transformer_core.analysis.lab.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from pages.figures.heads import head_board
-from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale, Switches
 
 ROUNDING = 2e-6  # shares below this are float32's rounding, shown as 0
 
 
 def on_off_board(
-    change: np.ndarray, stays: np.ndarray, words: Mapping[str, str], ui: Mapping[str, str], *, version: str
+    change: np.ndarray,
+    kind: str,
+    off: Collection[tuple[str, int, int]],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
 ) -> MatrixFigure:
-    """Draw which heads are on, beside what the answer loses without each alone.
+    """Draw which heads are on, beside what the answer loses without each alone; a click turns one.
 
     Shapes:
-        change: (layer, head), in nats; stays: (layer, head), boolean
+        change: (layer, head), in nats
 
     Args:
+        kind: of attention.
+        off: kind, layer and head of all heads that are off.
         words: layer, head, on, alone.
     """
+    stays = np.ones(change.shape)
+    for one, layer, head in off:
+        if one == kind:
+            stays[layer, head] = 0.0
     panels = (
-        Panel("on", words["on"], stays.astype(float), Scale("mask", 0.0, 1.0)),
+        Panel("on", words["on"], stays, Scale("mask", 0.0, 1.0)),
         Panel("alone", words["alone"], change, Scale.of("signed", change)),
     )
+    names = tuple(f"{one}.{layer}.{head}" for one, layer, head in sorted(off))
     options = {"layout": "single", "filename": "lab_heads", "version": version, "quantity": words["quantity"]}
+    options |= {"switches": Switches("on", "lab_off", kind, names)}
     return head_board(panels, words, ui, **options)
 
 

@@ -97,6 +97,7 @@ def show_picture(
     on_cell: Callable[[tuple[int, int] | None], None] | None = None,
     on_paint: Callable[[Painted], None] | None = None,
     on_stroke: Callable[[Runs], None] | None = None,
+    on_turn: Callable[[str], None] | None = None,
     height: Literal["content", "stretch"] | int = "content",
 ) -> Choice:
     """Show a figure and return what was last clicked in it.
@@ -112,6 +113,7 @@ def show_picture(
         on_paint: Called with what was painted on the figure's paint panel, before the page runs; while a stroke goes
             on, as often as the page keeps up.
         on_stroke: Called with each stroke of the figure's brush once it has ended, before the page runs.
+        on_turn: Called with the names of all switches that are off, "-" between them, before the page runs.
         height: As of any Streamlit component.
     """
 
@@ -136,12 +138,18 @@ def show_picture(
             st.session_state[f"stroke {key}"] = stamp
             on_stroke(runs)  # type: ignore[misc]
 
+    def turned() -> None:
+        off = _raw(st.session_state.get(key), "turned").get("off")
+        if on_turn and isinstance(off, str):
+            on_turn(off)
+
     result = registered("matrix")(
         key=key,
         data=picture.to_bytes(stamp=_stamp(key)),
         height=height,
         on_choice_change=heard,
         on_painted_change=painted,
+        on_turned_change=turned,
     )
     return _choice(_raw(result))
 

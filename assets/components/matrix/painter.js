@@ -101,10 +101,10 @@ export const painting = {
   paintTo(event, stroke) {
     const cell = cellUnder(this.scene, ...this.at(event));
     if (!cell || !this.paintable(cell)) return;
-    const { width } = this.canvasPanel();
+    const panel = this.canvasPanel();
     for (const { row, col } of between(stroke.last, cell)) {
-      stroke.cells.add(row * width + col);
-      stroke.unsent = this.put(row, col, stroke.value) || stroke.unsent;
+      stroke.cells.add(row * panel.width + col);
+      stroke.unsent = this.put(panel, row, col, stroke.value) || stroke.unsent;
     }
     stroke.last = cell;
   },
@@ -122,9 +122,9 @@ export const painting = {
 
   // Inverts one cell, or writes the brush's number there, after Space or Enter.
   toggle(cell) {
-    const { data, width } = this.canvasPanel();
-    const index = cell.row * width + cell.col;
-    this.put(cell.row, cell.col, this.brushValue() ?? (data[index] > 0 ? 0 : 1));
+    const panel = this.canvasPanel();
+    const index = cell.row * panel.width + cell.col;
+    this.put(panel, cell.row, cell.col, this.brushValue() ?? (panel.data[index] > 0 ? 0 : 1));
     this.rested = true;
     this.keepStroke(new Set([index]));
     this.live.textContent = announcement(this.figure, cell);
@@ -139,9 +139,8 @@ export const painting = {
     this.draft = this.canvasPanel().data.slice();
   },
 
-  // Writes a cell; returns whether it changed.
-  put(row, col, value) {
-    const panel = this.canvasPanel();
+  // Writes a cell of a panel; returns whether it changed.
+  put(panel, row, col, value) {
     const level = value && panel.coded ? 254 : Math.fround(value);
     const index = row * panel.width + col;
     if (panel.data[index] === level) return false;
