@@ -4,7 +4,7 @@ Heads off, to zero: Michel et al. 2019, section 2.3; to their mean (mean ablatio
 Activation patching: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Activation steering: Turner et al. 2023.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, get_type_hints
 
@@ -323,6 +323,24 @@ def edits_of(changes: Sequence[Change], cases: Cases) -> dict[str, Edit]:
     return {site: _chained(edits) for site, edits in found.items()}
 
 
+def edits_of_each(many: Sequence[Sequence[Change]], cases: Cases) -> dict[str, Edit]:
+    """Return the edits of one pass over as many copies of a text as there are sets of changes, one for each copy."""
+    found: dict[str, list[tuple[int, Edit]]] = {}
+    for copy, changes in enumerate(many):
+        for site, edit in edits_of(changes, cases).items():
+            found.setdefault(site, []).append((copy, edit))
+
+    def of_each(edits: Sequence[tuple[int, Edit]]) -> Edit:
+        def edit(tensor: Tensor) -> Tensor:
+            for copy, one in edits:
+                tensor[copy : copy + 1] = one(tensor[copy : copy + 1])
+            return tensor
+
+        return edit
+
+    return {site: of_each(edits) for site, edits in found.items()}
+
+
 def _chained(edits: Sequence[Edit]) -> Edit:
     def edit(tensor: Tensor) -> Tensor:
         for one in edits:
@@ -337,14 +355,22 @@ def model_with(changes: Sequence[Change], bundle: Bundle) -> nn.Module:
     return damaged(bundle.model, tuple(change for change in changes if isinstance(change, WeightEdit)))
 
 
-def random_like(changes: Sequence[Change], cases: Cases, seed: int) -> tuple[Change, ...]:
-    """Return changes of equal size, drawn at random: as many heads of the same kinds of attention; a direction of the
-    same length; an activation of the same kind at another place; noise of the same norm in the same matrix.
+def random_like(changes: Sequence[Change], cases: Cases, seeds: Sequence[int]) -> list[tuple[Change, ...]]:
+    """Return, for each seed, changes of equal size, drawn at random: as many heads of the same kinds of attention; a
+    direction of the same length; an activation of the same kind at another place; noise of the same norm in the same
+    matrix.
     """
+    model = model_with(changes, cases.bundle)
+    sizes = {} if model is cases.bundle.model else size_of(cases.bundle.model, model)
+    return [_drawn(changes, cases, sizes, seed) for seed in seeds]
+
+
+def _drawn(changes: Sequence[Change], cases: Cases, sizes: Mapping[str, float], seed: int) -> tuple[Change, ...]:
+    """Return random changes for one seed; sizes are the norms of what is changed in each matrix."""
     bundle, generator = cases.bundle, torch.Generator().manual_seed(seed)
     drawn: list[Change] = [
         WeightEdit(name, "random", size, seed=int(torch.randint(2**31 - 1, (), generator=generator)))
-        for name, size in size_of(bundle.model, model_with(changes, bundle)).items()
+        for name, size in sizes.items()
     ]
     drawn += _random_heads([change for change in changes if isinstance(change, HeadOff)], bundle, generator)
     for change in changes:

@@ -31,6 +31,7 @@ from transformer_core.analysis.lab.changes import (
     mean_heads,
     patched_sites,
     position_pairs,
+    random_like,
     streams,
 )
 from transformer_core.analysis.lab.changes import FEW as FEW_TEXTS
@@ -220,3 +221,22 @@ def test_two_lists_lead_from_mean_to_mean_each_text_counting_the_same(name: str)
 def test_a_list_without_end_is_told() -> None:
     with pytest.raises(ValueError, match="second has 201 lines"):
         Direction("texts", first="a", second="b\n" * 201)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_controls_that_are_read_together_are_those_read_alone(name: str) -> None:
+    bundle, (text, other) = bundle_of(name), texts_of(name)
+    cases = cases_of(bundle)
+    site = next(iter(streams(bundle).values()))[0]
+    position = position_pairs(cases, donor_of(cases, other), stack_at(site))[-1]
+    tried: list[tuple[LabChange, ...]] = [
+        (Steer(site, 0.7, Direction("random", index=3)),),
+        (Patch(site, other, *position), Steer(site, -0.4, Direction("random", index=5))),
+    ]
+    tried += [(HeadOff(scopes[0], 1), HeadOff(scopes[-1], 0, "mean")) for scopes in attentions(bundle).values()]
+    for changes in tried:
+        drawn = random_like(changes, cases, range(4))
+        found = intervene(bundle=bundle, text=text, n_tokens=20, changes=tuple(map(code_of, changes)), controls=4)
+        expected = [changed(cases, *these) for these in drawn]
+        np.testing.assert_allclose(found.controls, expected, atol=near(cases))
+        assert len(set(np.round(expected, 6))) > 1
