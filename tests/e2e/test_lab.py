@@ -5,13 +5,28 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
+import pytest
+import torch
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import BUNDLE, download, visit
 from tests.e2e.serving import rest, settle
+from transformer_core.analysis.lab.healing import heal_spec
 from transformer_core.analysis.lab.intervention import intervene
+from transformer_core.training.corpora.reviews import reviews
+from transformer_core.training.spec import RunSpec
 
 TEXT = "The film was not good."
+NOTE_TEXTS = """
+() => {
+  window.drawnTexts = new Set();
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    drawnTexts.add(text);
+    return fillText.call(this, text, ...place);
+  };
+}
+"""  # what is written on canvases from now on
 CHANGE = "[data-number=lab_change] [data-value]"
 
 
@@ -124,3 +139,32 @@ def test_the_log_is_written_brought_back_and_opens_its_screen(page: Page, addres
     page.locator("input[type=file]").set_input_files(kept)
     expect(page.get_by_text("Nothing written down yet")).to_have_count(0)
     expect(page.locator("[data-testid=stDataFrame]").first).to_be_visible()
+
+
+def accuracy_on_reviews(spec: RunSpec) -> float:
+    """Return the share of a run's held-out reviews whose label the shipped model finds, one after the other."""
+    settings = {"train": spec.data.examples, "held_out": spec.data.held_out, "seed": spec.training.seed}
+    right = []
+    for example in reviews("en", **settings)[1]:
+        with torch.inference_mode():
+            scores = BUNDLE.model(torch.tensor([BUNDLE.tokenizer.encode(example.text).ids]))
+        right.append(int(scores[0].argmax()) == example.label)
+    return sum(right) / len(right)
+
+
+def test_damaged_weights_heal_in_a_run_whose_film_has_the_undamaged_accuracy(page: Page, address: str) -> None:
+    names = [f"encoder.stack.layers.{layer}.self_attention.value_proj.weight" for layer in range(4)]
+    edits = [{"code": [name, "zero", 0.0, 0, []], "on": True} for name in names]
+    opened(page, address, "weights", lab_weights=json.dumps(edits), lab_heal="on", lab_heal_steps="10")
+    page.evaluate(NOTE_TEXTS)
+    page.get_by_role("button", name="Start healing").click()
+    page.wait_for_url(re.compile(r"/train\?.*run="), timeout=60_000)
+    whole = page.locator("[data-testid=stMetric]").filter(has_text="Before the damage")
+    expect(whole).to_be_visible(timeout=120_000)
+    said = re.search(r"\d+\.\d%", whole.inner_text())
+    assert said is not None
+    changes = tuple(("weights", *edit["code"]) for edit in edits)
+    assert float(said[0].rstrip("%")) == pytest.approx(
+        100 * accuracy_on_reviews(heal_spec(BUNDLE, changes, steps=10)), abs=0.06
+    )
+    page.wait_for_function("said => drawnTexts.has(said)", arg=f"before the damage {said[0]}")
