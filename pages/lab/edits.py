@@ -53,6 +53,11 @@ def _keep(kept: list[Edit]) -> None:
     keep(STACK, said, "")
 
 
+def short_name(parameter: str) -> str:
+    """Return a matrix's name as the page has it, as in ``encoder.layer0.self_attention.query_proj``."""
+    return parameter.replace(".stack.layers.", ".layer").removesuffix(".weight")
+
+
 def changes_of_weights(view: View) -> tuple[Code, ...]:
     """Return the edits that are on as changes."""
     return tuple(("weights", *one["code"], _tuples(one["strokes"])) for one in edits(view) if one["on"])
@@ -105,8 +110,10 @@ def _name_of(view: View, edit: Edit) -> str:
         for _, blocks in edit["strokes"]:
             for row, col, height, width in blocks:
                 cells[row : row + height, col : col + width] = True
-        return t("lab.painted", cells=f"{int(cells.sum()):,}", strokes=len(edit["strokes"]), matrix=parameter)
-    return t("lab.edit", operation=t(f"lab.operation_{operation}"), amount=f"{amount:g}", matrix=parameter)
+        return t(
+            "lab.painted", cells=f"{int(cells.sum()):,}", strokes=len(edit["strokes"]), matrix=short_name(parameter)
+        )
+    return t("lab.edit", operation=t(f"lab.operation_{operation}"), amount=f"{amount:g}", matrix=short_name(parameter))
 
 
 def edits_said(view: View) -> str:
@@ -119,7 +126,7 @@ def show_edits(view: View) -> None:
     kept = edits(view)
     st.markdown(t("lab.edits", count=len(kept)))
     for place, one in enumerate(kept):
-        row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        name_place, drop_place = st.columns([8, 1], vertical_alignment="center", gap="small")
 
         def turn(place: int = place) -> None:
             _keep([{**edit, "on": edit["on"] != (number == place)} for number, edit in enumerate(edits(view))])
@@ -127,12 +134,13 @@ def show_edits(view: View) -> None:
         def drop(place: int = place) -> None:
             _keep([edit for number, edit in enumerate(edits(view)) if number != place])
 
-        with row:
+        with name_place:
             icon = ":material/toggle_on:" if one["on"] else ":material/toggle_off:"
             said = plain(_name_of(view, one))
             st.button(
                 said if one["on"] else f"~~{said}~~", icon=icon, key=f"lab_turn_{place}", on_click=turn, type="tertiary"
             )
+        with drop_place:
             st.button(
                 "", icon=":material/close:", key=f"lab_drop_{place}", on_click=drop, type="tertiary", help=t("lab.drop")
             )

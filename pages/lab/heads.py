@@ -182,6 +182,6 @@ def _draw_few(answer: Answer[FewHeads], on: str) -> None:
     found = answer.value
     series = {t(f"lab.few_{name}"): kept for name, kept in zip(ORDERS, found.kept, strict=True)}
     up = Side(t(f"lab.few_up_{on}"), domain=(0.0, max(1.0, float(found.kept.max()))), format=".0%")
-    chart = curves(found.off, series, across=Side(t("lab.few_across")), up=up, height=300)
+    chart = curves(found.off, series, across=Side(t("lab.few_across")), up=up, height=360)
     show_chart(chart, answer, key="lab_few_curves", stem="lab_few_heads", label=t("lab.few"))
     say(t("lab.few_note", passes=f"{found.passes:,}"), small=True)

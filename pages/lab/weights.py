@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from pages.figures.curves import Side, curves
-from pages.lab.edits import add_edit, changes_of_weights, edits, edits_said, show_edits
+from pages.lab.edits import add_edit, changes_of_weights, edits, edits_said, short_name, show_edits
 from pages.lab.outcome import ask_effect, can_answer, changed_in, choose_answer, show_effect, show_on_set, show_words
 from pages.lab.table import show_matrix_of
 from pages.ui.asking import Answer
@@ -47,7 +47,9 @@ def show_weights(view: View) -> None:
     matrix_place, operation_place, amount_place, add_place = st.columns([3, 5.4, 1.8, 1.1], vertical_alignment="bottom")
     with matrix_place:
         names = sorted(matrices_of(view.bundle.model), key=lambda name: "embedding" in name)
-        parameter = choose_from_list(t("lab.matrix"), {name: name for name in names}, name="lab_matrix") or names[0]
+        parameter = (
+            choose_from_list(t("lab.matrix"), {name: short_name(name) for name in names}, name="lab_matrix") or names[0]
+        )
     with operation_place:
         said = {one: t(f"lab.operation_{one}") for one in OPERATIONS}
         operation = choose(t("lab.operation"), said, name="lab_operation", default="round")
@@ -169,6 +171,6 @@ def _draw_curve(answer: Answer[WeightCurve], operation: str) -> None:
         across=across,
         up=Side(t("lab.curve_up"), domain=(0.0, 1.0), format=".0%"),
         at=broken,
-        height=300,
+        height=360,
     )
     show_chart(chart, answer, key="lab_curve_chart", stem="lab_weight_curve", label=t("lab.curve"))

@@ -111,7 +111,7 @@ def test_strokes_write_into_a_matrix_and_are_taken_back(page: Page, address: str
     page.goto(page.url)
     rest(page)
     expect(page.locator(CHANGE)).to_have_text(changed)  # the link has the strokes
-    page.get_by_role("button", name="Take back the last stroke").click()
+    page.get_by_role("button", name="Undo the last stroke").click()
     expect(page.get_by_text(re.compile("numbers painted, strokes: 1"))).to_be_visible()
     settle(page)
     page.mouse.click(*place_in_matrix(page, 0.5, 0.5))  # a stroke of one cell, after the page was opened anew

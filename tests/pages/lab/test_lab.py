@@ -148,7 +148,7 @@ def test_lists_of_ones_own_steer_as_the_engine_says() -> None:
     change = ("steer", "encoder.layer1.residual", 1.0, ("texts", first, second, 0, -1), -1)
     found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=(change,))
     assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
-    assert "mean stream of 2 to that of 3 texts" in told(app)
+    assert "Mean stream of 3 on the left less that of 2" in told(app)
 
 
 def logged(app: AppTest, part: str) -> AppTest:
