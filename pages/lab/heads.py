@@ -1,6 +1,7 @@
 """Heads off: any number of heads, to zero or to their mean; and how few are enough."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -134,8 +135,8 @@ def _show_board(view: View, off: set[tuple[str, int, int]]) -> None:
         return
     kind, picture = _kind(view), _board(view, answer)
     show_picture(picture, on_turn=_set)
-    followed = {name: ((), str(current(name) or "")) for name in ("lab_off", "lab_answer", "lab_target", "lab_kind")}
-    followed["lab_how"] = (WAYS, chosen_way())
+    followed: dict[str, tuple[Sequence[str], str]] = {"lab_how": (WAYS, chosen_way())}
+    followed |= {name: ((), str(current(name) or "")) for name in ("lab_off", "lab_answer", "lab_target", "lab_kind")}
     follow_finger("lab", "heads", view, choices={name: one for name, one in followed.items() if one[1]})
     layers, heads = answer.value.change[kind].shape
     with st.container(horizontal=True, gap="small"):

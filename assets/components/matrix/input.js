@@ -1,6 +1,7 @@
 // What pointer and keyboard do to a matrix: hover, click, drag, pinch, wheel and keys. The methods are mixed into Matrix.
 
 import { cellUnder, clamp } from "./geometry.js";
+import { REST } from "./painter.js";
 import { announcement, tipLines } from "./readout.js";
 import { zoomed } from "./surface.js";
 
@@ -123,7 +124,8 @@ export const pointing = {
     this.sendChoice(changed);
   },
 
-  // Turns a switch, shows that at once, and sends the names of all that are off.
+  // Turns a switch, shows that at once, and sends the names of all that are off; where pictures come the short way, the
+  // page hears of it once the hand rests.
   turn({ row, col }) {
     const { name, of, panel: id } = this.figure.switches;
     const one = `${of}.${row}.${col}`;
@@ -139,8 +141,11 @@ export const pointing = {
     this.refreshTable();
     const off = [...this.off].join("-");
     this.ask({ [name]: off });
-    this.choices = (this.choices ?? 0) + 1;
-    this.send?.("turned", { off, count: this.choices });
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => {
+      this.choices = (this.choices ?? 0) + 1;
+      this.send?.("turned", { off, count: this.choices });
+    }, window.vitrineLive ? REST : 0);
   },
 
   // Shows a choice at once and sends it to the page.

@@ -7,7 +7,7 @@ import { cellUnder } from "./geometry.js";
 import { announcement } from "./readout.js";
 
 const PATIENCE = 900; // ms until an unanswered message counts as lost
-const REST = 250; // ms without a stroke until the page hears of the last one, where pictures come the short way
+export const REST = 250; // ms without a stroke until the page hears of the last one, where pictures come the short way
 
 // A mask as text: "COLUMNS.BITS", row after row, the first cell in the highest bit, base64url without padding.
 // transformer_core/analysis/masks/codes.py reads and writes the same form.
