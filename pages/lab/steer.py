@@ -88,7 +88,7 @@ def show_steer(view: View) -> None:
     """Show the controls of the direction and its strength, the outcome, and what is written with and without it."""
     if not can_answer(view):
         return
-    source_place, layer_place, where_place, answer_place = st.columns([4.9, 1.75, 1.9, 1.9], vertical_alignment="bottom")
+    source_place, layer_place, where_place, answer_place = st.columns([4.9, 1.8, 1.9, 1.9], vertical_alignment="bottom")
     with source_place:
         names = {source: t(f"lab.source_{source}") for source in _sources(view)}
         source = choose(t("lab.source"), names, name="lab_source", default="classes")
