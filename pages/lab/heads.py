@@ -145,7 +145,9 @@ def _show_board(view: View, off: set[tuple[str, int, int]]) -> None:
         turned = off ^ {(kind, layer, head) for layer, head in np.ndindex(layers, heads)}
         st.button(t("lab.turn"), icon=":material/invert_colors:", key="lab_turn", on_click=_keep, args=(turned,))
         export_picture(picture)
-        st.caption(t("lab.off_count", off=sum(one == kind for one, _, _ in off), all=layers * heads))
+        here = sum(one == kind for one, _, _ in off)
+        elsewhere = t("lab.off_elsewhere", count=len(off) - here) if len(off) > here else ""
+        st.caption(t("lab.off_count", off=here, all=layers * heads) + elsewhere)
 
 
 def _show_few(view: View) -> None:

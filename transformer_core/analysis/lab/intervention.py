@@ -59,12 +59,14 @@ class Effect:
 
     Args:
         answer: the class or token asked for; of a target its last.
+        labels: of a target's words; () where one answer is asked for.
         before, after: ln p of the answer, in nats.
         passes: texts that were read, for all this.
         flips: the likeliest answer is another one after.
     """
 
     answer: int
+    labels: tuple[str, ...]
     before: float
     after: float
     controls: np.ndarray
@@ -127,6 +129,7 @@ def intervene(
     chances = torch.stack([one[asked[-1], top] for one in (before, after)]).exp()
     return Effect(
         answer_id(cases),
+        () if single else bundle.tokenizer.labels_of(cases.answers[0, asked].tolist()),
         float(words[0].double().sum()),
         float(words[1].double().sum()),
         np.array(random),

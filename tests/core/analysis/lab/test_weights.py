@@ -1,14 +1,16 @@
 """Painted weights: strokes as blocks, one over another, in a copy of the model."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
-from tests.core.analysis.lab.lab_models import bundle_of
+from tests.core.analysis.lab.lab_models import bundle_of, cases_of
 from transformer_core.analysis.lab.changes import change_of, code_of
-from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, blocks_of, damaged
+from transformer_core.analysis.lab.intervention import changed_answers
+from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, blocks_of, damaged, matrices_of
 
 QUERY = "encoder.stack.layers.0.self_attention.query_proj.weight"
 
@@ -55,3 +57,20 @@ def test_later_strokes_lie_over_earlier_ones_and_the_model_stays() -> None:
 def test_strokes_that_cannot_be_are_told(strokes: tuple, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         damaged(bundle_of("classifier").model, (WeightEdit(QUERY, "paint", strokes=strokes),))
+
+
+def test_eight_threads_that_damage_and_eight_that_read_get_what_they_get_alone() -> None:
+    bundle = bundle_of("gpt")
+    cases, names = cases_of(bundle), matrices_of(bundle.model)
+    before = {name: weight.clone() for name, weight in bundle.model.named_parameters()}
+    everybody = [(WeightEdit(names[number], "noise", 1.0, seed=number),) for number in range(8)] + [()] * 8
+
+    def answered(changes: tuple[WeightEdit, ...]) -> float:
+        return float(changed_answers(cases, changes).log_prob[0])
+
+    alone = list(map(answered, everybody))
+    with ThreadPoolExecutor(16) as pool:
+        for _ in range(20):
+            assert list(pool.map(answered, everybody)) == alone
+    assert len(set(alone)) == 9
+    assert all(torch.equal(weight, before[name]) for name, weight in bundle.model.named_parameters())
