@@ -61,6 +61,20 @@ def test_a_head_that_is_clicked_is_off_and_comes_back(page: Page, address: str) 
     expect(page).not_to_have_url(re.compile("lab_off="))
 
 
+def test_two_quick_clicks_are_both_kept_and_the_answer_is_the_engines(page: Page, address: str) -> None:
+    opened(page, address, "heads")
+    first, second = (place_of_head(page, 0, head) for head in (1, 2))
+    page.mouse.click(*first)
+    page.mouse.click(*second)
+    changes = tuple(("head", "encoder.layer0.self_attention", head, "zero") for head in (1, 2))
+    found = intervene(bundle=BUNDLE, text=TEXT, n_tokens=len(BUNDLE.tokenizer.encode(TEXT)), changes=changes)
+    said = f"{found.before:.2f} → {found.after:.2f}"
+    expect(page.locator("[data-number=lab_ln] [data-value]")).to_have_text(said)
+    expect(page).to_have_url(re.compile("lab_off=encoder.0.1-encoder.0.2"))
+    settle(page)
+    assert page.locator("[data-number=lab_ln] [data-value]").inner_text() == said  # as the page's own run says, too
+
+
 def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, address: str) -> None:
     opened(page, address, "steer", lab_source="classes")
     first = page.locator(CHANGE).inner_text()

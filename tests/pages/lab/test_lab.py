@@ -4,16 +4,20 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.figures.matrix import unpack
+from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import OFF
 from pages.lab.log import rows_from
 from pages.lab.script import script_of
 from pages.lab.table import Window
+from tests.pages.figures.matrices import ENGLISH_WORDS
 from tests.pages.running import first_screen, metrics, told
 from tests.paths import ROOT
 from transformer_core import load
@@ -124,6 +128,22 @@ def test_a_broken_link_leaves_the_weights_alone(said: str) -> None:
 def test_two_texts_that_are_answered_alike_are_told() -> None:
     app = lab("patch", lab_other=TEXTS["sentiment"])
     assert "leaves no difference to bring back" in told(app)
+
+
+def test_a_board_carries_what_its_clicks_mean_and_a_brush_its_number() -> None:
+    words = {"layer": "layer", "head": "head", "on": "on", "alone": "alone", "quantity": "nats"}
+    off = {("encoder", 0, 1), ("cross", 1, 0)}
+    board = on_off_board(np.zeros((2, 2)), "encoder", off, words, ENGLISH_WORDS, version="")
+    header, arrays = unpack(board.to_bytes())
+    names = ["cross.1.0", "encoder.0.1"]
+    assert header["switches"] == {"panel": "on", "name": "lab_off", "of": "encoder", "off": names}
+    assert arrays["on"].tolist() == [[1, 0], [1, 1]]
+    sides = {"rows": {"matrix": numbered(2)}, "columns": {"matrix": numbered(3)}, "filename": "matrix", "version": ""}
+    words |= {"row": "row", "column": "column"}
+    painted = tables({"matrix": np.ones((2, 3))}, words=words, ui=ENGLISH_WORDS, brush=-0.5, **sides)
+    assert unpack(painted.to_bytes(stamp=4))[0]["paint"] == {"panel": "0", "stamp": 4, "value": -0.5}
+    with pytest.raises(ValueError, match="to be brushed"):
+        replace(painted, detail="quantised")
 
 
 def test_a_patch_is_measured_on_built_in_pairs_too() -> None:
