@@ -130,28 +130,33 @@ def show_picture(
         elif "cell" in changed:
             remember(f"pin_{key}", choice.cell and ".".join(map(str, (choice.panel, *choice.cell))))
 
-    def painted() -> None:
-        raw = _raw(st.session_state.get(key), "painted")
-        if on_paint and isinstance(raw.get("mask"), str):
-            on_paint(Painted(raw["mask"], bool(raw.get("done"))))
-        for stamp, runs in _strokes(key, raw) if on_stroke else ():
-            st.session_state[f"stroke {key}"] = stamp
-            on_stroke(runs)  # type: ignore[misc]
-
-    def turned() -> None:
-        off = _raw(st.session_state.get(key), "turned").get("off")
-        if on_turn and isinstance(off, str):
-            on_turn(off)
-
     result = registered("matrix")(
         key=key,
         data=picture.to_bytes(stamp=_stamp(key)),
         height=height,
         on_choice_change=heard,
-        on_painted_change=painted,
-        on_turned_change=turned,
+        on_painted_change=lambda: _hear_painted(key, on_paint, on_stroke),
+        on_turned_change=lambda: _hear_turned(key, on_turn),
     )
     return _choice(_raw(result))
+
+
+def _hear_painted(
+    key: str, on_paint: Callable[[Painted], None] | None, on_stroke: Callable[[Runs], None] | None
+) -> None:
+    raw = _raw(st.session_state.get(key), "painted")
+    if on_paint and isinstance(raw.get("mask"), str):
+        on_paint(Painted(raw["mask"], bool(raw.get("done"))))
+    if on_stroke:
+        for stamp, runs in _strokes(key, raw):
+            st.session_state[f"stroke {key}"] = stamp
+            on_stroke(runs)
+
+
+def _hear_turned(key: str, on_turn: Callable[[str], None] | None) -> None:
+    off = _raw(st.session_state.get(key), "turned").get("off")
+    if on_turn and isinstance(off, str):
+        on_turn(off)
 
 
 def _pinned(figure: MatrixFigure, written: str) -> MatrixFigure:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_core.analysis.encoder.two_sentences import aligned
-from transformer_core.analysis.lab.cases import Cases, one_case, run
+from transformer_core.analysis.lab.cases import WRITING, Cases, answer_id, one_case, run
 from transformer_core.analysis.lab.changes import streams
 from transformer_core.bundle import Bundle
 from transformer_core.trace import Trace
@@ -105,12 +105,6 @@ def side_by_side(
     of_keys = "encoder" if ".cross_attention." in site else stack
     keys = [cases.labels[of_keys] if over_keys else () for cases in pair]
     compared = _compared(pair, [trace for _, trace in answered], stack)
-    same = bundle.kind == second_bundle.kind and bundle.tokenizer.to_json() == second_bundle.tokenizer.to_json()
-    second_answer = float("nan")
-    if same and bundle.kind not in ("translation", "seq2seq"):
-        answer = int(pair[0].answers[0][pair[0].answers[0] >= 0][-1])
-        other = one_case(bundle=second_bundle, text=second_text, n_tokens=n_tokens, answer=answer)
-        second_answer = float(run(other)[0].log_prob[0])
     return SideBySide(
         first,
         second,
@@ -123,8 +117,17 @@ def side_by_side(
             labels[0][one] if labels[0][one] == labels[1][two] else f"{labels[0][one]} → {labels[1][two]}"
             for one, two in pairs
         ),
-        answers=(float(answered[0][0].log_prob[0]), second_answer),
+        answers=(float(answered[0][0].log_prob[0]), _second_answer(pair[0], second_bundle, second_text, n_tokens)),
     )
+
+
+def _second_answer(first: Cases, bundle: Bundle, text: str, n_tokens: int) -> float:
+    """Return ln p of the first reading's answer in the second, nan where that has another kind of answer."""
+    same = first.bundle.kind == bundle.kind and first.bundle.tokenizer.to_json() == bundle.tokenizer.to_json()
+    if not same or bundle.kind in WRITING:
+        return float("nan")
+    other = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer_id(first))
+    return float(run(other)[0].log_prob[0])
 
 
 def _table(cases: Cases, trace: Trace, site: str, head: int) -> np.ndarray:
