@@ -27,6 +27,7 @@ bench: ## print the speed tables: the engine and training against peers, pages i
 	$(BIN)/python -m tests.benchmarks.engine
 	$(BIN)/python -m tests.benchmarks.keystroke
 	$(BIN)/python -m tests.benchmarks.controls
+	$(BIN)/python -m tests.benchmarks.lab
 	$(BIN)/python -m tests.benchmarks.drawn
 	$(BIN)/python -m tests.benchmarks.training
 	$(BIN)/python -m tests.benchmarks.runs

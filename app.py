@@ -26,6 +26,7 @@ from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
 from pages.home.verdict import live_verdict
+from pages.lab.heads import live_board
 from pages.lab.steer import live_steer
 from pages.masks.batch import live_batch
 from pages.masks.paint import live_paint
@@ -73,6 +74,7 @@ LIVE = {
     ("why", "symmetry"): live_symmetry,
     ("feed_forward", "bernoulli"): live_coin,
     ("positions", "sum"): live_sum,
+    ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
 }
 app = st.App(

@@ -10,7 +10,7 @@ import base64
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -136,6 +136,23 @@ class Explain:
             raise ValueError(f"divisor={self.divisor} must be above 0")
 
 
+@dataclass(frozen=True)
+class Switches:
+    """Say what a click on a board of switches means.
+
+    Args:
+        panel: Id of the one that shows which are on, a mask.
+        name: In the URL, of those that are off, with "-" between them.
+        of: What stands before row and column in the name of a switch, as in "encoder.0.3".
+        off: The names of all that are off, also of other boards.
+    """
+
+    panel: str
+    name: str
+    of: str
+    off: tuple[str, ...]
+
+
 def check_panel(panel: Panel, axes: tuple[Axis, Axis]) -> None:
     """Raise ValueError unless a panel's values fit its axes and its scale."""
     values = np.asarray(panel.values)
@@ -242,7 +259,9 @@ class MatrixFigure:
         version: Any text that names this state; `data-painted` carries it once it is on the screen.
         explain: The arithmetic of one head.
         paint: Id of the panel, a mask, whose cells a person may paint where the figure is mounted in a page.
+        brush: The number that strokes on that panel write; it is then no mask, and exact.
         chooses: Names in the URL of what a click on a panel chooses: the parts of its id, between points.
+        switches: A click turns a cell on or off instead of pinning it.
     """
 
     panels: tuple[Panel, ...]
@@ -264,7 +283,9 @@ class MatrixFigure:
     version: str = ""
     explain: Explain | None = None
     paint: str | None = None
+    brush: float | None = None
     chooses: tuple[str, ...] = ()
+    switches: Switches | None = None
 
     def __post_init__(self) -> None:
         if not self.panels:
@@ -319,6 +340,10 @@ class MatrixFigure:
             "chooses": list(self.chooses),
             "paint": self.paint and {"panel": self.paint, "stamp": stamp},
         }
+        if self.switches is not None:
+            header["switches"] = asdict(self.switches)
+        if self.paint and self.brush is not None:
+            header["paint"]["value"] = self.brush
         if self.explain is not None:
             arrays = {name: buffers.add(array.astype("<f4")) for name, array in self.explain.arrays().items()}
             header["explain"] = {"divisor": float(self.explain.divisor), "panels": self.explained(), "arrays": arrays}
@@ -369,6 +394,10 @@ class MatrixFigure:
 
     def _check_paint(self, ids: list[str]) -> None:
         if self.paint is None:
+            return
+        if self.brush is not None:
+            if self.paint not in ids or self.detail != "exact":
+                raise ValueError(f"paint={self.paint!r} must be one of {ids}, and detail='exact', to be brushed")
             return
         if self.paint not in ids or self.panels[ids.index(self.paint)].scale.kind != "mask":
             masks = [panel.id for panel in self.panels if panel.scale.kind == "mask"]

@@ -3,30 +3,46 @@
 Arrays come from transformer_core.analysis.lab.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from pages.figures.heads import head_board
-from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale, Switches
+
+ROUNDING = 2e-6  # shares below this are float32's rounding, shown as 0
 
 
 def on_off_board(
-    change: np.ndarray, stays: np.ndarray, words: Mapping[str, str], ui: Mapping[str, str], *, version: str
+    change: np.ndarray,
+    kind: str,
+    off: Collection[tuple[str, int, int]],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    version: str,
 ) -> MatrixFigure:
-    """Draw which heads are on, beside what the answer loses without each alone.
+    """Draw which heads are on, beside what the answer loses without each alone; a click turns one.
 
     Shapes:
-        change: (layer, head), in nats; stays: (layer, head), boolean
+        change: (layer, head), in nats
 
     Args:
+        kind: of attention.
+        off: kind, layer and head of all heads that are off.
         words: layer, head, on, alone.
     """
+    stays = np.ones(change.shape)
+    for one, layer, head in off:
+        if one == kind:
+            stays[layer, head] = 0.0
     panels = (
-        Panel("on", words["on"], stays.astype(float), Scale("mask", 0.0, 1.0)),
+        Panel("on", words["on"], stays, Scale("mask", 0.0, 1.0)),
         Panel("alone", words["alone"], change, Scale.of("signed", change)),
     )
+    names = tuple(f"{one}.{layer}.{head}" for one, layer, head in sorted(off))
     options = {"layout": "single", "filename": "lab_heads", "version": version, "quantity": words["quantity"]}
+    options |= {"switches": Switches("on", "lab_off", kind, names)}
     return head_board(panels, words, ui, **options)
 
 
@@ -50,14 +66,15 @@ def patch_figure(
         words: layer, token, quantity.
     """
     scale = Scale.of("signed", *maps.values())
-    panels = tuple(Panel(str(place), title, values, scale) for place, (title, values) in enumerate(maps.items()))
+    shown = {title: np.where(np.abs(values) < ROUNDING, 0.0, values) for title, values in maps.items()}
+    panels = tuple(Panel(str(place), title, values, scale) for place, (title, values) in enumerate(shown.items()))
     layers = tuple(map(str, range(next(iter(maps.values())).shape[0])))
     return MatrixFigure(
         panels,
         Axis(words["layer"], layers),
         Axis(words["token"], tuple(labels)),
         ui,
-        columns=min(2, len(panels)),
+        columns=min(3, len(panels)),
         detail="exact",
         layout="single",
         quantity=words["quantity"],
@@ -83,6 +100,7 @@ def tables(
     filename: str,
     version: str,
     kind: str = "signed",
+    brush: float | None = None,
 ) -> MatrixFigure:
     """Draw tables beside each other on one scale, each with its own rows and columns.
 
@@ -90,6 +108,7 @@ def tables(
         shown: (row, col) by title; rows, columns: labels by the same titles.
         words: row, column, quantity.
         kind: of the scale; a difference is signed in any case.
+        brush: the number that strokes on the first table write; by default it is not painted.
     """
     panels = []
     for place, (title, values) in enumerate(shown.items()):
@@ -112,4 +131,6 @@ def tables(
         quantity=words["quantity"],
         filename=filename,
         version=version,
+        paint=None if brush is None else first.id,
+        brush=brush,
     )

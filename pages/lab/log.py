@@ -20,7 +20,8 @@ from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
 
 ROWS = "lab_log"
-MOST_ROWS, MOST_MB, LONGEST = 500, 2, 4_000
+MOST_ROWS, MOST_MB, LONG = 500, 8, 4_000
+LONGEST = {"changes": 200_000}  # characters: painted strokes, and lists of texts; of other columns LONG
 TEXT = ("what", "model", "text", "answer", "changes", "transformer_lens", "link", "note")
 NUMBERS = ("before", "after", "random", "random_least", "random_most", "passes")
 COLUMNS = (*TEXT[:4], *NUMBERS, *TEXT[4:])
@@ -106,7 +107,7 @@ def _checked(number: int, row: Any) -> dict[str, Any]:
     if not isinstance(row, Mapping):
         raise ValueError(t("lab.bad_row", row=number, error=type(row).__name__))
     try:
-        checked: dict[str, Any] = {name: str(row.get(name) or "")[:LONGEST] for name in TEXT}
+        checked: dict[str, Any] = {name: str(row.get(name) or "")[: LONGEST.get(name, LONG)] for name in TEXT}
         checked |= {name: float(row.get(name) or "nan") for name in NUMBERS}
         changes_of(json.loads(checked["changes"] or "[]"))
         json.loads(checked["answer"] or "null")
@@ -156,7 +157,7 @@ def _show_table(kept: Sequence[dict[str, Any]]) -> None:
         key=f"lab_rows_{len(kept)}",
     )
     for row, after in zip(kept, edited, strict=False):
-        row["note"] = str(after["note"] or "")[:LONGEST]
+        row["note"] = str(after["note"] or "")[:LONG]
 
 
 def _show_files(kept: Sequence[dict[str, Any]]) -> None:

@@ -147,10 +147,10 @@ def show_words(view: View, answer: Answer[Effect]) -> None:
     found = answer.value
     if view.bundle.kind not in WRITING:
         return
-    names = [str(place + 1) for place in range(found.words.shape[1])]
+    names = [f"{place}  {label}" for place, label in enumerate(found.labels, start=1)]
     series = {t("lab.before"): np.exp(found.words[0]), t("lab.after"): np.exp(found.words[1])}
     up = Side(t("lab.word_chance"), domain=(0.0, 1.0), format=".0%")
-    chart = bars(names, series, across=t("lab.word"), up=up, height=180)
+    chart = bars(names, series, across=t("lab.word"), up=up, height=280)
     show_chart(chart, answer, key="lab_words", stem="lab_words", label=t("lab.word_chance"))
 
 

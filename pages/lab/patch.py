@@ -3,8 +3,10 @@
 import numpy as np
 import streamlit as st
 
+from pages.figures.curves import Side, curves
 from pages.lab.figures import patch_figure
 from pages.lab.outcome import (
+    MOST_AT_ONCE,
     ask_effect,
     can_answer,
     changed_in,
@@ -13,13 +15,15 @@ from pages.lab.outcome import (
     show_effect,
 )
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, awaited, say
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.charts import show_chart
 from pages.ui.header import MOST_TOKENS, View, encoded
 from pages.ui.language import plain, strings, t
 from pages.ui.last_text import read_or_last
 from pages.ui.matrix import PIN, Picture, export_picture, show_picture
 from pages.ui.url import choose, in_url, suggested_text_input
 from transformer_core.analysis.lab.intervention import intervene, written_with
+from transformer_core.analysis.lab.minimal_pairs import PatchedPairs, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import (
     PatchMap,
     passes_needed,
@@ -108,10 +112,11 @@ def _show_maps(view: View, second: Encoding, stack: str, shown: str, needed: int
     with place_of_effect:
         _show_cell(view, answer, second, stack)
     cover.judge(_where(found), t("lab.patch_measured", **_strongest(found)))
+    _show_on_pairs(view, found, other, stack)
 
 
 def _ask_map(view: View, other: str, stack: str, needed: int) -> Answer[PatchMap] | None:
-    brief = needed <= BRIEF_PASSES and view.bundle.n_parameters <= 12_000_000
+    brief = needed <= BRIEF_PASSES and view.bundle.n_parameters <= MOST_AT_ONCE
     arguments = changed_in(view, other=other, stack=stack)
     try:
         said = t("lab.patching", count=f"{needed:,}")
@@ -196,6 +201,58 @@ def _show_cell(view: View, answer: Answer[PatchMap], second: Encoding, stack: st
     what = t("lab.what_patch", place=t(f"lab.place_{found.places[place]}"), layer=layer, token=found.labels[pair])
     say(what)
     show_effect(view, effect, what=what, part="patch")
+
+
+def _show_on_pairs(view: View, found: PatchMap, other: str, stack: str) -> None:
+    """Show, in a box, what the same place brings back on built-in pairs, beside random places."""
+    if not minimal_pairs(view.bundle):
+        return
+    box = lazy_box(t("lab.pairs"), icon=":material/dataset:", key="lab_pairs")
+    if box is None:
+        return
+    place, layer, pair = _chosen(found)
+    position = int(found.pairs[pair][0])
+    with box:
+        asked = {"other": other, "stack": stack, "place": found.places[place], "layer": layer, "position": position}
+        try:
+            answer: Answer[PatchedPairs] | None = awaited(
+                patch_on_pairs,
+                t("lab.reading_pairs"),
+                key="lab_pairs",
+                height=300,
+                brief=view.bundle.n_parameters <= MOST_AT_ONCE,
+                **view.asked,
+                **asked,
+            )
+        except ValueError as error:
+            st.info(plain(str(error)), icon=":material/info:")
+            return
+        if answer is not None:
+            _draw_pairs(answer, t(f"lab.place_{found.places[place]}"), layer)
+
+
+def _draw_pairs(answer: Answer[PatchedPairs], place: str, layer: int) -> None:
+    measured = answer.value
+    role = "read" if measured.offset is None else "changed" if measured.offset == 0 else "away"
+    where = t(f"lab.role_{role}", offset=f"{measured.offset or 0:+d}")
+    text, other = measured.pairs[0]
+    counts = {"used": len(measured.pairs), "left_out": measured.left_out, "text": plain(text), "other": plain(other)}
+    means = measured.random.mean(1)
+    shares = {
+        "share": f"{measured.shares.mean():.0%}",
+        "random": f"{means.mean():.0%}",
+        "least": f"{means.min():.0%}",
+        "most": f"{means.max():.0%}",
+    }
+    say(t("lab.pairs_found", place=place, layer=layer, where=where, **shares, **counts))
+    series = {t("lab.pairs_here"): np.sort(measured.shares)[::-1]}
+    series[t("lab.pairs_random")] = np.sort(measured.random.mean(0))[::-1]
+    up = Side(t("lab.pairs_up"), format=".0%")
+    chart = curves(
+        np.arange(1, len(measured.shares) + 1), series, across=Side(t("lab.pairs_across")), up=up, height=240
+    )
+    show_chart(chart, answer, key="lab_pairs_curves", stem="lab_patched_pairs", label=t("lab.pairs"))
+    say(t("lab.pairs_note", **counts), small=True)
 
 
 def _own_answer(view: View) -> int | str | None:

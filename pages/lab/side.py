@@ -66,6 +66,7 @@ def show_side(view: View) -> None:
     )
     _show_tables(answer, site)
     _show_layers(answer)
+    _show_cka(answer, site)
 
 
 def _common_sites(view: View, other: View) -> list[str]:
@@ -112,11 +113,38 @@ def _show_tables(answer: Answer[SideBySide], site: str) -> None:
 
 def _show_layers(answer: Answer[SideBySide]) -> None:
     found = answer.value
-    measures = {"cosine": found.cosine, "distance": found.distance, "cka": found.cka}
+    measures = {"cosine": found.cosine, "distance": found.distance}
     series = {t(f"lab.layer_{name}"): values for name, values in measures.items() if (values == values).any()}
     if not series or len(found.cosine) < 2:
-        say(t("lab.no_layers"), small=True)
+        if not found.cka.size:
+            say(t("lab.no_layers"), small=True)
         return
     names = numbered(len(found.cosine))
     chart = bars(names, series, across=t("lab.layer"), up=Side(t("lab.layer_up")), height=260)
     show_chart(chart, answer, key="lab_layers", stem="lab_layers", label=t("lab.layers_compared"))
+
+
+def _show_cka(answer: Answer[SideBySide], site: str) -> None:
+    """Show CKA of every layer of one reading with every layer of the other, beside that of shuffled positions."""
+    found = answer.value
+    if not np.isfinite(found.cka).all() or not found.cka.size:
+        return
+    shown = {t("lab.cka"): found.cka.clip(0, 1), t("lab.cka_shuffled"): found.cka_shuffled.clip(0, 1)}
+    rows, columns = (dict.fromkeys(shown, numbered(count)) for count in found.cka.shape)
+    arguments = answer.arguments
+    figure = tables(
+        shown,
+        rows,
+        columns,
+        strings("lab_cka"),
+        strings("matrix"),
+        filename="lab_cka",
+        version=f"{site}|{arguments['text']}|{arguments['second_text']}|{arguments['second_bundle']}",
+        kind="probability",
+    )
+    picture = Picture("lab_cka", figure, answer)
+    show_picture(picture)
+    export_picture(picture)
+    best = [(int(row.argmax()), float(row.max())) for row in found.cka]
+    said = ", ".join(f"{layer} → {other}" for layer, (other, _) in enumerate(best))
+    say(t("lab.cka_note", pairs=len(found.pairs), best=said), small=True)

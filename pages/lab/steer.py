@@ -18,14 +18,15 @@ from pages.ui.header import View
 from pages.ui.language import plain, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.pickers import choose_token, numbers
-from pages.ui.url import choose, chosen_option, current, slid, slide, text_input
+from pages.ui.url import choose, chosen_option, current, slid, slide, text_area
 from transformer_core.analysis.lab.changes import Code, streams
-from transformer_core.analysis.lab.directions import SOURCES, stream_norm
+from transformer_core.analysis.lab.directions import SOURCES, lines_of, stream_norm
 from transformer_core.analysis.lab.intervention import written_with
 
 MOST_STRENGTH, STEP = 3.0, 0.05
 FIRST, SECOND = "I loved every minute of it.", "I hated every minute of it."
 FIRST_ZH, SECOND_ZH = "我非常喜欢，特别好。", "我非常讨厌，特别差。"
+LIST_HEIGHT, MOST_LETTERS = 96, 20_000
 WHERE = ("all", "one")
 STRENGTH = {"low": -MOST_STRENGTH, "high": MOST_STRENGTH, "name": "lab_strength", "default": 1.0, "step": STEP}
 
@@ -87,7 +88,7 @@ def show_steer(view: View) -> None:
     """Show the controls of the direction and its strength, the outcome, and what is written with and without it."""
     if not can_answer(view):
         return
-    source_place, layer_place, where_place, answer_place = st.columns([4.6, 1.7, 1.8, 2], vertical_alignment="bottom")
+    source_place, layer_place, where_place, answer_place = st.columns([4.9, 1.8, 1.9, 1.9], vertical_alignment="bottom")
     with source_place:
         names = {source: t(f"lab.source_{source}") for source in _sources(view)}
         source = choose(t("lab.source"), names, name="lab_source", default="classes")
@@ -147,9 +148,11 @@ def _choose_ends(view: View, source: str) -> None:
         ours = (FIRST_ZH, SECOND_ZH) if view.bundle.reads == "zh" else (FIRST, SECOND)
         first, second = st.columns(2)
         with first:
-            text_input(t("lab.first"), name="lab_first", default=ours[0])
+            text_area(t("lab.first"), name="lab_first", default=ours[0], height=LIST_HEIGHT, most=MOST_LETTERS)
         with second:
-            text_input(t("lab.second"), name="lab_second", default=ours[1])
+            text_area(t("lab.second"), name="lab_second", default=ours[1], height=LIST_HEIGHT, most=MOST_LETTERS)
+        counts = [len(lines_of(text)) for text in _texts(view)]
+        say(t("lab.lists_said", first=counts[0], second=counts[1]), small=True)
     elif source in ("neuron", "lens"):
         most = _most_index(view, source)
         said = t(f"lab.index_{source}")

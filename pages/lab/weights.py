@@ -1,35 +1,31 @@
 """Weights: any matrix before and after edits that stack, what the answers keep, and where one edit breaks them."""
 
-import json
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from pages.figures.curves import Side, curves
-from pages.lab.figures import numbered, tables
+from pages.lab.edits import add_edit, changes_of_weights, edits, edits_said, short_name, show_edits
 from pages.lab.outcome import ask_effect, can_answer, changed_in, choose_answer, show_effect, show_on_set, show_words
-from pages.ui.asking import Answer, ask_once
+from pages.lab.table import show_matrix_of
+from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.healing import heal
-from pages.ui.language import plain, strings, t
-from pages.ui.matrix import Picture, export_picture, show_picture
+from pages.ui.language import plain, t
 from pages.ui.navigation import open_page
 from pages.ui.number_format import percent
 from pages.ui.read_only import read_only_said
 from pages.ui.runs import follow
-from pages.ui.url import choose, choose_from_list, chosen_option, current, keep, set_choice, slide
-from transformer_core.analysis.lab.changes import Code, changes_of
+from pages.ui.url import choose, choose_from_list, slide
 from transformer_core.analysis.lab.healing import FEWEST_STEPS, MOST_STEPS, STEPS
 from transformer_core.analysis.lab.weight_curve import (
     EVERY_MATRIX,
     KEPT,
     STRENGTHS,
-    Matrix,
     WeightCurve,
-    edited_matrix,
     weight_curve,
 )
 from transformer_core.analysis.lab.weights import matrices_of, require_parameter
@@ -42,38 +38,6 @@ AMOUNTS: dict[str, dict[str, Any]] = {
     "scale": {"low": -2.0, "high": 2.0, "default": 0.5, "step": 0.05},
     "noise": {"low": 0.0, "high": 3.0, "default": 0.5, "step": 0.05},
 }
-MOST_EDITS, MOST_ROWS, MOST_COLS = 24, 240, 480
-STACK = "lab_weights"
-
-
-def edits(view: View) -> list[dict[str, Any]]:
-    """Return the edits in their order, each with whether it is on; those of other models' matrices are left out."""
-    try:
-        found = json.loads(str(current(STACK) or "[]")[:20_000])
-        kept = [{"code": tuple(one["code"][:4]), "cells": one["code"][4], "on": bool(one["on"])} for one in found]
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
-        return []
-    there = dict(view.bundle.model.named_parameters())
-    return [one for one in kept[:MOST_EDITS] if one["code"][0] in there and _fits(one)]
-
-
-def _fits(edit: dict[str, Any]) -> bool:
-    try:
-        changes_of([("weights", *edit["code"], edit["cells"])])
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-def _keep(kept: list[dict[str, Any]]) -> None:
-    said = json.dumps([{"code": [*one["code"], one["cells"]], "on": one["on"]} for one in kept]) if kept else ""
-    set_choice(STACK, said)
-    keep(STACK, said, "")
-
-
-def changes_of_weights(view: View) -> tuple[Code, ...]:
-    """Return the edits that are on as changes."""
-    return tuple(("weights", *one["code"], tuple(map(tuple, one["cells"]))) for one in edits(view) if one["on"])
 
 
 def show_weights(view: View) -> None:
@@ -83,7 +47,9 @@ def show_weights(view: View) -> None:
     matrix_place, operation_place, amount_place, add_place = st.columns([3, 5.4, 1.8, 1.1], vertical_alignment="bottom")
     with matrix_place:
         names = sorted(matrices_of(view.bundle.model), key=lambda name: "embedding" in name)
-        parameter = choose_from_list(t("lab.matrix"), {name: name for name in names}, name="lab_matrix") or names[0]
+        parameter = (
+            choose_from_list(t("lab.matrix"), {name: short_name(name) for name in names}, name="lab_matrix") or names[0]
+        )
     with operation_place:
         said = {one: t(f"lab.operation_{one}") for one in OPERATIONS}
         operation = choose(t("lab.operation"), said, name="lab_operation", default="round")
@@ -93,16 +59,21 @@ def show_weights(view: View) -> None:
     code = (parameter, operation, float(amount), 0)
     with add_place:
         st.button(
-            t("lab.add_edit"), icon=":material/add:", key="lab_add", on_click=_add, args=(view, code), width="stretch"
+            t("lab.add_edit"),
+            icon=":material/add:",
+            key="lab_add",
+            on_click=add_edit,
+            args=(view, code),
+            width="stretch",
         )
     effect = ask_effect(view, changes_of_weights(view))
     count = sum(one["on"] for one in edits(view))
-    show_effect(view, effect, what=t("lab.what_weights", count=count, edits=_said(view)), part="weights")
+    show_effect(view, effect, what=t("lab.what_weights", count=count, edits=edits_said(view)), part="weights")
     matrix_side, list_side = st.columns([3, 2], gap="large")
     with matrix_side:
-        _show_matrix(view, parameter)
+        show_matrix_of(view, parameter)
     with list_side:
-        _show_edits(view)
+        show_edits(view)
         choose_answer(view)
     show_words(view, effect)
     show_on_set(view, changes_of_weights(view), key="weights")
@@ -146,132 +117,6 @@ def _choose_amount(operation: str, rank: int) -> float:
         name=f"lab_amount_{operation}",
         default=ends["default"],
         step=ends.get("step", 1),
-    )
-
-
-def _add(view: View, code: tuple[Any, ...], cells: list[Any] | None = None) -> None:
-    if len(edits(view)) < MOST_EDITS:
-        _keep([*edits(view), {"code": code, "cells": cells or [], "on": True}])
-
-
-def _name_of(edit: dict[str, Any]) -> str:
-    parameter, operation, amount, _ = edit["code"]
-    if operation == "paint":
-        return t("lab.painted", cells=len(edit["cells"]), matrix=parameter)
-    return t("lab.edit", operation=t(f"lab.operation_{operation}"), amount=f"{amount:g}", matrix=parameter)
-
-
-def _said(view: View) -> str:
-    return "; ".join(_name_of(one) for one in edits(view) if one["on"])
-
-
-def _show_edits(view: View) -> None:
-    kept = edits(view)
-    st.markdown(t("lab.edits", count=len(kept)))
-    for place, one in enumerate(kept):
-        row = st.container(horizontal=True, vertical_alignment="center", gap="small")
-
-        def turn(place: int = place) -> None:
-            _keep([{**edit, "on": edit["on"] != (number == place)} for number, edit in enumerate(edits(view))])
-
-        def drop(place: int = place) -> None:
-            _keep([edit for number, edit in enumerate(edits(view)) if number != place])
-
-        with row:
-            icon = ":material/toggle_on:" if one["on"] else ":material/toggle_off:"
-            said = plain(_name_of(one))
-            st.button(
-                said if one["on"] else f"~~{said}~~", icon=icon, key=f"lab_turn_{place}", on_click=turn, type="tertiary"
-            )
-            st.button(
-                "", icon=":material/close:", key=f"lab_drop_{place}", on_click=drop, type="tertiary", help=t("lab.drop")
-            )
-    if not kept:
-        st.caption(t("lab.no_edits"))
-
-
-def _shown(table: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Return a table small enough for the screen: each cell the number of largest size among those it stands for."""
-    rows, cols = (-(-side // most) for side, most in zip(table.shape, (MOST_ROWS, MOST_COLS), strict=True))
-    if rows == cols == 1:
-        return table, 1, 1
-    height, width = (-(-side // step) * step for side, step in zip(table.shape, (rows, cols), strict=True))
-    whole = np.zeros((height, width), dtype=table.dtype)
-    whole[: table.shape[0], : table.shape[1]] = table
-    blocks = whole.reshape(height // rows, rows, width // cols, cols).transpose(0, 2, 1, 3)
-    blocks = blocks.reshape(*blocks.shape[:2], -1)
-    places = np.abs(blocks).argmax(-1)[..., None]
-    return np.take_along_axis(blocks, places, -1)[..., 0], rows, cols
-
-
-def _show_matrix(view: View, parameter: str) -> None:
-    answer: Answer[Matrix] = ask_once(
-        edited_matrix, bundle=view.bundle, parameter=parameter, changes=changes_of_weights(view)
-    )
-    found = answer.value
-    which = chosen_option("lab_which", ("after", "before"), default="after")
-    table, rows, cols = _shown(found.after if which == "after" else found.before)
-    label = t(f"lab.matrix_{which}")
-    row_names = numbered(table.shape[0]) if rows == 1 else tuple(f"{rows * place} …" for place in range(table.shape[0]))
-    col_names = numbered(table.shape[1]) if cols == 1 else tuple(f"{cols * place} …" for place in range(table.shape[1]))
-    figure = tables(
-        {label: table},
-        {label: row_names},
-        {label: col_names},
-        strings("lab_matrix"),
-        strings("matrix"),
-        filename="lab_matrix",
-        version=f"{parameter}|{which}|{changes_of_weights(view)!r}",
-    )
-    picture = Picture("lab_matrix", figure, answer)
-    choose(
-        t("lab.which"),
-        {one: t(f"lab.matrix_{one}") for one in ("after", "before")},
-        name="lab_which",
-        default="after",
-        collapsed=True,
-    )
-    chosen = show_picture(picture)
-    say(
-        t(
-            "lab.matrix_facts",
-            shape=f"{found.before.shape[0]} × {found.before.shape[1]}",
-            rank=found.rank,
-            zeros=percent(found.zeros),
-            distinct=f"{found.distinct:,}",
-        ),
-        small=True,
-    )
-    if rows * cols > 1:
-        say(t("lab.summarised", rows=rows, cols=cols), small=True)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        export_picture(picture)
-        _paint(view, parameter, found, chosen.cell, rows, cols)
-
-
-def _paint(view: View, parameter: str, found: Matrix, cell: tuple[int, int] | None, rows: int, cols: int) -> None:
-    """Show the exact numbers under the pinned cell, and a box that writes another one there."""
-    if cell is None:
-        st.caption(t("lab.paint_hint"))
-        return
-    row, col = cell[0] * rows, cell[1] * cols
-    if rows * cols > 1:
-        block = np.abs(found.after[row : row + rows, col : col + cols])
-        inner = np.unravel_index(int(block.argmax()), block.shape)
-        row, col = row + int(inner[0]), col + int(inner[1])
-    if not (row < found.after.shape[0] and col < found.after.shape[1]):
-        return
-    now = float(found.after[row, col])
-    value = st.number_input(
-        t("lab.paint", row=row, col=col), value=now, format="%.5f", key=f"lab_cell_{parameter}_{row}_{col}"
-    )
-    code = (parameter, "paint", 0.0, 0)
-    st.button(
-        t("lab.paint_it"),
-        icon=":material/brush:",
-        key="lab_paint",
-        on_click=_add,
-        args=(view, code, [[row, col, value]]),
     )
 
 
@@ -326,6 +171,6 @@ def _draw_curve(answer: Answer[WeightCurve], operation: str) -> None:
         across=across,
         up=Side(t("lab.curve_up"), domain=(0.0, 1.0), format=".0%"),
         at=broken,
-        height=300,
+        height=360,
     )
     show_chart(chart, answer, key="lab_curve_chart", stem="lab_weight_curve", label=t("lab.curve"))

@@ -69,6 +69,9 @@ class Painted:
     done: bool
 
 
+Runs = tuple[tuple[int, int], ...]  # of a stroke: the index of each run's first cell, row after row, and its length
+
+
 def show_matrix(
     figure: MatrixFigure,
     answer: Answer[Any],
@@ -93,6 +96,8 @@ def show_picture(
     on_select: Callable[[str], None] | None = None,
     on_cell: Callable[[tuple[int, int] | None], None] | None = None,
     on_paint: Callable[[Painted], None] | None = None,
+    on_stroke: Callable[[Runs], None] | None = None,
+    on_turn: Callable[[str], None] | None = None,
     height: Literal["content", "stretch"] | int = "content",
 ) -> Choice:
     """Show a figure and return what was last clicked in it.
@@ -107,6 +112,8 @@ def show_picture(
             keeps the cell, in whichever panel it is.
         on_paint: Called with what was painted on the figure's paint panel, before the page runs; while a stroke goes
             on, as often as the page keeps up.
+        on_stroke: Called with each stroke of the figure's brush once it has ended, before the page runs.
+        on_turn: Called with the names of all switches that are off, "-" between them, before the page runs.
         height: As of any Streamlit component.
     """
 
@@ -123,19 +130,33 @@ def show_picture(
         elif "cell" in changed:
             remember(f"pin_{key}", choice.cell and ".".join(map(str, (choice.panel, *choice.cell))))
 
-    def painted() -> None:
-        raw = _raw(st.session_state.get(key), "painted")
-        if on_paint and isinstance(raw.get("mask"), str):
-            on_paint(Painted(raw["mask"], bool(raw.get("done"))))
-
     result = registered("matrix")(
         key=key,
         data=picture.to_bytes(stamp=_stamp(key)),
         height=height,
         on_choice_change=heard,
-        on_painted_change=painted,
+        on_painted_change=lambda: _hear_painted(key, on_paint, on_stroke),
+        on_turned_change=lambda: _hear_turned(key, on_turn),
     )
     return _choice(_raw(result))
+
+
+def _hear_painted(
+    key: str, on_paint: Callable[[Painted], None] | None, on_stroke: Callable[[Runs], None] | None
+) -> None:
+    raw = _raw(st.session_state.get(key), "painted")
+    if on_paint and isinstance(raw.get("mask"), str):
+        on_paint(Painted(raw["mask"], bool(raw.get("done"))))
+    if on_stroke:
+        for stamp, runs in _strokes(key, raw):
+            st.session_state[f"stroke {key}"] = stamp
+            on_stroke(runs)
+
+
+def _hear_turned(key: str, on_turn: Callable[[str], None] | None) -> None:
+    off = _raw(st.session_state.get(key), "turned").get("off")
+    if on_turn and isinstance(off, str):
+        on_turn(off)
 
 
 def _pinned(figure: MatrixFigure, written: str) -> MatrixFigure:
@@ -151,7 +172,17 @@ def _pinned(figure: MatrixFigure, written: str) -> MatrixFigure:
 def _stamp(key: str) -> int:
     """Return the stamp of the last stroke that the page has heard of."""
     stamp = _raw(st.session_state.get(key), "painted").get("stamp", 0)
-    return stamp if isinstance(stamp, int) else 0
+    return max(stamp if isinstance(stamp, int) else 0, st.session_state.get(f"stroke {key}", 0))
+
+
+def _strokes(key: str, raw: dict[str, Any]) -> list[tuple[int, Runs]]:
+    """Return the strokes that the page has not taken yet, each with its stamp; the browser repeats them until then."""
+    taken = st.session_state.get(f"stroke {key}", 0)
+    try:
+        found = [(int(stamp), list(map(int, flat))) for stamp, flat in raw.get("strokes", ())]
+    except (TypeError, ValueError, OverflowError):
+        return []
+    return [(stamp, tuple(zip(flat[::2], flat[1::2], strict=False))) for stamp, flat in found if stamp > taken]
 
 
 def _raw(state: Any, name: str = "choice") -> dict[str, Any]:

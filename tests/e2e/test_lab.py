@@ -3,14 +3,30 @@
 import json
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlparse
 
+import pytest
+import torch
 from playwright.sync_api import Page, expect
 
 from tests.e2e.acting import BUNDLE, download, visit
 from tests.e2e.serving import rest, settle
+from transformer_core.analysis.lab.healing import heal_spec
 from transformer_core.analysis.lab.intervention import intervene
+from transformer_core.training.corpora.reviews import reviews
+from transformer_core.training.spec import RunSpec
 
 TEXT = "The film was not good."
+NOTE_TEXTS = """
+() => {
+  window.drawnTexts = new Set();
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    drawnTexts.add(text);
+    return fillText.call(this, text, ...place);
+  };
+}
+"""  # what is written on canvases from now on
 CHANGE = "[data-number=lab_change] [data-value]"
 
 
@@ -45,6 +61,20 @@ def test_a_head_that_is_clicked_is_off_and_comes_back(page: Page, address: str) 
     expect(page).not_to_have_url(re.compile("lab_off="))
 
 
+def test_two_quick_clicks_are_both_kept_and_the_answer_is_the_engines(page: Page, address: str) -> None:
+    opened(page, address, "heads")
+    first, second = (place_of_head(page, 0, head) for head in (1, 2))
+    page.mouse.click(*first)
+    page.mouse.click(*second)
+    changes = tuple(("head", "encoder.layer0.self_attention", head, "zero") for head in (1, 2))
+    found = intervene(bundle=BUNDLE, text=TEXT, n_tokens=len(BUNDLE.tokenizer.encode(TEXT)), changes=changes)
+    said = f"{found.before:.2f} → {found.after:.2f}"
+    expect(page.locator("[data-number=lab_ln] [data-value]")).to_have_text(said)
+    expect(page).to_have_url(re.compile("lab_off=encoder.0.1-encoder.0.2"))
+    settle(page)
+    assert page.locator("[data-number=lab_ln] [data-value]").inner_text() == said  # as the page's own run says, too
+
+
 def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, address: str) -> None:
     opened(page, address, "steer", lab_source="classes")
     first = page.locator(CHANGE).inner_text()
@@ -61,6 +91,48 @@ def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, ad
     page.wait_for_timeout(500)
     expect(page).to_have_url(re.compile("lab_strength=1.3"))
     assert page.locator(CHANGE).inner_text() == f"{found.after - found.before:+.2f}"  # as the page's own run says, too
+
+
+def place_in_matrix(page: Page, row: float, col: float) -> tuple[float, float]:
+    """Return a place in the picture of a matrix, by shares of its height and width, once it is in the window."""
+    canvas = page.locator(".vm canvas").first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] * col, box["y"] + box["height"] * row
+
+
+def edits_in(page: Page) -> list[dict]:
+    """Return the edits that the link has."""
+    return json.loads(parse_qs(urlparse(page.url).query).get("lab_weights", ["[]"])[0])
+
+
+def test_strokes_write_into_a_matrix_and_are_taken_back(page: Page, address: str) -> None:
+    opened(page, address, "weights", lab_which="paint", lab_brush="1.5")
+    expect(page.locator(CHANGE)).to_have_text("0")
+    for row in (0.4, 0.6):
+        page.mouse.move(*place_in_matrix(page, row, 0.3))
+        page.mouse.down()
+        page.mouse.move(*place_in_matrix(page, row, 0.7), steps=5)
+        page.mouse.up()
+    expect(page.get_by_text(re.compile("numbers painted, strokes: 2"))).to_be_visible()
+    settle(page)
+    ((value, ((row, _, height, width),)), (again, _)) = edits_in(page)[0]["code"][4]
+    assert (value, again, height) == (1.5, 1.5, 1)
+    assert width > 20
+    changed = page.locator(CHANGE).inner_text()
+    assert changed != "0"
+    page.goto(page.url)
+    rest(page)
+    expect(page.locator(CHANGE)).to_have_text(changed)  # the link has the strokes
+    page.get_by_role("button", name="Undo the last stroke").click()
+    expect(page.get_by_text(re.compile("numbers painted, strokes: 1"))).to_be_visible()
+    settle(page)
+    page.mouse.click(*place_in_matrix(page, 0.5, 0.5))  # a stroke of one cell, after the page was opened anew
+    expect(page.get_by_text(re.compile("strokes: 2"))).to_be_visible()
+    settle(page)
+    assert edits_in(page)[0]["code"][4][0][1][0][0] == row
+    assert edits_in(page)[0]["code"][4][1][1][0][2:] == [1, 1]
 
 
 def test_the_log_is_written_brought_back_and_opens_its_screen(page: Page, address: str, tmp_path: Path) -> None:
@@ -81,3 +153,32 @@ def test_the_log_is_written_brought_back_and_opens_its_screen(page: Page, addres
     page.locator("input[type=file]").set_input_files(kept)
     expect(page.get_by_text("Nothing written down yet")).to_have_count(0)
     expect(page.locator("[data-testid=stDataFrame]").first).to_be_visible()
+
+
+def accuracy_on_reviews(spec: RunSpec) -> float:
+    """Return the share of a run's held-out reviews whose label the shipped model finds, one after the other."""
+    settings = {"train": spec.data.examples, "held_out": spec.data.held_out, "seed": spec.training.seed}
+    right = []
+    for example in reviews("en", **settings)[1]:
+        with torch.inference_mode():
+            scores = BUNDLE.model(torch.tensor([BUNDLE.tokenizer.encode(example.text).ids]))
+        right.append(int(scores[0].argmax()) == example.label)
+    return sum(right) / len(right)
+
+
+def test_damaged_weights_heal_in_a_run_whose_film_has_the_undamaged_accuracy(page: Page, address: str) -> None:
+    names = [f"encoder.stack.layers.{layer}.self_attention.value_proj.weight" for layer in range(4)]
+    edits = [{"code": [name, "zero", 0.0, 0, []], "on": True} for name in names]
+    opened(page, address, "weights", lab_weights=json.dumps(edits), lab_heal="on", lab_heal_steps="10")
+    page.evaluate(NOTE_TEXTS)
+    page.get_by_role("button", name="Start healing").click()
+    page.wait_for_url(re.compile(r"/train\?.*run="), timeout=60_000)
+    whole = page.locator("[data-testid=stMetric]").filter(has_text="Before the damage")
+    expect(whole).to_be_visible(timeout=120_000)
+    said = re.search(r"\d+\.\d%", whole.inner_text())
+    assert said is not None
+    changes = tuple(("weights", *edit["code"]) for edit in edits)
+    assert float(said[0].rstrip("%")) == pytest.approx(
+        100 * accuracy_on_reviews(heal_spec(BUNDLE, changes, steps=10)), abs=0.06
+    )
+    page.wait_for_function("said => drawnTexts.has(said)", arg=f"before the damage {said[0]}")

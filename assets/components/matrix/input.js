@@ -1,6 +1,7 @@
 // What pointer and keyboard do to a matrix: hover, click, drag, pinch, wheel and keys. The methods are mixed into Matrix.
 
 import { cellUnder, clamp } from "./geometry.js";
+import { REST } from "./painter.js";
 import { announcement, tipLines } from "./readout.js";
 import { zoomed } from "./surface.js";
 
@@ -103,9 +104,14 @@ export const pointing = {
     this.endStroke(event);
   },
 
-  // A click or Enter: in a grid selects the panel, and on the selected one pins the cell; in a single matrix pins it.
+  // A click or Enter: in a grid selects the panel, and on the selected one pins the cell; in a single matrix pins it. On a
+  // board of switches it turns the cell on or off.
   choose(cell) {
     const { figure } = this;
+    if (figure.switches) {
+      this.turn(cell);
+      return;
+    }
     const { id } = figure.panels[cell.panel];
     const changed = [];
     if (id !== this.selected) changed.push("selected");
@@ -116,6 +122,30 @@ export const pointing = {
     }
     this.selected = id;
     this.sendChoice(changed);
+  },
+
+  // Turns a switch, shows that at once, and sends the names of all that are off; where pictures come the short way, the
+  // page hears of it once the hand rests.
+  turn({ row, col }) {
+    const { name, of, panel: id } = this.figure.switches;
+    const one = `${of}.${row}.${col}`;
+    if (!this.off.delete(one)) this.off.add(one);
+    const panel = this.figure.panels.find((found) => found.id === id);
+    panel.data = panel.data.slice();
+    this.put(panel, row, col, this.off.has(one) ? 0 : 1);
+    panel.codes = null;
+    panel.image = { canvas: panel.image?.canvas };
+    this.still();
+    this.say();
+    this.tableOf = null;
+    this.refreshTable();
+    const off = [...this.off].join("-");
+    this.ask({ [name]: off });
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => {
+      this.choices = (this.choices ?? 0) + 1;
+      this.send?.("turned", { off, count: this.choices });
+    }, window.vitrineLive ? REST : 0);
   },
 
   // Shows a choice at once and sends it to the page.

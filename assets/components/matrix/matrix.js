@@ -120,6 +120,7 @@ class Matrix {
       this.pinned = null;
     }
     this.takePainting(figure, fresh);
+    if (figure.switches) this.off = new Set(figure.switches.off.filter(Boolean));
     const late = this.sent && this.sent.selected !== figure.selected && performance.now() - this.sent.at < 2000;
     if (fresh || (figure.selected !== before.selected && !late)) this.selected = figure.selected;
     const pinOf = ({ cell, cell_panel }) => String(cell && [cell_panel, ...cell]);

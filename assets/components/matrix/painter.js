@@ -1,12 +1,13 @@
-// Painting a mask: cells of one panel are clicked, dragged over or toggled by key, and change at once. The methods are
-// mixed into Matrix. During a stroke at most one message to the server is pending; each answer carries the stamp of the
-// last stroke it includes, so that a late answer does not undo newer strokes.
+// Painting: cells of one panel are clicked, dragged over or toggled by key, and change at once. The methods are mixed
+// into Matrix. At most one message to the server is pending; each answer carries the stamp of the last stroke it
+// includes, so that a late answer does not undo newer strokes. A mask is sent whole, also during a stroke; a brush, which
+// writes one number, sends each stroke when it ends, and again until an answer includes it.
 
 import { cellUnder } from "./geometry.js";
 import { announcement } from "./readout.js";
 
 const PATIENCE = 900; // ms until an unanswered message counts as lost
-const REST = 250; // ms without a stroke until the page hears of the last one, where pictures come the short way
+export const REST = 250; // ms without a stroke until the page hears of the last one, where pictures come the short way
 
 // A mask as text: "COLUMNS.BITS", row after row, the first cell in the highest bit, base64url without padding.
 // transformer_core/analysis/masks/codes.py reads and writes the same form.
@@ -15,6 +16,16 @@ function codeOf(panel) {
   panel.data.forEach((value, i) => (bytes[i >> 3] |= (value > 0 ? 128 : 0) >> (i & 7)));
   const text = btoa(String.fromCharCode(...bytes));
   return `${panel.width}.${text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+}
+
+// Cells as runs: the index of a run's first cell, row after row, and its length, one after the other.
+function runsOf(cells) {
+  const runs = [];
+  for (const index of [...cells].sort((a, b) => a - b)) {
+    if (runs.length && runs.at(-2) + runs.at(-1) === index) runs[runs.length - 1] += 1;
+    else runs.push(index, 1);
+  }
+  return runs;
 }
 
 // The cells on a straight line from one to another, both included.
@@ -30,6 +41,11 @@ export const painting = {
     return this.figure.panels.find(({ id }) => id === this.figure.paint.panel);
   },
 
+  // The number that a brush writes; undefined where a mask is painted.
+  brushValue() {
+    return this.figure.paint.value;
+  },
+
   // Whether this figure, or this cell of it, can be painted.
   paintable(cell = null) {
     const { figure } = this;
@@ -41,10 +57,11 @@ export const painting = {
   takePainting(figure, fresh) {
     if (!this.send) figure.paint = null; // a stand-alone page has no model to run
     if (!figure.paint) return;
-    if (fresh) Object.assign(this, { stroke: null, pending: 0 });
+    if (fresh) Object.assign(this, { stroke: null, pending: 0, strokes: [] });
     const panel = this.canvasPanel();
     panel.data = panel.data.slice(); // other panels may share the same bytes
     const { stamp } = figure.paint;
+    this.strokes = (this.strokes ?? []).filter(([made]) => made > stamp);
     const newer = !fresh && this.draft && (this.stamp ?? 0) > stamp;
     if (newer) panel.data.set(this.draft);
     else this.draft = null;
@@ -60,7 +77,8 @@ export const painting = {
     if (event.touches.length === 1 && this.paintable(cellUnder(this.scene, ...this.at(touch)))) event.preventDefault();
   },
 
-  // Starts a stroke, which paints the opposite of its first cell's value; returns whether the event is used up.
+  // Starts a stroke, which paints the brush's number or the opposite of its first cell's value; returns whether the event
+  // is used up.
   beginStroke(event) {
     const cell = this.scene && cellUnder(this.scene, ...this.at(event));
     if (this.stroke) return true; // a second finger is ignored
@@ -68,7 +86,7 @@ export const painting = {
     this.canvas.setPointerCapture(event.pointerId);
     const { data, width } = this.canvasPanel();
     const was = data[cell.row * width + cell.col];
-    this.stroke = { finger: event.pointerId, last: cell, value: was > 0 ? 0 : 1 };
+    this.stroke = { finger: event.pointerId, last: cell, value: this.brushValue() ?? (was > 0 ? 0 : 1), cells: new Set() };
     this.paintOn(event);
     return true;
   },
@@ -83,33 +101,47 @@ export const painting = {
   paintTo(event, stroke) {
     const cell = cellUnder(this.scene, ...this.at(event));
     if (!cell || !this.paintable(cell)) return;
-    for (const { row, col } of between(stroke.last, cell)) stroke.unsent = this.put(row, col, stroke.value) || stroke.unsent;
+    const panel = this.canvasPanel();
+    for (const { row, col } of between(stroke.last, cell)) {
+      stroke.cells.add(row * panel.width + col);
+      stroke.unsent = this.put(panel, row, col, stroke.value) || stroke.unsent;
+    }
     stroke.last = cell;
   },
 
   endStroke(event) {
     if (this.stroke?.finger !== event.pointerId) return false;
-    const { last } = this.stroke;
+    const { last, cells } = this.stroke;
     this.stroke = null;
     this.rested = true;
+    this.keepStroke(cells);
     this.live.textContent = announcement(this.figure, last);
     this.sendStrokes();
     return true;
   },
 
-  // Inverts one cell, after Space or Enter.
+  // Inverts one cell, or writes the brush's number there, after Space or Enter.
   toggle(cell) {
-    const { data, width } = this.canvasPanel();
-    this.put(cell.row, cell.col, data[cell.row * width + cell.col] > 0 ? 0 : 1);
+    const panel = this.canvasPanel();
+    const index = cell.row * panel.width + cell.col;
+    this.put(panel, cell.row, cell.col, this.brushValue() ?? (panel.data[index] > 0 ? 0 : 1));
     this.rested = true;
+    this.keepStroke(new Set([index]));
     this.live.textContent = announcement(this.figure, cell);
     this.changed();
   },
 
-  // Writes a cell; returns whether it changed.
-  put(row, col, value) {
-    const panel = this.canvasPanel();
-    const level = value && panel.coded ? 254 : value;
+  // Keeps a brush's stroke until the page has it.
+  keepStroke(cells) {
+    if (this.brushValue() === undefined) return;
+    this.stamp += 1;
+    this.strokes.push([this.stamp, runsOf(cells)]);
+    this.draft = this.canvasPanel().data.slice();
+  },
+
+  // Writes a cell of a panel; returns whether it changed.
+  put(panel, row, col, value) {
+    const level = value && panel.coded ? 254 : Math.fround(value);
     const index = row * panel.width + col;
     if (panel.data[index] === level) return false;
     panel.data[index] = level;
@@ -136,7 +168,7 @@ export const painting = {
   // Sends the newest mask, unless a message is pending; its answer triggers the next. Where pictures come the short way,
   // the mask goes that way, and the page hears of it once the hand rests.
   sendStrokes() {
-    if (window.vitrineLive && this.draft) {
+    if (window.vitrineLive && this.draft && this.brushValue() === undefined) {
       this.ask({ masks_preset: "painted", masks_rows: codeOf(this.canvasPanel()), stamp: this.stamp });
       clearTimeout(this.resting);
       this.resting = setTimeout(() => this.tellPage(), REST);
@@ -144,7 +176,8 @@ export const painting = {
   },
 
   tellPage() {
-    if (this.stroke && window.vitrineLive) return; // its end tells the page
+    const whole = this.brushValue() === undefined;
+    if (this.stroke && (window.vitrineLive || !whole)) return; // its end tells the page
     if (this.pending || !(this.draft || this.rested)) return;
     const { stamp } = this;
     const done = !this.stroke;
@@ -155,6 +188,6 @@ export const painting = {
       this.pending = 0;
       if (this.draft) this.sendStrokes();
     }, PATIENCE);
-    this.send("painted", { mask: codeOf(this.canvasPanel()), stamp, done });
+    this.send("painted", whole ? { mask: codeOf(this.canvasPanel()), stamp, done } : { strokes: this.strokes, stamp });
   },
 };

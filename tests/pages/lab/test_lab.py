@@ -4,19 +4,26 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.figures.matrix import unpack
+from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import OFF
 from pages.lab.log import rows_from
 from pages.lab.script import script_of
+from pages.lab.table import Window
+from tests.pages.figures.matrices import ENGLISH_WORDS
 from tests.pages.running import first_screen, metrics, told
 from tests.paths import ROOT
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import intervene
+from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
 
 TEXTS = {
     "sentiment": "The film was not good.",
@@ -36,6 +43,9 @@ OTHERS = TEXTS | {
 }
 PARTS = ("heads", "patch", "weights", "steer", "side", "log")
 QUERY = "encoder.stack.layers.0.self_attention.query_proj.weight"
+STROKES = [[0.0, [[0, 0, 192, 40]]], [1.5, [[3, 4, 2, 1]]]]
+PAINTED = json.dumps([{"code": [QUERY, "paint", 0.0, 0, STROKES], "on": True}])
+OUTSIDE = json.dumps([{"code": [QUERY, "paint", 0.0, 0, [[0.0, [[0, 0, 193, 1]]]]], "on": True}])
 PRUNED = json.dumps([{"code": [QUERY, "prune", 0.9, 0, []], "on": True}])
 
 
@@ -80,7 +90,35 @@ def test_weights_stack_and_each_can_be_switched_off() -> None:
     assert "lab_weights" not in app.query_params
 
 
-@pytest.mark.parametrize("said", ["[", "[1]", '[{"code": 3}]', '[{"code": ["x","zero",0,0,[]],"on":1}]', "[" * 9_000])
+def test_painted_strokes_are_one_edit_and_the_last_is_taken_back() -> None:
+    app = lab("weights", lab_weights=PAINTED, lab_which="paint")
+    assert "7,680 numbers painted, strokes: 2" in "".join(button.label for button in app.button).replace("\\", "")
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
+    strokes = tuple((value, tuple(map(tuple, blocks))) for value, blocks in STROKES)
+    for count in (2, 1):
+        changes = (("weights", QUERY, "paint", 0.0, 0, strokes[:count]),)
+        found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=changes)
+        assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
+        app.button(key="lab_undo").click().run()
+    assert "lab_weights" not in app.query_params
+    assert metrics(app)["change, nats"] == "0"
+
+
+def test_a_stroke_over_a_summary_writes_all_that_each_cell_stands_for() -> None:
+    table = np.arange(35.0).reshape(5, 7)
+    whole = Window(0, 0, 5, 7, rows=2, cols=3)
+    np.testing.assert_array_equal(whole.cells(table), [[9, 12, 13], [23, 26, 27], [30, 33, 34]])
+    assert whole.labels() == (("0 …", "2 …", "4 …"), ("0 …", "3 …", "6 …"))
+    assert whole.painted(((5, 1), (8, 1))) == ((2, 6, 3, 1),)
+    part = Window(1, 2, 3, 4)
+    np.testing.assert_array_equal(part.cells(table), table[1:4, 2:6])
+    assert part.painted(((0, 2), (11, 40))) == ((1, 2, 1, 2), (3, 5, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "said", ["[", "[1]", '[{"code": 3}]', '[{"code": ["x","zero",0,0,[]],"on":1}]', "[" * 9_000, OUTSIDE]
+)
 def test_a_broken_link_leaves_the_weights_alone(said: str) -> None:
     app = lab("weights", lab_weights=said)
     assert not app.exception
@@ -92,8 +130,45 @@ def test_two_texts_that_are_answered_alike_are_told() -> None:
     assert "leaves no difference to bring back" in told(app)
 
 
+def test_a_board_carries_what_its_clicks_mean_and_a_brush_its_number() -> None:
+    words = {"layer": "layer", "head": "head", "on": "on", "alone": "alone", "quantity": "nats"}
+    off = {("encoder", 0, 1), ("cross", 1, 0)}
+    board = on_off_board(np.zeros((2, 2)), "encoder", off, words, ENGLISH_WORDS, version="")
+    header, arrays = unpack(board.to_bytes())
+    names = ["cross.1.0", "encoder.0.1"]
+    assert header["switches"] == {"panel": "on", "name": "lab_off", "of": "encoder", "off": names}
+    assert arrays["on"].tolist() == [[1, 0], [1, 1]]
+    sides = {"rows": {"matrix": numbered(2)}, "columns": {"matrix": numbered(3)}, "filename": "matrix", "version": ""}
+    words |= {"row": "row", "column": "column"}
+    painted = tables({"matrix": np.ones((2, 3))}, words=words, ui=ENGLISH_WORDS, brush=-0.5, **sides)
+    assert unpack(painted.to_bytes(stamp=4))[0]["paint"] == {"panel": "0", "stamp": 4, "value": -0.5}
+    with pytest.raises(ValueError, match="to be brushed"):
+        replace(painted, detail="quantised")
+
+
+def test_a_patch_is_measured_on_built_in_pairs_too() -> None:
+    app = lab("patch", lab_pairs="on", lab_other="The film was very good.", pin_lab_patch_map="0.2.0")
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
+    asked = {"text": TEXTS["sentiment"], "other": "The film was very good.", "n_tokens": n_tokens, "stack": "encoder"}
+    found = patch_on_pairs(bundle=bundle, place="residual", layer=2, position=0, **asked)
+    assert f"**{found.shares.mean():.0%}** of the difference comes back on average over 48 pairs" in told(app)
+    assert "where the answer is read" in told(app)
+
+
 def test_a_bert_without_a_mask_is_told() -> None:
     assert "[MASK]" in told(lab("heads", "bert", text="the food was good")).replace("\\", "")
+
+
+def test_lists_of_ones_own_steer_as_the_engine_says() -> None:
+    first, second = "I loved it.\nWhat a great day!\nSo kind.", "I hated it.\nAwful."
+    app = lab("steer", lab_source="texts", lab_first=first, lab_second=second)
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
+    change = ("steer", "encoder.layer1.residual", 1.0, ("texts", first, second, 0, -1), -1)
+    found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=(change,))
+    assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
+    assert "Mean stream of 3 on the left less that of 2" in told(app)
 
 
 def logged(app: AppTest, part: str) -> AppTest:

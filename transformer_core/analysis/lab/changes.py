@@ -4,7 +4,7 @@ Heads off, to zero: Michel et al. 2019, section 2.3; to their mean (mean ablatio
 Activation patching: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Activation steering: Turner et al. 2023.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, get_type_hints
 
@@ -15,7 +15,7 @@ from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.analysis.lab.cases import Cases, batches, built_in_cases, one_case, per_model, run
 from transformer_core.analysis.lab.directions import Direction, direction_of, stack_at, stream_norm
-from transformer_core.analysis.lab.weights import WeightEdit, damaged, size_of
+from transformer_core.analysis.lab.weights import LARGEST, Block, WeightEdit, damaged, size_of
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit
@@ -27,7 +27,6 @@ ALL_HEADS = -1
 RECURRENT = ("lm", "seq2seq")
 MOST_CHANGES = 2_000
 FEW = 24  # texts, for a mean mixture
-LARGEST = 1e6  # of an amount or a strength, so that sums stay finite
 
 
 def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
@@ -277,12 +276,17 @@ def change_of(code: Sequence[object]) -> Change:
         if kind == "steer":
             values[2] = Direction(*values[2])  # type: ignore[misc]
         if kind == "weights" and len(values) > 4:
-            values[4] = tuple((int(row), int(col), float(value)) for row, col, value in values[4])  # type: ignore[union-attr]
+            values[4] = tuple((float(value), tuple(map(_block, blocks))) for value, blocks in values[4])  # type: ignore[union-attr]
         change = KINDS[kind](*values)  # type: ignore[arg-type]
         _require_forms(change)
         return change
     except (TypeError, IndexError, OverflowError) as error:
         raise ValueError(f"change={list(code)!r:.200} does not fit {kind!r}: {error}") from error
+
+
+def _block(given: Sequence[Any]) -> Block:
+    row, col, height, width = map(int, given)
+    return row, col, height, width
 
 
 def _require_forms(values: Any) -> None:
@@ -319,6 +323,24 @@ def edits_of(changes: Sequence[Change], cases: Cases) -> dict[str, Edit]:
     return {site: _chained(edits) for site, edits in found.items()}
 
 
+def edits_of_each(many: Sequence[Sequence[Change]], cases: Cases) -> dict[str, Edit]:
+    """Return the edits of one pass over as many copies of a text as there are sets of changes, one for each copy."""
+    found: dict[str, list[tuple[int, Edit]]] = {}
+    for copy, changes in enumerate(many):
+        for site, edit in edits_of(changes, cases).items():
+            found.setdefault(site, []).append((copy, edit))
+
+    def of_each(edits: Sequence[tuple[int, Edit]]) -> Edit:
+        def edit(tensor: Tensor) -> Tensor:
+            for copy, one in edits:
+                tensor[copy : copy + 1] = one(tensor[copy : copy + 1])
+            return tensor
+
+        return edit
+
+    return {site: of_each(edits) for site, edits in found.items()}
+
+
 def _chained(edits: Sequence[Edit]) -> Edit:
     def edit(tensor: Tensor) -> Tensor:
         for one in edits:
@@ -333,14 +355,22 @@ def model_with(changes: Sequence[Change], bundle: Bundle) -> nn.Module:
     return damaged(bundle.model, tuple(change for change in changes if isinstance(change, WeightEdit)))
 
 
-def random_like(changes: Sequence[Change], cases: Cases, seed: int) -> tuple[Change, ...]:
-    """Return changes of equal size, drawn at random: as many heads of the same kinds of attention; a direction of the
-    same length; an activation of the same kind at another place; noise of the same norm in the same matrix.
+def random_like(changes: Sequence[Change], cases: Cases, seeds: Sequence[int]) -> list[tuple[Change, ...]]:
+    """Return, for each seed, changes of equal size, drawn at random: as many heads of the same kinds of attention; a
+    direction of the same length; an activation of the same kind at another place; noise of the same norm in the same
+    matrix.
     """
+    model = model_with(changes, cases.bundle)
+    sizes = {} if model is cases.bundle.model else size_of(cases.bundle.model, model)
+    return [_drawn(changes, cases, sizes, seed) for seed in seeds]
+
+
+def _drawn(changes: Sequence[Change], cases: Cases, sizes: Mapping[str, float], seed: int) -> tuple[Change, ...]:
+    """Return random changes for one seed; sizes are the norms of what is changed in each matrix."""
     bundle, generator = cases.bundle, torch.Generator().manual_seed(seed)
     drawn: list[Change] = [
         WeightEdit(name, "random", size, seed=int(torch.randint(2**31 - 1, (), generator=generator)))
-        for name, size in size_of(bundle.model, model_with(changes, bundle)).items()
+        for name, size in sizes.items()
     ]
     drawn += _random_heads([change for change in changes if isinstance(change, HeadOff)], bundle, generator)
     for change in changes:

@@ -1,4 +1,4 @@
-"""Directions in the residual stream: from two texts, from two sets of texts, from a neuron, from the output's matrix.
+"""Directions in the residual stream: from two texts or two lists of them, from a neuron, from the output's matrix.
 
 Turner et al. 2023, section 3 (two texts); Rimsky et al. 2024, section 3 (means of two sets); neurons: Geva et al. 2021,
 section 2; the output's rows as directions: nostalgebraist 2020, the logit lens.
@@ -16,7 +16,13 @@ from transformer_core.bundle import Bundle
 
 Source = Literal["texts", "classes", "neuron", "lens", "random"]
 FEW = 16  # texts, for a mean length
+MOST_LINES = 200  # of a list
 SOURCES: tuple[Source, ...] = get_args(Source)
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """Return the lines of a text that have anything in them."""
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 @dataclass(frozen=True)
@@ -24,11 +30,12 @@ class Direction:
     """A direction in the stream at one place of a model.
 
     Args:
-        source: "texts": the mean over positions of the first text's stream minus the second's; "classes": the mean
-            over built-in positive reviews minus that over negative ones; "neuron": what neuron `index` of the
+        source: "texts": the mean over positions of the first text's stream minus the second's, where a text of
+            several lines is a list of texts that count the same; "classes": the mean over built-in positive reviews
+            minus that over negative ones; "neuron": what neuron `index` of the
             feed-forward layer adds to the stream; "lens": the row of the output's matrix for the class or token
             `index`, less that for `other` unless it is -1; "random": normal numbers, `index` being their seed.
-        first, second: texts.
+        first, second: texts, or lists of at most MOST_LINES, one a line.
         index, other: numbers.
     """
 
@@ -43,6 +50,9 @@ class Direction:
             raise ValueError(f"source={self.source!r} must be one of {', '.join(SOURCES)}")
         if self.source == "texts" and not (self.first.strip() and self.second.strip()):
             raise ValueError("first and second must both be texts, for their difference")
+        for name, text in (("first", self.first), ("second", self.second)):
+            if len(lines_of(text)) > MOST_LINES:
+                raise ValueError(f"{name} has {len(lines_of(text))} lines; at most {MOST_LINES} are read")
 
 
 def mean_stream(cases: Cases, site: str, stack: str) -> Tensor:
@@ -78,7 +88,7 @@ def stack_at(site: str) -> str:
 
 
 def _between_texts(bundle: Bundle, site: str, direction: Direction) -> Tensor:
-    first, second = (text_cases(bundle, (text,)) for text in (direction.first, direction.second))
+    first, second = (text_cases(bundle, lines_of(text)) for text in (direction.first, direction.second))
     return mean_stream(first, site, stack_at(site)) - mean_stream(second, site, stack_at(site))
 
 

@@ -17,13 +17,23 @@ from transformer_core.analysis.lab.cases import (
     Answers,
     Cases,
     answer_id,
+    at_once,
     batches,
     built_in_cases,
     joined,
     one_case,
     run,
 )
-from transformer_core.analysis.lab.changes import Change, Code, changes_of, edits_of, model_with, random_like
+from transformer_core.analysis.lab.changes import (
+    Change,
+    Code,
+    changes_of,
+    edits_of,
+    edits_of_each,
+    model_with,
+    random_like,
+)
+from transformer_core.analysis.lab.weights import WeightEdit
 from transformer_core.bundle import Bundle
 from transformer_core.generation.sampling import Written as WrittenToken
 from transformer_core.generation.sampling import greedy, sample
@@ -49,12 +59,14 @@ class Effect:
 
     Args:
         answer: the class or token asked for; of a target its last.
+        labels: of a target's words; () where one answer is asked for.
         before, after: ln p of the answer, in nats.
         passes: texts that were read, for all this.
         flips: the likeliest answer is another one after.
     """
 
     answer: int
+    labels: tuple[str, ...]
     before: float
     after: float
     controls: np.ndarray
@@ -110,22 +122,36 @@ def intervene(
     before, after = (_log_chances(cases, these) for these in ((), found))  # (slot, outcome)
     asked = torch.nonzero(cases.answers[0] >= 0)[:, 0]
     words = torch.stack([chances[asked, cases.answers[0, asked]] for chances in (before, after)])  # (2, word)
-    drawn = [random_like(found, cases, seed + number) for number in range(controls)] if found else []
-    random = [changed_answers(cases, these).log_prob[0] for these in drawn]
+    drawn = random_like(found, cases, range(seed, seed + controls)) if found else []
+    random = _each(cases, drawn)
     single = bundle.kind not in WRITING
     top = _top(before[asked[-1]], after[asked[-1]], bundle.kind == "classifier") if single else torch.zeros(0).long()
     chances = torch.stack([one[asked[-1], top] for one in (before, after)]).exp()
     return Effect(
         answer_id(cases),
+        () if single else bundle.tokenizer.labels_of(cases.answers[0, asked].tolist()),
         float(words[0].double().sum()),
         float(words[1].double().sum()),
-        np.array([float(one) for one in random]),
+        np.array(random),
         top.cpu().numpy(),
         chances.cpu().numpy(),
         words.cpu().numpy(),
         2 + len(drawn),
         bool((before[asked].argmax(-1) != after[asked].argmax(-1)).any()),
     )
+
+
+def _each(cases: Cases, many: Sequence[Sequence[Change]]) -> list[float]:
+    """Return ln p of one text's answer under each of several sets of changes; copies are read together where no weights
+    differ.
+    """
+    if any(isinstance(change, WeightEdit) for changes in many for change in changes):
+        return [float(changed_answers(cases, changes).log_prob[0]) for changes in many]
+    found: list[float] = []
+    for start in range(0, len(many), at_once(cases)):
+        part = many[start : start + at_once(cases)]
+        found += run(cases.repeated(len(part)), edits=edits_of_each(part, cases))[0].log_prob.tolist()
+    return found
 
 
 @torch.inference_mode()
@@ -168,7 +194,7 @@ def intervene_on_set(
     """
     found = changes_of(changes)
     cases = built_in_cases(bundle, texts, seed)
-    drawn = [random_like(found, cases, seed + number) for number in range(controls)]
+    drawn = random_like(found, cases, range(seed, seed + controls))
     answers = [changed_answers(cases, these) for these in counted([(), found, *drawn])]
     accuracy, mean = np.array([one.accuracy for one in answers]), np.array([one.mean for one in answers])
     return SetEffect(
@@ -245,7 +271,7 @@ def written_with(
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which writes nothing")
     found = changes_of(changes)
     cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens)
-    random = random_like(found, cases, seed)
+    (random,) = random_like(found, cases, (seed,))
     return TwoTexts(*(_write(cases, these, most, temperature, seed) for these in ((), found, random)))
 
 

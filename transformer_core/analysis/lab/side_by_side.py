@@ -3,18 +3,20 @@
 Linear CKA: Kornblith et al. 2019, eqs. 3 and 4.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from transformer_core.analysis.encoder.two_sentences import aligned
-from transformer_core.analysis.lab.cases import Cases, one_case, run
+from transformer_core.analysis.lab.cases import WRITING, Cases, answer_id, one_case, run
 from transformer_core.analysis.lab.changes import streams
 from transformer_core.bundle import Bundle
 from transformer_core.trace import Trace
 
 MOST_VALUES = 1 << 22
 FEWEST = 3  # positions, for CKA
+SHUFFLES = 16
 OVER_KEYS = ("weights", "scores", "masked_scores")
 
 
@@ -27,8 +29,10 @@ class SideBySide:
         difference: (pair, col) or, of weights, (pair, pair): second minus first at aligned positions; (0, 0) where the
             two have not one width
         pairs: (pair, 2), aligned positions
-        cosine, distance, cka: (layer,), over aligned positions of the stream: the mean cosine, the mean distance over
-            the mean of both lengths, and linear CKA; not a number where shapes or too few positions forbid it
+        cosine, distance: (layer,), over aligned positions of the stream: the mean cosine, and the mean distance over
+            the mean of both lengths; not a number where shapes forbid it
+        cka, cka_shuffled: (layer, layer of the second), linear CKA over aligned positions of the stream, and its mean
+            over SHUFFLES with the second's positions in random order; (0, 0) where positions are too few
 
     Args:
         rows, columns: labels of the first and of the second reading; those of columns are empty where they are numbers.
@@ -43,6 +47,7 @@ class SideBySide:
     cosine: np.ndarray
     distance: np.ndarray
     cka: np.ndarray
+    cka_shuffled: np.ndarray
     rows: tuple[tuple[str, ...], tuple[str, ...]]
     columns: tuple[tuple[str, ...], tuple[str, ...]]
     pair_labels: tuple[str, ...]
@@ -100,12 +105,6 @@ def side_by_side(
     of_keys = "encoder" if ".cross_attention." in site else stack
     keys = [cases.labels[of_keys] if over_keys else () for cases in pair]
     compared = _compared(pair, [trace for _, trace in answered], stack)
-    same = bundle.kind == second_bundle.kind and bundle.tokenizer.to_json() == second_bundle.tokenizer.to_json()
-    second_answer = float("nan")
-    if same and bundle.kind not in ("translation", "seq2seq"):
-        answer = int(pair[0].answers[0][pair[0].answers[0] >= 0][-1])
-        other = one_case(bundle=second_bundle, text=second_text, n_tokens=n_tokens, answer=answer)
-        second_answer = float(run(other)[0].log_prob[0])
     return SideBySide(
         first,
         second,
@@ -118,8 +117,17 @@ def side_by_side(
             labels[0][one] if labels[0][one] == labels[1][two] else f"{labels[0][one]} → {labels[1][two]}"
             for one, two in pairs
         ),
-        answers=(float(answered[0][0].log_prob[0]), second_answer),
+        answers=(float(answered[0][0].log_prob[0]), _second_answer(pair[0], second_bundle, second_text, n_tokens)),
     )
+
+
+def _second_answer(first: Cases, bundle: Bundle, text: str, n_tokens: int) -> float:
+    """Return ln p of the first reading's answer in the second, nan where that has another kind of answer."""
+    same = first.bundle.kind == bundle.kind and first.bundle.tokenizer.to_json() == bundle.tokenizer.to_json()
+    if not same or bundle.kind in WRITING:
+        return float("nan")
+    other = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer_id(first))
+    return float(run(other)[0].log_prob[0])
 
 
 def _table(cases: Cases, trace: Trace, site: str, head: int) -> np.ndarray:
@@ -157,33 +165,42 @@ def _pairs(first: Cases, second: Cases, site: str) -> list[tuple[int, int]]:
     return aligned(*ids)
 
 
-def _compared(cases: list[Cases], traces: list[Trace], stack: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    sites = [streams(one.bundle).get(stack, ()) for one in cases]
-    count = min(map(len, sites))
+def _compared(cases: list[Cases], traces: list[Trace], stack: str) -> tuple[np.ndarray, ...]:
+    """Return cosine, distance, CKA and CKA shuffled."""
     pairs = _pairs(cases[0], cases[1], stack)
-    rows, columns = [one for one, _ in pairs], [two for _, two in pairs]
-    found = np.full((3, count), np.nan)
-    for layer in range(count):
-        one, other = (
-            trace[named[layer]][0].double().cpu().numpy()[chosen]
-            for trace, named, chosen in zip(traces, sites, (rows, columns), strict=True)
-        )
+    chosen = [one for one, _ in pairs], [two for _, two in pairs]
+    ones, others = (
+        [trace[site][0].double().cpu().numpy()[rows] for site in streams(case.bundle).get(stack, ())]
+        for case, trace, rows in zip(cases, traces, chosen, strict=True)
+    )  # each (layer of (pair, d_model))
+    found = np.full((2, min(len(ones), len(others))), np.nan)
+    for layer, (one, other) in enumerate(zip(ones, others, strict=False)):
         if one.shape == other.shape and len(pairs):
             lengths = np.linalg.norm(one, axis=-1), np.linalg.norm(other, axis=-1)
             found[0, layer] = ((one * other).sum(-1) / (lengths[0] * lengths[1]).clip(1e-12)).mean()
             apart = np.linalg.norm(one - other, axis=-1) / ((lengths[0] + lengths[1]) / 2).clip(1e-12)
             found[1, layer] = apart.mean()
-        if len(pairs) >= FEWEST:
-            found[2, layer] = linear_cka(one, other)
-    return found[0], found[1], found[2]
+    if len(pairs) < FEWEST or not found.size:
+        return (*found, np.zeros((0, 0)), np.zeros((0, 0)))
+    generator = np.random.default_rng(0)
+    orders = [generator.permutation(len(pairs)) for _ in range(SHUFFLES)]
+    shuffled = [linear_cka(ones, [other[order] for other in others]) for order in orders]
+    return (*found, linear_cka(ones, others), np.mean(shuffled, axis=0))
 
 
-def linear_cka(one: np.ndarray, other: np.ndarray) -> float:
-    """Return |Y^T X|^2 / (|X^T X| |Y^T Y|) of two centred tables of the same positions, in Frobenius norms.
+def linear_cka(ones: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
+    """Return |Y^T X|^2 / (|X^T X| |Y^T Y|) of centred tables of the same positions, in Frobenius norms, each with each.
+
+    It is computed as the cosine of X X^T and Y Y^T, which are small where positions are few.
 
     Shapes:
-        one: (pos, d_one); other: (pos, d_other)
+        ones: (pos, d_one) each; others: (pos, d_other) each
+        returns: (one, other), not a number where all rows of a table are the same
     """
-    one, other = one - one.mean(0), other - other.mean(0)
-    size = np.linalg.norm(one.T @ one) * np.linalg.norm(other.T @ other)
-    return float(np.linalg.norm(other.T @ one) ** 2 / size) if size > 0 else float("nan")
+    flat = []
+    for tables in (ones, others):
+        centred = [table - table.mean(0) for table in tables]
+        inner = np.stack([(table @ table.T).ravel() for table in centred])  # (table, pos * pos)
+        sizes = np.linalg.norm(inner, axis=-1, keepdims=True)
+        flat.append(np.divide(inner, sizes, out=np.full_like(inner, np.nan), where=sizes > 0))
+    return flat[0] @ flat[1].T

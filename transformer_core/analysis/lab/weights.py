@@ -16,8 +16,10 @@ from torch import Tensor, nn
 Operation = Literal["scale", "zero", "noise", "round", "round_rows", "prune", "rank", "paint", "random"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 MOST_BITS = 16
-MOST_CELLS = 2_000
-Cell = tuple[int, int, float]
+MOST_BLOCKS = 2_000  # of one edit
+LARGEST = 1e6  # of a number written, an amount or a strength, so that sums stay finite
+Block = tuple[int, int, int, int]  # first row, first column, how many rows, how many columns
+Stroke = tuple[float, tuple[Block, ...]]  # the number written, and where
 
 
 def sharing_copy(model: nn.Module) -> nn.Module:
@@ -74,17 +76,18 @@ class WeightEdit:
         operation: "scale" by amount; "zero"; "noise": add normal numbers of amount times the matrix's own standard
             deviation; "round" to `amount` bits with one step for all, "round_rows" with one for each row; "prune": the
             share `amount` of the numbers, those nearest zero, becomes zero; "rank": keep the first `amount` singular
-            values; "paint": single cells; "random": add normal numbers that together have the norm `amount`.
+            values; "paint": write numbers over cells; "random": add normal numbers that together have the norm
+            `amount`.
         amount: as the operation has it; of no meaning to "zero" and "paint".
         seed: of the numbers drawn.
-        cells: row, column and new value of each painted cell.
+        strokes: what is painted, a later stroke over an earlier one.
     """
 
     parameter: str
     operation: Operation
     amount: float = 0.0
     seed: int = 0
-    cells: tuple[Cell, ...] = ()
+    strokes: tuple[Stroke, ...] = ()
 
     def __post_init__(self) -> None:
         if self.operation not in OPERATIONS:
@@ -97,14 +100,18 @@ class WeightEdit:
             raise ValueError(f"amount={self.amount:g} is a share; it must be from 0 to 1")
         if self.operation in ("rank", "noise", "random") and self.amount < 0:
             raise ValueError(f"amount={self.amount:g} must not be negative")
-        if len(self.cells) > MOST_CELLS:
-            raise ValueError(f"cells has {len(self.cells)} cells; at most {MOST_CELLS} are painted")
+        blocks = sum(len(blocks) for _, blocks in self.strokes)
+        if blocks > MOST_BLOCKS:
+            raise ValueError(f"strokes has {blocks} blocks of cells; at most {MOST_BLOCKS} are painted in one edit")
+        for value, _ in self.strokes:
+            if not abs(value) <= LARGEST:
+                raise ValueError(f"strokes writes {value}; it must be a number of at most {LARGEST:g}")
 
     def applied(self, weight: Tensor) -> Tensor:
         """Return the changed weight, of the same shape.
 
         Raises:
-            ValueError: a painted cell lies outside, or the weight is not a matrix where one is needed.
+            ValueError: a painted block lies outside, or the weight is not a matrix where one is needed.
         """
         return _APPLY[self.operation](weight.detach().clone(), self)
 
@@ -154,11 +161,26 @@ def _of_rank(weight: Tensor, edit: WeightEdit) -> Tensor:
 def _painted(weight: Tensor, edit: WeightEdit) -> Tensor:
     rows, cols = weight.shape if weight.dim() == 2 else (1, weight.numel())
     table = weight.view(rows, cols)
-    for row, col, value in edit.cells:
-        if not (0 <= row < rows and 0 <= col < cols and np.isfinite(value)):
-            raise ValueError(f"cells has {(row, col, value)}; it must be within {rows} x {cols}, and finite")
-        table[int(row), int(col)] = float(value)
+    for value, blocks in edit.strokes:
+        for row, col, height, width in blocks:
+            if not (0 <= row < row + height <= rows and 0 <= col < col + width <= cols):
+                raise ValueError(f"strokes has {(row, col, height, width)}; it must lie within {rows} x {cols}")
+            table[row : row + height, col : col + width] = value
     return weight
+
+
+def blocks_of(cells: np.ndarray) -> tuple[Block, ...]:
+    """Return cells as blocks, none over another: runs of a row, joined with equal runs of the rows below.
+
+    Shapes:
+        cells: (row, col), boolean
+    """
+    edges = np.diff(np.pad(cells.astype(np.int8), ((0, 0), (1, 1))))
+    found: dict[tuple[int, int, int], int] = {}  # the row after a block, its first column and its width: its height
+    for row, line in enumerate(edges):
+        for start, end in zip(np.flatnonzero(line > 0).tolist(), np.flatnonzero(line < 0).tolist(), strict=True):
+            found[row + 1, start, end - start] = 1 + found.pop((row, start, end - start), 0)
+    return tuple((after - height, start, height, width) for (after, start, width), height in found.items())
 
 
 _APPLY: dict[str, Callable[[Tensor, WeightEdit], Tensor]] = {

@@ -19,7 +19,7 @@ from tests.core.analysis.lab.lab_models import (
     texts_of,
     without,
 )
-from transformer_core.analysis.lab.cases import Cases, built_in_cases
+from transformer_core.analysis.lab.cases import Cases, built_in_cases, text_cases
 from transformer_core.analysis.lab.changes import (
     EVERYWHERE,
     HeadOff,
@@ -31,6 +31,7 @@ from transformer_core.analysis.lab.changes import (
     mean_heads,
     patched_sites,
     position_pairs,
+    random_like,
     streams,
 )
 from transformer_core.analysis.lab.changes import FEW as FEW_TEXTS
@@ -199,3 +200,43 @@ def test_a_steered_text_is_written_by_the_model_that_hooks_steer(name: str) -> N
         found = written_with(bundle=bundle, text=text, n_tokens=20, changes=changes, most=8, temperature=1e-4)
         assert found.before == written_by_hooks(bundle, text, {}, 8)
         assert found.after == written_by_hooks(bundle, text, {site: add}, 8)
+
+
+@pytest.mark.parametrize("name", ["classifier", "bert", "gpt", "translation"])
+def test_two_lists_lead_from_mean_to_mean_each_text_counting_the_same(name: str) -> None:
+    bundle = bundle_of(name)
+    lists = (("a good film", "the bell"), ("the film was bad", "a box of glass rings", "not good"))
+    for sites in streams(bundle).values():
+        first, second = (
+            torch.stack(
+                [found_at(bundle, sites[-1], *text_cases(bundle, (text,)).inputs)[0].double().mean(0) for text in texts]
+            ).mean(0)
+            for texts in lists
+        )
+        direction = Direction("texts", first="\n\n".join(lists[0]), second=" \n".join(lists[1]))
+        found = direction_of(bundle, sites[-1], direction).double()
+        torch.testing.assert_close(found, (first - second) / (first - second).norm(), atol=1e-5, rtol=0.0)
+
+
+def test_a_list_without_end_is_told() -> None:
+    with pytest.raises(ValueError, match="second has 201 lines"):
+        Direction("texts", first="a", second="b\n" * 201)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_controls_that_are_read_together_are_those_read_alone(name: str) -> None:
+    bundle, (text, other) = bundle_of(name), texts_of(name)
+    cases = cases_of(bundle)
+    site = next(iter(streams(bundle).values()))[0]
+    position = position_pairs(cases, donor_of(cases, other), stack_at(site))[-1]
+    tried: list[tuple[LabChange, ...]] = [
+        (Steer(site, 0.7, Direction("random", index=3)),),
+        (Patch(site, other, *position), Steer(site, -0.4, Direction("random", index=5))),
+    ]
+    tried += [(HeadOff(scopes[0], 1), HeadOff(scopes[-1], 0, "mean")) for scopes in attentions(bundle).values()]
+    for changes in tried:
+        drawn = random_like(changes, cases, range(4))
+        found = intervene(bundle=bundle, text=text, n_tokens=20, changes=tuple(map(code_of, changes)), controls=4)
+        expected = [changed(cases, *these) for these in drawn]
+        np.testing.assert_allclose(found.controls, expected, atol=near(cases))
+        assert len(set(np.round(expected, 6))) > 1

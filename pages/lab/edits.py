@@ -1,0 +1,148 @@
+"""The stack of edits of weights: kept in the link, each on or off, and painted strokes joined into one edit."""
+
+import json
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.ui.header import View
+from pages.ui.language import plain, t
+from pages.ui.url import current, keep, set_choice
+from transformer_core.analysis.lab.changes import Code, changes_of
+from transformer_core.analysis.lab.weights import Block
+
+STACK = "lab_weights"
+MOST_EDITS, MOST_SAID = 24, 200_000  # characters of the whole stack
+Edit = dict[str, Any]  # code: (parameter, operation, amount, seed); strokes; on
+
+
+def edits(view: View) -> list[Edit]:
+    """Return the edits in their order, each with whether it is on; those of other models' matrices are left out."""
+    try:
+        found = json.loads(str(current(STACK) or "[]")[:MOST_SAID])
+        kept = [{"code": tuple(one["code"][:4]), "strokes": one["code"][4], "on": bool(one["on"])} for one in found]
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+        return []
+    there = {name: weight.shape for name, weight in view.bundle.model.named_parameters()}
+    return [one for one in kept[:MOST_EDITS] if one["code"][0] in there and _fits(one, there[one["code"][0]])]
+
+
+def _fits(edit: Edit, shape: tuple[int, ...]) -> bool:
+    """Return whether an edit, which may come from a link, can be made in a matrix of this shape."""
+    try:
+        (change,) = changes_of([("weights", *edit["code"], edit["strokes"])])
+    except (ValueError, TypeError):
+        return False
+    ends = [(row, col, row + height, col + width) for _, blocks in change.strokes for row, col, height, width in blocks]  # type: ignore[union-attr]
+    rows, cols = (1, *shape)[-2:]
+    return all(0 <= row < down <= rows and 0 <= col < right <= cols for row, col, down, right in ends)
+
+
+def _said(kept: list[Edit]) -> str:
+    listed = [{"code": [*one["code"], one["strokes"]], "on": one["on"]} for one in kept]
+    return json.dumps(listed, separators=(",", ":")) if kept else ""
+
+
+def _keep(kept: list[Edit]) -> None:
+    said = _said(kept)
+    if len(said) > MOST_SAID or len(kept) > MOST_EDITS:
+        st.toast(t("lab.too_many_edits"), icon=":material/block:")
+        return
+    set_choice(STACK, said)
+    keep(STACK, said, "")
+
+
+def short_name(parameter: str) -> str:
+    """Return a matrix's name as the page has it, as in ``encoder.layer0.self_attention.query_proj``."""
+    return parameter.replace(".stack.layers.", ".layer").removesuffix(".weight")
+
+
+def changes_of_weights(view: View) -> tuple[Code, ...]:
+    """Return the edits that are on as changes."""
+    return tuple(("weights", *one["code"], _tuples(one["strokes"])) for one in edits(view) if one["on"])
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def add_edit(view: View, code: tuple[Any, ...]) -> None:
+    """Put an edit after the others."""
+    _keep([*edits(view), {"code": code, "strokes": [], "on": True}])
+
+
+def add_stroke(view: View, parameter: str, value: float, blocks: tuple[Block, ...]) -> None:
+    """Put a stroke into the last edit where that is painted in the same matrix and on, else into a new one."""
+    kept = edits(view)
+    if not kept or kept[-1]["code"][:2] != (parameter, "paint") or not kept[-1]["on"]:
+        kept.append({"code": (parameter, "paint", 0.0, 0), "strokes": [], "on": True})
+    last = kept[-1] | {"strokes": [*kept[-1]["strokes"], [value, blocks]]}
+    if _fits(last, dict(view.bundle.model.named_parameters())[parameter].shape):
+        _keep([*kept[:-1], last])
+    else:
+        st.toast(t("lab.too_many_edits"), icon=":material/block:")
+
+
+def _last_painted(view: View, parameter: str) -> int:
+    """Return the place of the last edit that is painted in a matrix, -1 where none is."""
+    places = [place for place, one in enumerate(edits(view)) if one["code"][:2] == (parameter, "paint")]
+    return places[-1] if places else -1
+
+
+def offer_undo(view: View, parameter: str) -> None:
+    """Show the button that takes back the last stroke in a matrix."""
+    place = _last_painted(view, parameter)
+
+    def undo() -> None:
+        kept = edits(view)
+        shorter = kept[place] | {"strokes": kept[place]["strokes"][:-1]}
+        _keep([*kept[:place], *([shorter] if shorter["strokes"] else []), *kept[place + 1 :]])
+
+    st.button(t("lab.undo"), icon=":material/undo:", key="lab_undo", on_click=undo, disabled=place < 0)
+
+
+def _name_of(view: View, edit: Edit) -> str:
+    parameter, operation, amount, _ = edit["code"]
+    if operation == "paint":
+        rows, cols = (1, *dict(view.bundle.model.named_parameters())[parameter].shape)[-2:]
+        cells = np.zeros((rows, cols), dtype=bool)
+        for _, blocks in edit["strokes"]:
+            for row, col, height, width in blocks:
+                cells[row : row + height, col : col + width] = True
+        return t(
+            "lab.painted", cells=f"{int(cells.sum()):,}", strokes=len(edit["strokes"]), matrix=short_name(parameter)
+        )
+    return t("lab.edit", operation=t(f"lab.operation_{operation}"), amount=f"{amount:g}", matrix=short_name(parameter))
+
+
+def edits_said(view: View) -> str:
+    """Return what the edits that are on do, in words."""
+    return "; ".join(_name_of(view, one) for one in edits(view) if one["on"])
+
+
+def show_edits(view: View) -> None:
+    """Show the edits, each with buttons that turn it off and take it out."""
+    kept = edits(view)
+    st.markdown(t("lab.edits", count=len(kept)))
+    for place, one in enumerate(kept):
+        name_place, drop_place = st.columns([8, 1], vertical_alignment="center", gap="small")
+
+        def turn(place: int = place) -> None:
+            _keep([{**edit, "on": edit["on"] != (number == place)} for number, edit in enumerate(edits(view))])
+
+        def drop(place: int = place) -> None:
+            _keep([edit for number, edit in enumerate(edits(view)) if number != place])
+
+        with name_place:
+            icon = ":material/toggle_on:" if one["on"] else ":material/toggle_off:"
+            said = plain(_name_of(view, one))
+            st.button(
+                said if one["on"] else f"~~{said}~~", icon=icon, key=f"lab_turn_{place}", on_click=turn, type="tertiary"
+            )
+        with drop_place:
+            st.button(
+                "", icon=":material/close:", key=f"lab_drop_{place}", on_click=drop, type="tertiary", help=t("lab.drop")
+            )
+    if not kept:
+        st.caption(t("lab.no_edits"))

@@ -1,0 +1,139 @@
+"""The picture of a matrix: as it is and with its edits, whole or number by number, and a brush that writes into it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from pages.lab.edits import add_stroke, changes_of_weights, offer_undo
+from pages.lab.figures import tables
+from pages.ui.asking import Answer, ask_once
+from pages.ui.boxes import say
+from pages.ui.header import View
+from pages.ui.language import strings, t
+from pages.ui.matrix import Picture, Runs, export_picture, show_picture
+from pages.ui.number_format import percent
+from pages.ui.url import choose, slide
+from transformer_core.analysis.lab.weight_curve import Matrix, edited_matrix
+from transformer_core.analysis.lab.weights import Block, blocks_of
+
+MOST_ROWS, MOST_COLS = 240, 480
+MOST_BRUSH, BRUSH_STEP = 2.0, 0.05
+
+
+@dataclass(frozen=True)
+class Window:
+    """What of a matrix is on the screen, and how many of its numbers each cell stands for.
+
+    Args:
+        row, col: the first of each that is shown.
+        height, width: how many are shown.
+        rows, cols: how many each cell stands for.
+    """
+
+    row: int
+    col: int
+    height: int
+    width: int
+    rows: int = 1
+    cols: int = 1
+
+    def cells(self, table: np.ndarray) -> np.ndarray:
+        """Return the shown part of a table: each cell the number of largest size among those it stands for."""
+        part = table[self.row : self.row + self.height, self.col : self.col + self.width]
+        if self.rows == self.cols == 1:
+            return part
+        padding = [(0, -side % step) for side, step in zip(part.shape, (self.rows, self.cols), strict=True)]
+        whole = np.pad(part, padding)
+        height, width = whole.shape[0] // self.rows, whole.shape[1] // self.cols
+        blocks = whole.reshape(height, self.rows, width, self.cols).transpose(0, 2, 1, 3).reshape(height, width, -1)
+        return np.take_along_axis(blocks, np.abs(blocks).argmax(-1)[..., None], -1)[..., 0]
+
+    def labels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the labels of the rows and the columns on the screen."""
+        more_rows, more_cols = (" …" if step > 1 else "" for step in (self.rows, self.cols))
+        rows = range(self.row, self.row + self.height, self.rows)
+        cols = range(self.col, self.col + self.width, self.cols)
+        return tuple(f"{row}{more_rows}" for row in rows), tuple(f"{col}{more_cols}" for col in cols)
+
+    def painted(self, runs: Runs) -> tuple[Block, ...]:
+        """Return the blocks of the matrix that a stroke over cells on the screen stands for."""
+        down, across = map(len, self.labels())
+        cells = np.zeros(down * across, dtype=bool)
+        for start, count in runs:
+            cells[max(0, start) : max(0, start + count)] = True
+        found = []
+        for row, col, height, width in blocks_of(cells.reshape(down, across)):
+            last_row = min((row + height) * self.rows, self.height)
+            last_col = min((col + width) * self.cols, self.width)
+            top, left = row * self.rows, col * self.cols
+            found.append((self.row + top, self.col + left, last_row - top, last_col - left))
+        return tuple(found)
+
+
+def choose_window(shape: tuple[int, ...]) -> Window:
+    """Show what chooses a part of a matrix that is too large for the screen, and return the part."""
+    height, width = shape
+    rows, cols = -(-height // MOST_ROWS), -(-width // MOST_COLS)
+    if rows == cols == 1:
+        return Window(0, 0, height, width)
+    options = {"whole": t("lab.window_whole"), "part": t("lab.window_part")}
+    if choose(t("lab.window"), options, name="lab_window", default="whole") == "whole":
+        return Window(0, 0, height, width, rows, cols)
+    row = col = 0
+    if rows > 1:
+        row = int(slide(t("lab.first_row"), 0, height - MOST_ROWS, name="lab_row", default=0))
+    if cols > 1:
+        col = int(slide(t("lab.first_column"), 0, width - MOST_COLS, name="lab_column", default=0))
+    return Window(row, col, min(height, MOST_ROWS), min(width, MOST_COLS))
+
+
+def _choose_brush(view: View, parameter: str) -> tuple[str, float | None]:
+    """Show what chooses which matrix is on the screen, and, where it is painted, the brush; return both."""
+    which_place, brush_place, undo_place = st.columns([2.7, 1.7, 2.2], vertical_alignment="bottom")
+    with which_place:
+        options = {one: t(f"lab.matrix_{one}") for one in ("after", "paint", "before")}
+        which = choose(t("lab.which"), options, name="lab_which", default="after", collapsed=True)
+    if which != "paint":
+        return which, None
+    with brush_place:
+        ends = (-MOST_BRUSH, MOST_BRUSH)
+        brush = slide(t("lab.brush"), *ends, name="lab_brush", default=0.0, step=BRUSH_STEP, format="%.2f")
+    with undo_place:
+        offer_undo(view, parameter)
+    return which, float(brush)
+
+
+def show_matrix_of(view: View, parameter: str) -> None:
+    """Show a matrix before or after the edits, its facts, and the brush."""
+    answer: Answer[Matrix] = ask_once(
+        edited_matrix, bundle=view.bundle, parameter=parameter, changes=changes_of_weights(view)
+    )
+    found = answer.value
+    which, brush = _choose_brush(view, parameter)
+    window = choose_window(found.before.shape)
+    label = t(f"lab.matrix_{'before' if which == 'before' else 'after'}")
+    rows, columns = window.labels()
+    figure = tables(
+        {label: window.cells(found.before if which == "before" else found.after)},
+        {label: rows},
+        {label: columns},
+        strings("lab_matrix"),
+        strings("matrix") | strings("lab_brush"),
+        filename="lab_matrix",
+        version=f"{parameter}|{which}|{brush}|{window}|{changes_of_weights(view)!r}",
+        brush=brush,
+    )
+    picture = Picture("lab_matrix", figure, answer)
+
+    def painted(runs: Runs) -> None:
+        if brush is not None:
+            add_stroke(view, parameter, brush, window.painted(runs))
+
+    show_picture(picture, on_stroke=painted)
+    facts = {"rank": found.rank, "zeros": percent(found.zeros), "distinct": f"{found.distinct:,}"}
+    say(t("lab.matrix_facts", shape=f"{found.before.shape[0]} × {found.before.shape[1]}", **facts), small=True)
+    if window.rows * window.cols > 1:
+        said = "lab.summarised_brush" if which == "paint" else "lab.summarised"
+        say(t(said, rows=window.rows, cols=window.cols), small=True)
+    export_picture(picture)
