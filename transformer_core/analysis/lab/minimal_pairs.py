@@ -1,7 +1,7 @@
 """Minimal pairs: built-in texts that differ in one word, and one patch measured on all of them.
 
-The pairs are written by templates in assets/corpora/minimal_pairs, which says where they come from. A place is carried from one
-text to another by its role: where the answer is read, or so many tokens from the word that differs.
+The pairs are written by templates in assets/corpora/minimal_pairs, which says where they come from. A place is carried
+from one text to another by its role: where the answer is read, or so many tokens from the word that differs.
 """
 
 import json
