@@ -18,6 +18,7 @@ from pages.feed_forward.coin import live_coin
 from pages.feed_forward.curves import live_curves
 from pages.feed_forward.neurons import live_neurons
 from pages.film.mount import film_routes
+from pages.glass.box import live_cell
 from pages.gpt.draw import live_draw
 from pages.gpt.mask import live_mask
 from pages.gpt.next import live_next
@@ -74,6 +75,7 @@ LIVE = {
     ("feed_forward", "bernoulli"): live_coin,
     ("positions", "sum"): live_sum,
     ("lab", "steer"): live_steer,
+    ("glass", "cell"): live_cell,
 }
 app = st.App(
     ENTRY,

@@ -243,6 +243,7 @@ class MatrixFigure:
         explain: The arithmetic of one head.
         paint: Id of the panel, a mask, whose cells a person may paint where the figure is mounted in a page.
         chooses: Names in the URL of what a click on a panel chooses: the parts of its id, between points.
+        pins_for: What follows the pinned cell the short way (pages/ui/live.py), and the cell's name in the URL.
     """
 
     panels: tuple[Panel, ...]
@@ -265,6 +266,7 @@ class MatrixFigure:
     explain: Explain | None = None
     paint: str | None = None
     chooses: tuple[str, ...] = ()
+    pins_for: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not self.panels:
@@ -317,6 +319,7 @@ class MatrixFigure:
             "caption": list(caption),
             "key": key,
             "chooses": list(self.chooses),
+            "pins_for": self.pins_for and list(self.pins_for),
             "paint": self.paint and {"panel": self.paint, "stamp": stamp},
         }
         if self.explain is not None:

@@ -238,3 +238,28 @@ def test_an_old_picture_stays_under_the_box_and_nothing_below_it_moves(page: Pag
     assert abs(page.evaluate(top) - before) <= 4  # a line of words may be a pixel or two higher
     rest(page)
     assert not page.locator("i.old").count()
+
+
+SEEN = """
+() => [...document.querySelectorAll(".st-key-formula_glass_cell annotation")].filter(
+  (one) => one.closest(".katex").getBoundingClientRect().width)
+"""
+FORMULA = f"() => ({SEEN})().map((one) => one.textContent).join()"
+SIZE = f"() => ({SEEN})().map((one) => one.closest('.katex').getBoundingClientRect().toJSON())"
+
+
+def test_the_glass_explains_another_cell_before_the_page_runs_and_nothing_moves(page: Page, address: str) -> None:
+    opened(page, address, glass_open="true", glass="encoder.layer0.self_attention.query", glass_cell="3.7")
+    before = page.evaluate(FORMULA)
+    page.locator(".st-key-glass_matrix .vm-canvas").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"(before) => ({FORMULA})() !== before", arg=before)
+    assert page.evaluate("() => window.ran") == 0
+    live, size = page.evaluate(FORMULA), page.evaluate(SIZE)
+    assert "_{4,7}" in live
+    page.wait_for_function("() => window.ran > 0")
+    rest(page)
+    page.wait_for_timeout(1_500)  # the page's own formula is shown again
+    assert not page.locator("[data-formula] *").count()
+    assert (page.evaluate(FORMULA), page.evaluate(SIZE)) == (live, size)

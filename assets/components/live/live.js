@@ -8,6 +8,10 @@ import { lasting, release } from "../kit.js";
 const ASK = "vitrine:ask";
 const PICTURE = "vitrine:picture";
 const LEAD = 1000; // ms for which rows that came the short way are newer than what the page's run brings; see newest.js
+const PAGE = "page"; // the name of what follows the part of a page; a box below it is followed by another instance
+const SPACES = { svg: "http://www.w3.org/2000/svg", math: "http://www.w3.org/1998/Math/MathML" };
+const ATTRIBUTES = { className: "class", ariaHidden: "aria-hidden" }; // as hast, the tree of rehype, calls them
+let katex = null; // Streamlit's own rehype-katex, once it has come
 const placeOf = (name, page) => `.st-key-${`${name}@${page}`.replace(/[^\w-]/g, "-")}`;
 
 class Follower {
@@ -15,14 +19,14 @@ class Follower {
     this.ending = new AbortController();
     this.changed = {};
     this.drawn = new Set(); // charts that show rows which came the short way
+    this.written = new Set(); // places of formulas that came the short way
     this.versions = 0;
     const on = (target, type, act) => target.addEventListener(type, act, { capture: true, signal: this.ending.signal });
     on(document, "input", (event) => this.onInput(event));
     on(document, "click", (event) => this.onClick(event));
-    on(window, ASK, ({ detail }) => this.ask(detail));
+    on(window, ASK, ({ detail }) => detail.of === this.data.name && this.ask(detail.choices));
     this.thumbs = new MutationObserver((changes) => changes.forEach((change) => this.onSlide(change)));
     this.thumbs.observe(document.body, { subtree: true, attributeFilter: ["value"] });
-    window.vitrineLive = true;
   }
 
   remove() {
@@ -30,11 +34,13 @@ class Follower {
     this.thumbs.disconnect();
     clearTimeout(this.returning);
     this.giveBack();
-    window.vitrineLive = false;
+    if (this.data.name === PAGE) window.vitrineLive = false;
   }
 
   receive(data) {
     this.data = data;
+    if (data.name === PAGE) window.vitrineLive = true;
+    if (data.katex) katex ??= import(new URL(data.katex, document.baseURI)).then((module) => (katex = module.default), () => null);
     this.changed = {}; // the page has run with them
     this.settle();
   }
@@ -110,9 +116,21 @@ class Follower {
       const place = document.querySelector(`[data-lines="${CSS.escape(name)}"]`);
       place?.replaceChildren(...nodes.map(built));
     }
+    for (const [name, latex] of Object.entries(header.formulas)) this.write(name, latex);
     this.draw(header.drawings);
     this.shown = link;
     this.settle();
+  }
+
+  // Puts a formula in front of the one that the page wrote: a copy of it with what KaTeX makes of this one inside.
+  write(name, latex) {
+    const place = document.querySelector(`[data-formula="${CSS.escape(name)}"]`);
+    const shown = place?.closest('[class*="st-key-formula_"]').querySelector(".katex-display");
+    if (!shown || typeof katex !== "function") return; // the page's run writes it
+    const copy = shown.closest(".stMarkdown").cloneNode(true);
+    copy.querySelector(".katex-display").replaceWith(...typeset(latex));
+    place.replaceChildren(copy);
+    this.written.add(place);
   }
 
   draw(drawings) {
@@ -138,6 +156,8 @@ class Follower {
   giveBack() {
     for (const event of this.drawn) bring(event, null);
     this.drawn.clear();
+    for (const place of this.written) place.replaceChildren();
+    this.written.clear();
   }
 }
 
@@ -157,6 +177,24 @@ function built(node) {
     if (name in attributes) element.setAttribute(name, attributes[name]);
   }
   element.append(...children.map(built));
+  return element;
+}
+
+// A formula as nodes, as Streamlit makes them.
+function typeset(latex) {
+  const properties = { className: ["math-display"] };
+  const tree = { type: "root", children: [{ type: "element", tagName: "span", properties, children: [{ type: "text", value: latex }] }] };
+  katex()(tree, { message() {} });
+  return tree.children.map((child) => grown(child));
+}
+
+// A node of such a tree.
+function grown({ tagName, properties, children, value }, space = document.body.namespaceURI) {
+  if (!tagName) return document.createTextNode(value);
+  const own = SPACES[tagName] ?? space;
+  const element = document.createElementNS(own, tagName);
+  for (const [name, set] of Object.entries(properties)) element.setAttribute(ATTRIBUTES[name] ?? name, [set].flat().join(" "));
+  element.append(...children.map((child) => grown(child, own)));
   return element;
 }
 

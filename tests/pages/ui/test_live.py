@@ -105,9 +105,14 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
         {"why": "projections", "why_projections_reach": "1.1", "why_projections_vectors": "read", "layer": "2"},
     ),
     ("why", "symmetry", {"why": "symmetry"}),
+    ("glass", "cell", {"glass": "encoder.layer1.self_attention.weights", "glass_head": "3", "glass_cell": "4.2"}),
+    ("glass", "cell", {"glass": "encoder.layer0.feed_forward.pre_activation", "lang": "zh", "glass_cell": "99.0"}),
+    ("glass", "cell", {"glass": "class_logits", "text": "A <b>bad</b> film."}),
     ("why", "symmetry", {"why": "symmetry", "why_symmetry_share": "0.35", "head": "2", "lang": "zh"}),
 ]
 MODELS = {"gpt": "gpt", "bert": "bert", "translation": "translation-en-fr"}  # of the other pages "sentiment"
+
+BOXES = {"glass": "attention"}  # what stands on several pages, and one of these
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +123,8 @@ def client() -> TestClient:
 
 def asked(page: str, part: str, query: dict[str, str]) -> dict[str, str]:
     """Return a link to a part of a page that names everything."""
-    return {"lang": "en", "model": MODELS.get(page, "sentiment"), "text": TEXT, f"{page}_part": part, **query}
+    own = {"glass_open": "true"} if page in BOXES else {f"{page}_part": part}
+    return {"lang": "en", "model": MODELS.get(page, "sentiment"), "text": TEXT, **own, **query}
 
 
 def pictures_in(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -156,12 +162,12 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     client: TestClient, mounted: dict[str, bytes], page: str, part: str, query: dict[str, str]
 ) -> None:
     link = asked(page, part, query)
-    app = run(page, **link)
+    app = run(BOXES.get(page, page), **link)
     assert not app.exception
     answer = client.get(f"/live/{page}/{part}", params=link)
     assert answer.status_code == 200
     header, found = pictures_in(answer.content)
-    assert found or header["drawings"] or header["verdicts"]
+    assert found or header["drawings"] or header["verdicts"] or header["formulas"]
     for key, data in found.items():
         assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
     charts = [element.proto for element in app.get("vega_lite_chart")]
@@ -173,6 +179,7 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     for name, nodes in header["lines"].items():
         (lines,) = re.findall(f'<div data-lines="{name}">(.*)</div>', shown)
         assert live.nodes_of(f"<div>{lines}</div>")[0][2 : 2 + len(nodes)] == nodes
+    assert set(header["formulas"].values()) <= {element.value.strip("$\n") for element in app.latex}
     for name, verdict in header["verdicts"].items():
         assert live.Verdict(**verdict).html(name) in shown
     assert set(header["numbers"]) <= {"masks_change", "masks_reach", "lab_ln", "lab_change", "lab_random"}
