@@ -35,6 +35,7 @@ from pages.positions.exponent import live_exponent
 from pages.positions.matrix import live_matrix
 from pages.positions.schemes import live_schemes
 from pages.positions.sum import live_sum
+from pages.translation.beam import live_beam
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
 from pages.ui.live import live_routes
@@ -60,6 +61,7 @@ LIVE = {
     ("encoder", "layers"): live_layers,
     ("translation", "steps"): live_steps,
     ("translation", "cross"): live_cross,
+    ("translation", "beam"): live_beam,
     ("bert", "fill"): live_fill,
     ("gpt", "next"): live_next,
     ("gpt", "draw"): live_draw,

@@ -69,6 +69,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("translation", "steps", {"translation_over": "head", "layer": "1", "head": "3", "translation_step": "2"}),
     ("translation", "cross", {}),
     ("translation", "cross", {"translation_over": "head", "head": "2", "step": "scores", "text": "Thank you."}),
+    ("translation", "beam", {}),
+    ("translation", "beam", {"translation_depth": "2", "translation_width": "4", "translation_penalty": "1.2"}),
     ("bert", "fill", {}),
     ("bert", "fill", {"bert_hidden": "2.4", "lang": "zh"}),
     ("bert", "fill", {"text": "A <b>[MASK]</b> film.", "bert_predict": "on"}),
