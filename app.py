@@ -20,6 +20,7 @@ from pages.feed_forward.neurons import live_neurons
 from pages.film.mount import film_routes
 from pages.glass.box import live_cell
 from pages.gpt.draw import live_draw
+from pages.gpt.lens import live_lens
 from pages.gpt.mask import live_mask
 from pages.gpt.next import live_next
 from pages.gpt.write import live_write
@@ -70,6 +71,7 @@ LIVE = {
     ("feed_forward", "curves"): live_curves,
     ("gpt", "write"): live_write,
     ("gpt", "mask"): live_mask,
+    ("gpt", "lens"): live_lens,
     ("positions", "exponent"): live_exponent,
     ("positions", "schemes"): live_schemes,
     ("why", "projections"): live_projections,

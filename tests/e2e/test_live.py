@@ -192,6 +192,7 @@ SLIDERS = [
     ("positions", {"positions_part": "exponent"}, "positions_xlength", "65x128"),
     ("positions", {"positions_part": "schemes", "positions_places": "9"}, "positions_places", "'length': 10"),
     ("translation", {"translation_part": "beam", "translation_depth": "2"}, "translation_depth", ""),
+    ("gpt", {"gpt_part": "lens", "gpt_back": "-2"}, "gpt_back", ""),
     ("gpt", {"gpt_part": "mask", "gpt_changed": "-3"}, "gpt_changed", f"{TEXT}| dragon|"),
     ("gpt", {"gpt_part": "write", "gpt_steps": "6", "gpt_step": "2"}, "gpt_step", ""),
 ]

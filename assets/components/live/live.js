@@ -42,6 +42,7 @@ class Follower {
     if (data.name === PAGE) window.vitrineLive = true;
     if (data.katex) katex ??= import(new URL(data.katex, document.baseURI)).then((module) => (katex = module.default), () => null);
     this.changed = {}; // the page has run with them
+    keepGradients();
     this.settle();
   }
 
@@ -148,6 +149,7 @@ class Follower {
     clearTimeout(this.returning);
     if (!this.shown) return;
     this.returning = setTimeout(() => {
+      keepGradients();
       if (this.link() === this.shown) this.giveBack();
       else if (!Object.keys(this.changed).length) this.ask({}); // else the page's run follows
     }, LEAD);
@@ -166,6 +168,15 @@ function bring(event, value) {
   document.body.value = value;
   document.body.dispatchEvent(new Event(event));
   delete document.body.value;
+}
+
+// Vega names a legend's gradient by the page's whole address, which changes with every choice: its bar would vanish.
+function keepGradients() {
+  for (const bar of document.querySelectorAll('.stVegaLiteChart [fill^="url("]')) {
+    const named = bar.getAttribute("fill");
+    const short = `url(${named.slice(named.indexOf("#"))}`;
+    if (short !== named) bar.setAttribute("fill", short);
+  }
 }
 
 // An element of [tag, attributes, ...children], or a text.
