@@ -23,6 +23,7 @@ from pages.gpt.draw import live_draw
 from pages.gpt.lens import live_lens
 from pages.gpt.mask import live_mask
 from pages.gpt.next import live_next
+from pages.gpt.verse import live_verse
 from pages.gpt.write import live_write
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
@@ -72,6 +73,7 @@ LIVE = {
     ("gpt", "write"): live_write,
     ("gpt", "mask"): live_mask,
     ("gpt", "lens"): live_lens,
+    ("gpt", "verse"): live_verse,
     ("positions", "exponent"): live_exponent,
     ("positions", "schemes"): live_schemes,
     ("why", "projections"): live_projections,

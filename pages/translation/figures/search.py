@@ -154,7 +154,7 @@ def _edges_of(tree: Tree, shown: np.ndarray, best: np.ndarray) -> Any:
 
 def _nodes_of(tree: Tree, shown: np.ndarray, best: np.ndarray, said: Mapping[str, str]) -> Any:
     """Return the rows of the nodes."""
-    fates = [tree.fates[node] for node in shown]
+    fates = [tree.fates[int(node)] for node in shown.tolist()]
     return records(
         x=tree.ranks[shown].astype(float),
         y=tree.depths[shown].astype(float),

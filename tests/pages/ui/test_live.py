@@ -86,6 +86,13 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("gpt", "write", {"gpt_steps": "6", "gpt_step": "2", "gpt_how": "greedy", "lang": "zh"}),
     ("gpt", "lens", {}),
     ("gpt", "lens", {"gpt_back": "-3", "gpt_first": "1", "text": "good film " * 20, "lang": "zh"}),
+    ("gpt", "verse", {}),
+    (
+        "gpt",
+        "verse",
+        {"model": "gpt-poem", "text": "秋风入客衣，", "lang": "zh", "gpt_verse_place": "9"},
+    ),
+    ("gpt", "verse", {"gpt_verse_look": "above", "gpt_verse_line": "秋风"}),
     ("gpt", "mask", {}),
     ("gpt", "mask", {"gpt_changed": "-3", "gpt_words": "ghost", "shown": "gpt_moved"}),
     ("encoder", "edit", {"encoder_other": "The film was good, but I loved the ending."}),
