@@ -64,6 +64,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("norm", "vector", {"layer": "2", "norm_sublayer": "final", "norm_token": "3", "norm_power": "-5"}),
     ("encoder", "layers", {}),
     ("encoder", "layers", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("encoder", "sum", {}),
+    ("encoder", "sum", {"encoder_of": "1", "shown": "encoder_sum", "lang": "zh"}),
     ("translation", "steps", {}),
     ("translation", "steps", {"translation_step": "1", "layer": "1", "pin_translation_rows": "0.1.1"}),
     ("translation", "steps", {"translation_over": "head", "layer": "1", "head": "3", "translation_step": "2"}),
