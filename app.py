@@ -15,6 +15,7 @@ from pages.embeddings.sentence import live_sentence
 from pages.encoder.edit import live_edit
 from pages.encoder.layers import live_layers
 from pages.encoder.sum import live_sum as live_logit
+from pages.encoder.sure import live_sure
 from pages.feed_forward.coin import live_coin
 from pages.feed_forward.curves import live_curves
 from pages.feed_forward.neurons import live_neurons
@@ -63,6 +64,7 @@ LIVE = {
     ("norm", "vector"): live_vector,
     ("encoder", "layers"): live_layers,
     ("encoder", "sum"): live_logit,
+    ("encoder", "sure"): live_sure,
     ("translation", "steps"): live_steps,
     ("translation", "cross"): live_cross,
     ("translation", "beam"): live_beam,

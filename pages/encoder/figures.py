@@ -4,6 +4,7 @@ Arrays come from transformer_core.analysis.encoder.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -270,12 +271,9 @@ def _reliability(edges: tuple[float, ...], most: int, said: tuple[tuple[str, str
         color=HUES["residual"], strokeDash=[5, 4]
     )
     own = named("own")
-    names = [
-        own.transform_filter(f"datum.left === {left}")
-        .mark_text(align=side, dx=dx, baseline="top", color=HUES["key"])
-        .encode(x=at("here"), y=alt.value(4), text="word:N")
-        for left, side, dx in (("true", "left", 5), ("false", "right", -5))
-    ]
+    look: dict[str, Any] = {"baseline": "top", "color": HUES["key"]}
+    at_left = own.transform_filter("datum.left").mark_text(align="left", dx=5, **look)
+    at_right = own.transform_filter("!datum.left").mark_text(align="right", dx=-5, **look)
     verdicts = alt.layer(
         diagonal.encode(x=at("sure"), y=up),
         own.mark_rule(color=HUES["key"], strokeDash=[2, 2]).encode(x=at("here")),
@@ -283,7 +281,7 @@ def _reliability(edges: tuple[float, ...], most: int, said: tuple[tuple[str, str
         base.mark_point(filled=True, size=110, color=HUES["query"], opacity=1).encode(
             x=at("sure"), y=up, tooltip=_bin_tooltips(words)
         ),
-        *names,
+        *(name.encode(x=at("here"), y=alt.value(4), text="word:N") for name in (at_left, at_right)),
     )
     chart = alt.layer(_counts(base, at("start"), at("middle"), most, words), verdicts)
     return chart.resolve_scale(y="independent")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.encoder.figures import product_bars, running_line
 from pages.encoder.names import class_name
-from pages.encoder.padding import try_padding
+from pages.encoder.padding import PADDING_OPEN, drawn_means, padding_slider, try_padding
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, say
 from pages.ui.charts import Drawing, show_drawing
@@ -12,7 +12,7 @@ from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.live import Live, follow_finger, show_formula
 from pages.ui.number_format import markdown_table, significant_in_tex
-from pages.ui.url import choose, choose_from_list, chosen_option
+from pages.ui.url import choose, choose_from_list, chosen_option, current, read_switch
 from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
 MARGIN, OF = "margin", "encoder_of"
@@ -30,11 +30,12 @@ def sum_part(view: View) -> None:
     """Show the sum in numbers, every product as a bar, and, after a prediction, how the sum grows."""
     _choose_target(view)
     live = live_sum(view)
-    bars, growth = live.drawings
+    bars, growth, *_ = live.drawings
     answer: Answer[LogitSum] = bars.answer
     found = answer.value
     show_formula("encoder_sum", live.formulas["encoder_sum"])
-    follow_finger("encoder", "sum", view, choices={OF: (_targets(view), _chosen_target(view))})
+    choices = {OF: (_targets(view), _chosen_target(view))}
+    follow_finger("encoder", "sum", view, choices=choices, sliders=padding_slider(view))
     bars_place, growth_place = st.columns(2, gap="large")
     with bars_place:
         show_drawing(bars)
@@ -60,6 +61,8 @@ def live_sum(view: View) -> Live:
         Drawing("encoder_products", bars, answer, "encoder_products", label),
         Drawing("encoder_running", growth, answer, "encoder_running_sum", t("encoder.running_label")),
     )
+    if read_switch(current(PADDING_OPEN)) and view.bundle.config.pad_id is not None:
+        drawings += (drawn_means(view),)
     return Live(drawings=drawings, formulas={"encoder_sum": _formula(found)})
 
 

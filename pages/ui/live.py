@@ -197,6 +197,7 @@ def follow_finger(
         "boxes": boxes,
         "choices": options,
         "sliders": list(sliders),
+        "katex": katex_module(),
         "typed": typed,  # so that the component hears of each run
     }
     registered("live")(key="live", data={"name": PAGE} | data)

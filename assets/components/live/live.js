@@ -40,7 +40,7 @@ class Follower {
   receive(data) {
     this.data = data;
     if (data.name === PAGE) window.vitrineLive = true;
-    if (data.katex) katex ??= import(new URL(data.katex, document.baseURI)).then((module) => (katex = module.default), () => null);
+    if (data.katex && document.querySelector("[data-formula]")) katex ??= import(new URL(data.katex, document.baseURI)).then((module) => (katex = module.default), () => null);
     this.changed = {}; // the page has run with them
     keepGradients();
     this.settle();
