@@ -48,6 +48,7 @@ from pages.ui.traffic import CountChanges
 from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
 from pages.why.query_key import live_projections, live_symmetry
+from pages.why.scaling import live_scaling
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
@@ -82,6 +83,7 @@ LIVE = {
     ("positions", "schemes"): live_schemes,
     ("why", "projections"): live_projections,
     ("why", "symmetry"): live_symmetry,
+    ("why", "scaling"): live_scaling,
     ("feed_forward", "bernoulli"): live_coin,
     ("positions", "sum"): live_sum,
     ("lab", "steer"): live_steer,

@@ -193,6 +193,10 @@ SLIDERS = [
     ("positions", {"positions_part": "schemes", "positions_places": "9"}, "positions_places", "'length': 10"),
     ("translation", {"translation_part": "beam", "translation_depth": "2"}, "translation_depth", ""),
     ("gpt", {"gpt_part": "lens", "gpt_back": "-2"}, "gpt_back", ""),
+    ("why", {"why": "scaling", "why_scaling_width": "16", "shown": "why_scaling"}, "why_scaling_width", ""),
+    ("encoder", {"encoder_part": "sum", "encoder_padding_open": "on"}, "encoder_pads", ""),
+    ("encoder", {"encoder_part": "sure"}, "encoder_temperature", ""),
+    ("gpt", {"gpt_part": "verse"}, "gpt_verse_place", ""),
     ("gpt", {"gpt_part": "mask", "gpt_changed": "-3"}, "gpt_changed", f"{TEXT}| dragon|"),
     ("gpt", {"gpt_part": "write", "gpt_steps": "6", "gpt_step": "2"}, "gpt_step", ""),
 ]

@@ -48,8 +48,10 @@ class Follower {
 
   onSlide({ target }) {
     if (target.type !== "range") return;
-    const name = this.data.sliders.find((slider) => target.closest(placeOf(slider, this.data.page)));
-    if (name && target === document.activeElement) this.ask({ [name]: target.value }); // held, not moved by the page
+    const { sliders, choices, page } = this.data;
+    const name = [...sliders, ...Object.keys(choices)].find((slider) => target.closest(placeOf(slider, page)));
+    if (!name || target !== document.activeElement) return; // moved by the page, not held
+    this.ask({ [name]: choices[name]?.[target.value] ?? target.value }); // one over options holds an option's number
   }
 
   onInput({ target }) {

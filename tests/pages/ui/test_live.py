@@ -123,6 +123,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("why", "symmetry", {"why": "symmetry"}),
     ("glass", "cell", {"glass": "encoder.layer1.self_attention.weights", "glass_head": "3", "glass_cell": "4.2"}),
     ("glass", "cell", {"glass": "encoder.layer0.feed_forward.pre_activation", "lang": "zh", "glass_cell": "99.0"}),
+    ("why", "scaling", {"why": "scaling"}),
+    ("why", "scaling", {"why": "scaling", "why_scaling_width": "64", "lang": "zh"}),
     ("glass", "cell", {"glass": "class_logits", "text": "A <b>bad</b> film."}),
     ("why", "symmetry", {"why": "symmetry", "why_symmetry_share": "0.35", "head": "2", "lang": "zh"}),
 ]
