@@ -14,13 +14,18 @@ from pages.bert.fill import live_fill
 from pages.embeddings.sentence import live_sentence
 from pages.encoder.edit import live_edit
 from pages.encoder.layers import live_layers
+from pages.encoder.sum import live_sum as live_logit
+from pages.encoder.sure import live_sure
 from pages.feed_forward.coin import live_coin
 from pages.feed_forward.curves import live_curves
 from pages.feed_forward.neurons import live_neurons
 from pages.film.mount import film_routes
+from pages.glass.box import live_cell
 from pages.gpt.draw import live_draw
+from pages.gpt.lens import live_lens
 from pages.gpt.mask import live_mask
 from pages.gpt.next import live_next
+from pages.gpt.verse import live_verse
 from pages.gpt.write import live_write
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
@@ -35,6 +40,7 @@ from pages.positions.exponent import live_exponent
 from pages.positions.matrix import live_matrix
 from pages.positions.schemes import live_schemes
 from pages.positions.sum import live_sum
+from pages.translation.beam import live_beam
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
 from pages.ui.live import live_routes
@@ -43,6 +49,7 @@ from pages.ui.traffic import CountChanges
 from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
 from pages.why.query_key import live_projections, live_symmetry
+from pages.why.scaling import live_scaling
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
@@ -58,8 +65,11 @@ LIVE = {
     ("positions", "matrix"): live_matrix,
     ("norm", "vector"): live_vector,
     ("encoder", "layers"): live_layers,
+    ("encoder", "sum"): live_logit,
+    ("encoder", "sure"): live_sure,
     ("translation", "steps"): live_steps,
     ("translation", "cross"): live_cross,
+    ("translation", "beam"): live_beam,
     ("bert", "fill"): live_fill,
     ("gpt", "next"): live_next,
     ("gpt", "draw"): live_draw,
@@ -68,14 +78,18 @@ LIVE = {
     ("feed_forward", "curves"): live_curves,
     ("gpt", "write"): live_write,
     ("gpt", "mask"): live_mask,
+    ("gpt", "lens"): live_lens,
+    ("gpt", "verse"): live_verse,
     ("positions", "exponent"): live_exponent,
     ("positions", "schemes"): live_schemes,
     ("why", "projections"): live_projections,
     ("why", "symmetry"): live_symmetry,
+    ("why", "scaling"): live_scaling,
     ("feed_forward", "bernoulli"): live_coin,
     ("positions", "sum"): live_sum,
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
+    ("glass", "cell"): live_cell,
 }
 app = st.App(
     ENTRY,

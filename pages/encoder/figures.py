@@ -4,6 +4,7 @@ Arrays come from transformer_core.analysis.encoder.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -104,7 +105,7 @@ def stage_lines(
     return Filled(lines, {"stages": rows}, height=height)
 
 
-def product_bars(products: np.ndarray, bias: float, words: Words) -> Chart:
+def product_bars(products: np.ndarray, bias: float, words: Words) -> Filled:
     """Draw every product of the sum and the bias as bars, the greatest first.
 
     Shapes:
@@ -118,9 +119,16 @@ def product_bars(products: np.ndarray, bias: float, words: Words) -> Chart:
     order = np.argsort(-values, kind="stable")
     does = [words["above"] if value >= 0 else words["below"] for value in values[order].tolist()]
     data = records(place=np.arange(1, len(values) + 1), name=[names[i] for i in order], value=values[order], does=does)
+    said = tuple((name, words[name]) for name in ("coordinates", "coordinate", "product", "above", "below"))
+    return Filled(_products(said), {"products": data}, height=HEIGHT)
+
+
+@form
+def _products(said: tuple[tuple[str, str], ...]) -> Chart:
+    words = dict(said)
     sides = [words["above"], words["below"]]
     return (
-        alt.Chart(data)
+        named("products")
         .mark_bar()
         .encode(
             x=alt.X("place:O", title=words["coordinates"], axis=alt.Axis(labels=False, ticks=False)),
@@ -136,11 +144,10 @@ def product_bars(products: np.ndarray, bias: float, words: Words) -> Chart:
                 alt.Tooltip("value:Q", format="+.4f", title=words["product"]),
             ],
         )
-        .properties(width="container", height=HEIGHT)
     )
 
 
-def running_line(running: np.ndarray, needed: int, words: Words) -> Chart:
+def running_line(running: np.ndarray, needed: int, words: Words) -> Filled:
     """Draw the sum as products are added to the bias, and from where on its sign stays the same.
 
     Shapes:
@@ -150,18 +157,26 @@ def running_line(running: np.ndarray, needed: int, words: Words) -> Chart:
         needed: number of products after which the sign no longer changes.
         words: added, sum, settled_at.
     """
-    data = records(added=np.arange(len(running)), value=running)
-    up = alt.Y("value:Q", title=words["sum"], axis=alt.Axis(minExtent=44))
-    across = alt.X("added:Q", title=words["added"], scale=alt.Scale(domain=[0, len(running) - 1], nice=False))
-    line = alt.Chart(data).mark_line(color=HUES["residual"], strokeWidth=2.5, interpolate="step-after")
-    line = line.encode(x=across, y=up, tooltip=["added:Q", alt.Tooltip("value:Q", format="+.4f", title=words["sum"])])
+    rows = {
+        "running": records(added=np.arange(len(running)), value=running),
+        "needed": records(needed=[needed], value=[float(running[needed])], word=[words["settled_at"]]),
+    }
+    return Filled(_running(words["added"], words["sum"], len(running) - 1), rows, height=HEIGHT)
+
+
+@form
+def _running(added: str, total: str, most: int) -> Chart:
+    up = alt.Y("value:Q", title=total, axis=alt.Axis(minExtent=44))
+    across = alt.X("added:Q", title=added, scale=alt.Scale(domain=[0, most], nice=False))
+    line = named("running").mark_line(color=HUES["residual"], strokeWidth=2.5, interpolate="step-after")
+    line = line.encode(x=across, y=up, tooltip=["added:Q", alt.Tooltip("value:Q", format="+.4f", title=total)])
     zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y="zero:Q")
-    mark = alt.Chart(records(needed=[needed], value=[float(running[needed])], word=[words["settled_at"]]))
+    mark = named("needed")
     point = mark.mark_point(filled=True, size=110, color=HUES["key"]).encode(x="needed:Q", y="value:Q")
     name = mark.mark_text(align="left", dx=9, dy=-12, color=HUES["key"]).encode(
         x="needed:Q", y="value:Q", text="word:N"
     )
-    return alt.layer(zero, line, point, name).properties(width="container", height=HEIGHT)
+    return alt.layer(zero, line, point, name)
 
 
 def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Words) -> Chart:
@@ -216,7 +231,7 @@ def _counts(base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Word
     return alt.layer(bars, numbers)
 
 
-def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> Chart:
+def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> Filled:
     """Draw the share of right verdicts in each bin of confidence, over bars of the number of verdicts in it.
 
     Args:
@@ -225,7 +240,7 @@ def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> C
         words: confidence, accuracy, count, here.
     """
     edges = np.asarray(found["edges"], dtype=float)
-    rows = records(
+    bins = records(
         start=edges[:-1],
         end=edges[1:],
         middle=(edges[:-1] + edges[1:]) / 2,
@@ -235,19 +250,30 @@ def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> C
         low=found["low"],
         high=found["high"],
     )
-    base, across = alt.Chart(rows), alt.Scale(domain=[float(edges[0]), 1.0], nice=False)
-    axis = alt.Axis(format=".0%", values=edges.tolist(), labelFlush=False)
+    own = records(here=[here], word=[words["here"]], left=[bool(here <= edges[[0, -1]].mean())])
+    said = tuple((name, words[name]) for name in ("confidence", "accuracy", "count"))
+    most = int(np.max(found["counts"]))
+    return Filled(_reliability(tuple(edges.tolist()), most, said), {"bins": bins, "own": own}, height=HEIGHT + 40)
+
+
+@form
+def _reliability(edges: tuple[float, ...], most: int, said: tuple[tuple[str, str], ...]) -> Chart:
+    words = dict(said)
+    base, across = named("bins"), alt.Scale(domain=[edges[0], 1.0], nice=False)
+    axis = alt.Axis(format=".0%", values=list(edges), labelFlush=False)
 
     def at(name: str) -> alt.X:
         return alt.X(f"{name}:Q", title=words["confidence"], scale=across, axis=axis)
 
     up = alt.Y("right:Q", title=words["accuracy"], scale=alt.Scale(domain=[0, 1]))
     up = up.axis(format=".0%", minExtent=44, grid=True)
-    diagonal = alt.Chart(records(sure=[float(edges[0]), 1.0], right=[float(edges[0]), 1.0])).mark_line(
+    diagonal = alt.Chart(records(sure=[edges[0], 1.0], right=[edges[0], 1.0])).mark_line(
         color=HUES["residual"], strokeDash=[5, 4]
     )
-    own = alt.Chart(records(here=[here], word=[words["here"]]))
-    side = "right" if here > edges[[0, -1]].mean() else "left"
+    own = named("own")
+    look: dict[str, Any] = {"baseline": "top", "color": HUES["key"]}
+    at_left = own.transform_filter("datum.left").mark_text(align="left", dx=5, **look)
+    at_right = own.transform_filter("!datum.left").mark_text(align="right", dx=-5, **look)
     verdicts = alt.layer(
         diagonal.encode(x=at("sure"), y=up),
         own.mark_rule(color=HUES["key"], strokeDash=[2, 2]).encode(x=at("here")),
@@ -255,12 +281,10 @@ def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> C
         base.mark_point(filled=True, size=110, color=HUES["query"], opacity=1).encode(
             x=at("sure"), y=up, tooltip=_bin_tooltips(words)
         ),
-        own.mark_text(align=side, dx=-5 if side == "right" else 5, baseline="top", color=HUES["key"]).encode(
-            x=at("here"), y=alt.value(4), text="word:N"
-        ),
+        *(name.encode(x=at("here"), y=alt.value(4), text="word:N") for name in (at_left, at_right)),
     )
-    chart = alt.layer(_counts(base, at("start"), at("middle"), int(np.max(found["counts"])), words), verdicts)
-    return chart.resolve_scale(y="independent").properties(width="container", height=HEIGHT + 40)
+    chart = alt.layer(_counts(base, at("start"), at("middle"), most, words), verdicts)
+    return chart.resolve_scale(y="independent")
 
 
 def _exact_figure(

@@ -1,5 +1,7 @@
 """The experiment of the page's part on the sum: a mean that counts padding beside the mean over real tokens."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -8,21 +10,50 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
 from pages.ui.boxes import lazy_box, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.number_format import percent
-from pages.ui.url import slide
-from transformer_core.analysis.encoder.padded_mean import padded_mean
+from pages.ui.url import slid, slide
+from transformer_core.analysis.encoder.padded_mean import PaddedMean, padded_mean
 
 MOST, USUAL, LEAST_SHARE = 32, 8, 4
+PADDING_OPEN = "encoder_padding_open"
 HUES_OF_MEANS = (HUES["value"], HUES["key"])
+
+
+def padding_slider(view: View) -> dict[str, float]:
+    """Return what the slider holds, by its name."""
+    ends = _ends(view)
+    return {ends["name"]: slid(**ends)}
+
+
+def _ends(view: View) -> dict[str, Any]:
+    most = min(MOST, max(1, view.bundle.config.max_len // LEAST_SHARE))  # the text keeps the rest
+    return {"low": 0, "high": most, "name": "encoder_pads", "default": min(USUAL, most)}
+
+
+def drawn_means(view: View) -> Drawing:
+    """Return how far both means move, with the chosen number of pads."""
+    ends = _ends(view)
+    answer = ask_once(padded_mean, **view.asked, pads=ends["high"])
+    found = answer.value
+    chart = curves(
+        found.pads,
+        {t("encoder.mean_real"): found.real_moves, t("encoder.mean_all"): found.all_moves},
+        across=Side(t("encoder.axis_pads")),
+        up=Side(t("encoder.axis_moved"), format=".0%", domain=(0.0, float(max(found.all_moves.max(), 1e-3)))),
+        at=slid(**ends),
+        hues=HUES_OF_MEANS,
+        points=False,
+    )
+    return Drawing("encoder_padding", chart, answer, "encoder_padding", t("encoder.padding_label"))
 
 
 def try_padding(view: View) -> None:
     """Show how far both means move as padding is appended, and what the class map makes of each."""
-    box = lazy_box(t("encoder.try_padding"), icon=":material/science:", key="encoder_padding_open")
+    box = lazy_box(t("encoder.try_padding"), icon=":material/science:", key=PADDING_OPEN)
     if box is None:
         return
     with box:
@@ -31,25 +62,15 @@ def try_padding(view: View) -> None:
             st.info(t("encoder.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
             return
         tell(section("encoder", "padding"))
-        most = min(MOST, max(1, config.max_len // LEAST_SHARE))  # the text keeps the rest
-        pads = int(slide(t("encoder.pads"), 0, most, name="encoder_pads", default=min(USUAL, most)))
-        answer = ask_once(padded_mean, **view.asked, pads=most)
-        found = answer.value
+        pads = int(slide(t("encoder.pads"), **_ends(view)))
+        drawing = drawn_means(view)
+        found: PaddedMean = drawing.answer.value
         st.code(
             f"x.sum(1) / n_positions             # {t('encoder.mean_all')}\n"
             f"(x * real).sum(1) / real.sum(1)    # {t('encoder.mean_real')}",
             language="python",
         )
-        chart = curves(
-            found.pads,
-            {t("encoder.mean_real"): found.real_moves, t("encoder.mean_all"): found.all_moves},
-            across=Side(t("encoder.axis_pads")),
-            up=Side(t("encoder.axis_moved"), format=".0%", domain=(0.0, float(max(found.all_moves.max(), 1e-3)))),
-            at=float(pads),
-            hues=HUES_OF_MEANS,
-            points=False,
-        )
-        show_chart(chart, answer, key="encoder_padding", stem="encoder_padding", label=t("encoder.padding_label"))
+        show_drawing(drawing)
         say(
             t(
                 "encoder.padding_measured",

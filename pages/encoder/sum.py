@@ -4,17 +4,18 @@ import streamlit as st
 
 from pages.encoder.figures import product_bars, running_line
 from pages.encoder.names import class_name
-from pages.encoder.padding import try_padding
+from pages.encoder.padding import PADDING_OPEN, drawn_means, padding_slider, try_padding
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.live import Live, follow_finger, show_formula
 from pages.ui.number_format import markdown_table, significant_in_tex
-from pages.ui.url import choose, choose_from_list
+from pages.ui.url import choose, choose_from_list, chosen_option, current, read_switch
 from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
-MARGIN = "margin"
+MARGIN, OF = "margin", "encoder_of"
 MOST_BUTTONS = 5
 NAMED = 6
 FEW, SOME = 0.05, 0.25
@@ -27,47 +28,74 @@ SUM = (
 @st.fragment
 def sum_part(view: View) -> None:
     """Show the sum in numbers, every product as a bar, and, after a prediction, how the sum grows."""
-    target = _choose_target(view)
-    answer = ask(logit_sum, **view.asked, target=target)
+    _choose_target(view)
+    live = live_sum(view)
+    bars, growth, *_ = live.drawings
+    answer: Answer[LogitSum] = bars.answer
     found = answer.value
-    st.latex(
-        SUM.format(
-            above=f"{found.above:+.4f}",
-            below=f"{found.below:+.4f}",
-            bias=f"{found.bias:+.4f}",
-            total=f"{found.total:+.4f}",
-            logit=f"{found.logit:+.4f}",
-            difference=significant_in_tex(found.difference, 1, sign=True),
-            model=t("encoder.model_says"),
-            apart=t("encoder.apart"),
-        )
-    )
+    show_formula("encoder_sum", live.formulas["encoder_sum"])
+    choices = {OF: (_targets(view), _chosen_target(view))}
+    follow_finger("encoder", "sum", view, choices=choices, sliders=padding_slider(view))
     bars_place, growth_place = st.columns(2, gap="large")
     with bars_place:
-        show_chart(
-            product_bars(found.products, found.bias, strings("encoder") | _sides(view, found)),
-            answer,
-            key="encoder_products",
-            stem="encoder_products",
-            label=t("encoder.products_label", name=_name_of(view, found)),
-        )
+        show_drawing(bars)
         st.caption(t("encoder.sum_note", name=_name_of(view, found), winner=class_name(view, found.winner)))
     with growth_place:
-        _show_growth(view, answer)
+        _show_growth(view, growth)
         st.caption(t("encoder.largest", count=NAMED))
         st.markdown(_table(found))
     try_padding(view)
 
 
-def _choose_target(view: View) -> int | None:
+def live_sum(view: View) -> Live:
+    """Return the sum in numbers, every product as a bar, and how the sum grows."""
+    chosen = _chosen_target(view)
+    answer = ask(logit_sum, **view.asked, target=None if chosen == MARGIN else int(chosen))
+    found = answer.value
+    words = strings("encoder")
+    bars = product_bars(found.products, found.bias, words | _sides(view, found))
+    settled = words | {"settled_at": t("encoder.settled_after", count=found.needed)}
+    growth = running_line(found.running, found.needed, settled)
+    label = t("encoder.products_label", name=_name_of(view, found))
+    drawings = (
+        Drawing("encoder_products", bars, answer, "encoder_products", label),
+        Drawing("encoder_running", growth, answer, "encoder_running_sum", t("encoder.running_label")),
+    )
+    if read_switch(current(PADDING_OPEN)) and view.bundle.config.pad_id is not None:
+        drawings += (drawn_means(view),)
+    return Live(drawings=drawings, formulas={"encoder_sum": _formula(found)})
+
+
+def _formula(found: LogitSum) -> str:
+    return SUM.format(
+        above=f"{found.above:+.4f}",
+        below=f"{found.below:+.4f}",
+        bias=f"{found.bias:+.4f}",
+        total=f"{found.total:+.4f}",
+        logit=f"{found.logit:+.4f}",
+        difference=significant_in_tex(found.difference, 1, sign=True),
+        model=t("encoder.model_says"),
+        apart=t("encoder.apart"),
+    )
+
+
+def _targets(view: View) -> list[str]:
+    """Return what the sum can be of: the margin, or the number of a class."""
+    return [MARGIN, *map(str, range(len(view.bundle.labels)))]
+
+
+def _chosen_target(view: View) -> str:
+    return chosen_option(OF, _targets(view), default=MARGIN)
+
+
+def _choose_target(view: View) -> None:
     classes = {str(number): class_name(view, number) for number in range(len(view.bundle.labels))}
     options = {MARGIN: t("encoder.margin")} | classes
     label = t("encoder.sum_of")
     if len(options) <= MOST_BUTTONS:
-        chosen = choose(label, options, name="encoder_of", default=MARGIN)
+        choose(label, options, name=OF, default=MARGIN)
     else:
-        chosen = choose_from_list(label, options, name="encoder_of") or MARGIN
-    return None if chosen == MARGIN else int(chosen)
+        choose_from_list(label, options, name=OF)
 
 
 def _name_of(view: View, found: LogitSum) -> str:
@@ -94,8 +122,8 @@ def _table(found: LogitSum) -> str:
     return markdown_table(head, rows, right=len(head))
 
 
-def _show_growth(view: View, answer: Answer[LogitSum]) -> None:
-    found = answer.value
+def _show_growth(view: View, growth: Drawing) -> None:
+    found: LogitSum = growth.answer.value
     size = len(found.products)
     few, some = max(1, round(FEW * size)), max(2, round(SOME * size))
     options = {name: t(f"encoder.needed_{name}", few=few, some=some) for name in ("few", "some", "many")}
@@ -106,12 +134,5 @@ def _show_growth(view: View, answer: Answer[LogitSum]) -> None:
     outcome = "few" if found.needed <= few else "some" if found.needed <= some else "many"
     cover.judge(outcome)
     with cover.picture():
-        words = strings("encoder") | {"settled_at": t("encoder.settled_after", count=found.needed)}
-        show_chart(
-            running_line(found.running, found.needed, words),
-            answer,
-            key="encoder_running",
-            stem="encoder_running_sum",
-            label=t("encoder.running_label"),
-        )
+        show_drawing(growth)
         say(t("encoder.needed_measured", needed=found.needed, size=size))

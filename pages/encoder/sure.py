@@ -1,23 +1,27 @@
 """The page's part on confidence: a reliability diagram on held-out built-in reviews, and a temperature to try."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.encoder.figures import reliability
 from pages.encoder.layers import HELD_OUT, knows_reviews
 from pages.encoder.names import class_name
-from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.asking import Answer, answered, ask_once
 from pages.ui.because import show_because
 from pages.ui.boxes import ask_first, awaited, say, say_number
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_drawing
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.url import slide
+from pages.ui.live import Live, follow_finger
+from pages.ui.url import slid, slide
 from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.encoder.calibration import Calibration, calibration
 from transformer_core.analysis.encoder.layers import layer_verdicts, read_reviews
 
 EVEN = 0.03
 BINS = 10
+TEMPERATURES: dict[str, Any] = {"low": 0.5, "high": 4.0, "name": "encoder_temperature", "default": 1.0, "step": 0.05}
 
 
 @st.fragment
@@ -25,27 +29,26 @@ def sure_part(view: View) -> None:
     """Ask whether confidence and accuracy agree, then show the reliability diagram at the chosen temperature."""
     if not knows_reviews(view):
         return
-    own = ask(layer_verdicts, **view.asked).value
-    show_verdict(verdict_of(view.bundle.labels, own.final))
+    live = live_sure(view)
+    own = ask_once(layer_verdicts, **view.asked).value
+    show_verdict(live.verdicts["encoder_sure"], place="encoder_sure")
     options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
     cover = ask_first(
         section("encoder", "try_sure").format(count=HELD_OUT), options, name="encoder_sure", about=view.bundle.name
     )
     shown = st.container()
-    temperature = float(
-        slide(t("encoder.temperature"), 0.5, 4.0, name="encoder_temperature", default=1.0, step=0.05, format="%.2f")
-    )
-    asked = view.asked | {"reviews": HELD_OUT, "bins": BINS}
+    temperature = float(slide(t("encoder.temperature"), **TEMPERATURES, format="%.2f"))
+    follow_finger("encoder", "sure", view, sliders={TEMPERATURES["name"]: temperature})
     said = t("encoder.reading", count=HELD_OUT)
     with shown:
         judgement = st.container()
     with shown, cover.picture():
-        asked_of_reviews = {"bundle": view.bundle, "train": 0, "held_out": HELD_OUT}
-        read = awaited(read_reviews, said, key="encoder_sure", height=460, **asked_of_reviews)
+        read = awaited(read_reviews, said, key="encoder_sure", height=460, **_reviews(view))
         if read is not None:
-            _show_calibration(ask_once(calibration, {"read": read.value}, **asked, temperature=round(temperature, 2)))
+            drawing = _drawn(view, read.value, temperature)
+            _show_calibration(drawing)
     if read is not None:
-        plain_one = ask_once(calibration, {"read": read.value}, **asked, temperature=1.0).value
+        plain_one = _calibrated(view, read.value, 1.0).value
         gap = plain_one.mean_confidence - plain_one.overall
         with judgement:
             cover.judge("even" if abs(gap) < EVEN else "over" if gap > 0 else "under")
@@ -55,20 +58,41 @@ def sure_part(view: View) -> None:
         say(section("encoder", "sure_after"))
 
 
-def _show_calibration(answer: Answer[Calibration]) -> None:
-    found = answer.value
+def live_sure(view: View) -> Live:
+    """Return the verdict and, where the reviews have been read, the diagram at the chosen temperature.
+
+    Raises:
+        ValueError: the model is no classifier.
+    """
+    own = ask_once(layer_verdicts, **view.asked).value
+    verdicts = {"encoder_sure": verdict_of(view.bundle.labels, own.final)}
+    read = answered(read_reviews, **_reviews(view))
+    drawings = () if read is None else (_drawn(view, read, float(slid(**TEMPERATURES))),)
+    return Live(verdicts=verdicts, drawings=drawings)
+
+
+def _reviews(view: View) -> dict[str, Any]:
+    return {"bundle": view.bundle, "train": 0, "held_out": HELD_OUT}
+
+
+def _calibrated(view: View, read: Any, temperature: float) -> Answer[Calibration]:
+    asked = view.asked | {"reviews": HELD_OUT, "bins": BINS, "temperature": round(temperature, 2)}
+    return ask_once(calibration, {"read": read}, **asked)
+
+
+def _drawn(view: View, read: Any, temperature: float) -> Drawing:
+    answer = _calibrated(view, read, temperature)
+    words = strings("encoder") | {"here": t("encoder.here", sure=f"{answer.value.here:.1%}")}
+    chart = reliability(answer.arrays, answer.value.here, words)
+    return Drawing("encoder_reliability", chart, answer, "encoder_reliability", t("encoder.reliability_label"))
+
+
+def _show_calibration(drawing: Drawing) -> None:
     chart_place, words_place = st.columns([3, 2], gap="large")
     with chart_place:
-        words = strings("encoder") | {"here": t("encoder.here", sure=f"{found.here:.1%}")}
-        show_chart(
-            reliability(answer.arrays, found.here, words),
-            answer,
-            key="encoder_reliability",
-            stem="encoder_reliability",
-            label=t("encoder.reliability_label"),
-        )
+        show_drawing(drawing)
     with words_place:
-        _show_numbers(found)
+        _show_numbers(drawing.answer.value)
 
 
 def _show_numbers(found: Calibration) -> None:

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, Chart, records
+from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.token_strip import DARK, PLACE, WHITE, shortened
 
 LIGHT = ("#eef7f8", "#9ad0d6", "#2f98a4", "#0d5560")
@@ -49,7 +50,8 @@ def lens_board(
     words: Mapping[str, str],
     *,
     chosen: int,
-) -> Chart:
+    height: int | None = None,
+) -> Filled:
     """Draw every layer's first choice at every place, coloured by the probability that the layer gives the answer.
 
     Shapes:
@@ -62,6 +64,7 @@ def lens_board(
         answers: the whole model's likeliest token there.
         words: stage, place, choice, choice_probability, answer, answer_probability, answer_rank, embedding, layer.
         chosen: the place whose column is ringed.
+        height: in pixels; by default as the stages need.
     """
     stages = stage_names(len(choices), words)
     columns = [f"{place - 1} {shortened(label)}" for place, label in zip(places, read, strict=True)]
@@ -76,23 +79,35 @@ def lens_board(
         chance=answer_probability.ravel().astype(float),
         rank=answer_rank.ravel(),
         settled=[label == answer for row in choices for label, answer in zip(row, answers, strict=True)],
+        chosen=[place == chosen for place in places] * n_stages,
     )
+    board = _board(tuple(stages), n_places, tuple(words.items()))
+    return Filled(board, {"cells": data}, height=height or AXES + CELL * n_stages)
+
+
+@form
+def _board(stages: tuple[str, ...], n_places: int, said: tuple[tuple[str, str], ...]) -> Chart:
+    words = dict(said)
     across = alt.X(
         "column:N",
-        sort=None,
-        scale=alt.Scale(domain=columns, paddingInner=0.06),
+        sort=in_order("place"),
+        scale=alt.Scale(paddingInner=0.06),
         title=words["place"],
         axis=alt.Axis(labelAngle=-45, labelFont="monospace", labelLimit=110, ticks=False, orient="bottom"),
     )
     up = alt.Y(
-        "stage:N", sort=None, scale=alt.Scale(domain=stages[::-1], paddingInner=0.08), title=None, axis=stage_axis()
+        "stage:N",
+        sort=None,
+        scale=alt.Scale(domain=list(stages[::-1]), paddingInner=0.08),
+        title=None,
+        axis=stage_axis(),
     )
     scale = alt.Scale(domain=[0, 1], range=list(LIGHT))
     legend = alt.Legend(
         orient="top", direction="horizontal", format="~%", gradientLength=220, gradientThickness=10, titleLimit=500
     )
     pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
-    base = alt.Chart(data).encode(x=across, y=up, tooltip=_tooltip(words))
+    base = named("cells").encode(x=across, y=up, tooltip=_tooltip(words))
     cells = (
         base.mark_rect(cornerRadius=3, cursor="pointer")
         .encode(color=alt.Color("chance:Q", scale=scale, title=words["answer_probability"], legend=legend))
@@ -101,10 +116,10 @@ def lens_board(
     same = base.transform_filter(alt.datum.settled).mark_rect(
         cornerRadius=3, filled=False, stroke=HUES["value"], strokeWidth=1.6
     )
-    ring = base.transform_filter(alt.datum.place == chosen).mark_rect(
+    ring = base.transform_filter(alt.datum.chosen).mark_rect(
         cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=2.5
     )
     text = base.mark_text(font="monospace", fontSize=12, limit=WIDTH // n_places - 4, cursor="pointer").encode(
         text="choice:N", color=alt.condition("datum.chance > 0.55", alt.value(WHITE), alt.value(DARK))
     )
-    return alt.layer(cells, same, ring, text).properties(width="container", height=AXES + CELL * n_stages)
+    return alt.layer(cells, same, ring, text)

@@ -262,6 +262,7 @@ class MatrixFigure:
         brush: The number that strokes on that panel write; it is then no mask, and exact.
         chooses: Names in the URL of what a click on a panel chooses: the parts of its id, between points.
         switches: A click turns a cell on or off instead of pinning it.
+        pins_for: What follows the pinned cell the short way (pages/ui/live.py), and the cell's name in the URL.
     """
 
     panels: tuple[Panel, ...]
@@ -286,6 +287,7 @@ class MatrixFigure:
     brush: float | None = None
     chooses: tuple[str, ...] = ()
     switches: Switches | None = None
+    pins_for: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not self.panels:
@@ -338,6 +340,7 @@ class MatrixFigure:
             "caption": list(caption),
             "key": key,
             "chooses": list(self.chooses),
+            "pins_for": self.pins_for and list(self.pins_for),
             "paint": self.paint and {"panel": self.paint, "stamp": stamp},
         }
         if self.switches is not None:

@@ -1,11 +1,22 @@
 """The box under the glass: any tensor of a model with its formula, its numbers, their check and its line of code."""
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import streamlit as st
 
 from pages.figures.matrix import MatrixFigure
-from pages.glass.cell import show_badge, show_cell, show_facts, show_formula, show_line, show_sources
+from pages.glass.cell import (
+    CELL,
+    explained,
+    show_badge,
+    show_cell,
+    show_definition,
+    show_facts,
+    show_line,
+    show_sources,
+)
 from pages.glass.choice import choose_tensor, default_of
 from pages.glass.figures import Slice, slice_of, tensor_figure
 from pages.ui.asking import Answer
@@ -13,16 +24,26 @@ from pages.ui.boxes import lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t
+from pages.ui.link import LIVE
+from pages.ui.live import Live, follow_choice
 from pages.ui.matrix import show_matrix
-from pages.ui.pickers import choose_head
-from pages.ui.url import remember
+from pages.ui.pickers import choose_head, chosen_number
+from pages.ui.url import in_url, remember
 from pages.ui.verdict import class_word
-from transformer_core.analysis.arithmetic import Recomputed, explain_cell, read_through, recompute, tensor_of
+from transformer_core.analysis.arithmetic import (
+    Recomputed,
+    explain_cell,
+    read_through,
+    recompute,
+    tensor_of,
+    values_of,
+)
 from transformer_core.analysis.source import lines_of
 from transformer_core.probe import Edit
 from transformer_core.sites import site_of
 from transformer_core.trace import matches
 
+TARGET = re.compile(r"([0-9]{1,7}(\.[0-9]{1,7}){0,511})?")  # ids with points between them
 TOKEN_AXES = ("pos", "query_pos", "key_pos")
 
 
@@ -55,6 +76,34 @@ def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[s
     if ".cross_attention." in name or ".alignment." in name:
         labels["key_pos"] = source
     return labels | {"class": tuple(map(class_word, view.bundle.labels))}
+
+
+def live_cell(view: View) -> Live:
+    """Return what is explained of the chosen cell of a tensor, which the page has not edited.
+
+    Raises:
+        ValueError: the model has no such tensor, or cannot read the target.
+    """
+    written = in_url("glass_target")
+    if not TARGET.fullmatch(written):
+        raise ValueError(f"glass_target={written[:80]!r} must be ids with points between them")
+    target_ids = tuple(map(int, written.split("."))) if written else None
+    name = in_url("glass")
+    labels = _labels(view, name, target_ids)
+    run = read_through(view.bundle, view.encoding, target_ids=target_ids)
+    if name not in run.trace:
+        raise ValueError(f"glass={name[:80]!r} is not recorded")
+    values, axes = values_of(run, name)
+    head = chosen_number("glass_head", values.shape[axes.index("head")]) if "head" in axes else 0
+    part = slice_of(values, axes, head)
+    cell = part.cell(in_url(CELL)) or part.strongest()
+    return explained(part, cell, explain_cell(run, name, part.index(cell)), labels)
+
+
+def _follow(view: View, name: str, part: Slice, cell: tuple[int, int], target_ids: tuple[int, ...] | None) -> None:
+    said = {"model": view.bundle.name, "text": view.encoding.text, "glass": name, "glass_head": str(part.head)}
+    target = ".".join(map(str, target_ids or ()))
+    follow_choice("glass", "cell", said | {"glass_target": target, CELL: f"{cell[0]}.{cell[1]}"})
 
 
 def _choose_head(found: Recomputed) -> int:
@@ -117,16 +166,22 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_id
     show_facts(site_of(name), found)
     cell = _cell(part)
     arithmetic = explain_cell(run, name, part.index(cell))
-    show_cell(part, cell, arithmetic, labels)
+    show_cell(explained(part, cell, arithmetic, labels))
+    follows = (
+        ("glass", "cell") in LIVE and not edits and view.encoding.pair is None
+    )  # else the link does not say what the model reads
     values_place, formula_place = st.columns([3, 2], gap="large")
     with values_place:
         figure = _figure(view, part, name, cell, labels)
+        if follows:
+            figure = replace(figure, pins_for=("glass.cell", CELL))
+            _follow(view, name, part, cell, target_ids)
         answer = _answer(view, found, bool(edits), target_ids)
         of = {"head": part.head} if "head" in part.axes else {}
         show_matrix(figure, answer, key="glass_matrix", of=of, on_cell=_keep_cell)
         export_matrix(figure, answer, key="glass", of=of)
     with formula_place:
         show_badge(found)
-        show_formula(site_of(name))
+        show_definition(site_of(name))
         show_sources(arithmetic.sources)
         show_line(lines_of(run.model)[name])

@@ -1,17 +1,24 @@
 """What the glass says of a tensor: its size, its check, its formula, one cell in numbers, its sources and its code."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from html import escape
 
 import numpy as np
 import streamlit as st
 
 from pages.glass.choice import look_at
 from pages.glass.figures import Slice
-from pages.ui.language import plain, t
+from pages.ui.language import t
+from pages.ui.live import Live, show_formula, show_lines
 from pages.ui.number_format import significant
 from transformer_core.analysis.arithmetic import CellArithmetic, Recomputed
 from transformer_core.analysis.source import SourceLine
 from transformer_core.sites import Site
+
+CELL = "glass_cell"
+STYLE = """<style>
+.glass-small { font-size: 0.875rem; opacity: 0.75; margin-top: 1rem; font-variant-numeric: tabular-nums; }
+</style>"""
 
 
 def show_facts(site: Site, found: Recomputed) -> None:
@@ -39,29 +46,38 @@ def show_badge(found: Recomputed) -> None:
         st.markdown(f":red-badge[:material/priority_high: {t('glass.badge_differs', difference=difference)}]")
 
 
-def show_formula(site: Site) -> None:
+def show_definition(site: Site) -> None:
     """Show the tensor's formula and the formula's source."""
     lines = site.formula.replace(r";\quad ", r";\\[4pt] ").replace(r",\; ", r",\\[20pt] ")
     st.latex(rf"\begin{{gathered}} {lines} \end{{gathered}}")
     st.caption(site.source)
 
 
-def show_cell(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels: dict[str, tuple[str, ...]]) -> None:
-    """Show where the cell is, its formula with indices and then with numbers, and the value that the model recorded."""
+def explained(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels: Mapping[str, Sequence[str]]) -> Live:
+    """Return where the cell is, what the model recorded there, and its formula with indices and then with numbers."""
     places = [] if "head" not in part.axes else [t("axis.head", number=part.head)]
     for axis, place in zip((part.rows, part.cols), cell, strict=True):
         if axis != "batch":
-            token = f" “{plain(labels[axis][place])}”" if labels.get(axis) else ""
+            token = f" “{labels[axis][place]}”" if labels.get(axis) else ""
             places.append(f"{t(f'glass.axis_{axis}')} {place}{token}")
+    brace = f" {t('glass.brace')}" if "underbrace" in found.cell.numbers else ""
+    recorded = t("glass.recorded", recorded=significant(found.recorded, 9)) + brace
+    words = "".join(f"<div>{escape(place)}</div>" for place in places)
+    said = f'<b>{escape(t("glass.cell"))}</b>{words}<div class="glass-small">{escape(recorded)}</div>'
     lines = [found.cell.symbols, found.cell.numbers, found.result]
     lines = [line for place, line in enumerate(lines) if line not in lines[:place]]
     right = "".join(rf"&= {line} \\[{22 if 'frac' in line else 8}pt] " for line in lines)
+    formula = rf"\begin{{aligned}} {found.entry} {right} \end{{aligned}}"
+    return Live(lines={CELL: said}, formulas={CELL: formula})
+
+
+def show_cell(live: Live) -> None:
+    """Show what is explained of a cell."""
     words_place, formula_place = st.columns([2, 5], gap="medium", vertical_alignment="center")
     with words_place:
-        st.markdown("  \n".join([f"**{t('glass.cell')}**", *places]))
-        brace = f" {t('glass.brace')}" if "underbrace" in found.cell.numbers else ""
-        st.caption(t("glass.recorded", recorded=significant(found.recorded, 9)) + brace)
-    formula_place.latex(rf"\begin{{aligned}} {found.entry} {right} \end{{aligned}}")
+        show_lines(CELL, live.lines[CELL], style=STYLE)
+    with formula_place:
+        show_formula(CELL, live.formulas[CELL])
 
 
 def show_sources(sources: Mapping[str, str]) -> None:

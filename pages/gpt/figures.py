@@ -109,19 +109,21 @@ def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, wor
     )
 
 
-def _by_stage(
-    values: np.ndarray, across: alt.X, hue: str, form: str, words: Mapping[str, str], *, points: bool = False
-) -> Chart:
-    stages = stage_names(len(values), words)
-    up = alt.Y("stage:N", sort=None, scale=alt.Scale(domain=stages[::-1]), title=None, axis=stage_axis())
-    tooltip = ["stage:N", alt.Tooltip("value:Q", format=form)]
-    base = alt.Chart(records(stage=stages, value=values)).encode(x=across, y=up, tooltip=tooltip)
+def _by_stage(form_of: str, values: np.ndarray, words: Mapping[str, str]) -> Filled:
+    stages = tuple(stage_names(len(values), words))
+    return Filled(form_of, {"stages": records(stage=stages, value=values)}, height=70 + 26 * len(stages))
+
+
+def _stages(across: alt.X, hue: str, stages: tuple[str, ...], number: str, *, points: bool = False) -> Chart:
+    up = alt.Y("stage:N", sort=None, scale=alt.Scale(domain=list(stages[::-1])), title=None, axis=stage_axis())
+    tooltip = ["stage:N", alt.Tooltip("value:Q", format=number)]
+    base = named("stages").encode(x=across, y=up, tooltip=tooltip)
     marks = base.mark_point(color=hue, filled=True, size=110) if points else base.mark_bar(color=hue, cornerRadiusEnd=2)
-    numbers = base.mark_text(align="left", dx=9 if points else 4).encode(text=alt.Text("value:Q", format=form))
-    return alt.layer(marks, numbers).properties(width="container", height=70 + 26 * len(stages))
+    numbers = base.mark_text(align="left", dx=9 if points else 4).encode(text=alt.Text("value:Q", format=number))
+    return alt.layer(marks, numbers)
 
 
-def chance_by_stage(chance: np.ndarray, words: Mapping[str, str]) -> Chart:
+def chance_by_stage(chance: np.ndarray, words: Mapping[str, str]) -> Filled:
     """Draw the answer's probability from stage to stage.
 
     Shapes:
@@ -130,12 +132,18 @@ def chance_by_stage(chance: np.ndarray, words: Mapping[str, str]) -> Chart:
     Args:
         words: answer_probability, embedding, layer.
     """
+    stages = tuple(stage_names(len(chance), words))
+    return _by_stage(_chances(words["answer_probability"], stages), chance.astype(float), words)
+
+
+@form
+def _chances(title: str, stages: tuple[str, ...]) -> Chart:
     axis = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1])
-    across = alt.X("value:Q", title=words["answer_probability"], scale=alt.Scale(domain=[0, 1.12]), axis=axis)
-    return _by_stage(chance.astype(float), across, CHANCE, ".2%", words)
+    across = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1.12]), axis=axis)
+    return _stages(across, CHANCE, stages, ".2%")
 
 
-def rank_by_stage(rank: np.ndarray, words: Mapping[str, str]) -> Chart:
+def rank_by_stage(rank: np.ndarray, words: Mapping[str, str], *, most: int) -> Filled:
     """Draw the answer's rank among all tokens from stage to stage as points, on an axis of logarithms.
 
     Shapes:
@@ -143,16 +151,21 @@ def rank_by_stage(rank: np.ndarray, words: Mapping[str, str]) -> Chart:
 
     Args:
         words: rank_axis, embedding, layer.
+        most: how many tokens there are.
     """
-    most = float(rank.max())
-    powers = [10.0**power for power in range(len(str(int(most))) + 1)]
-    scale = alt.Scale(type="log", domain=[0.9, max(10.0, 2 * most)], nice=False)
-    axis = alt.Axis(values=powers, format=",d")
-    across = alt.X("value:Q", title=words["rank_axis"], scale=scale, axis=axis)
-    return _by_stage(rank, across, REST, ",d", words, points=True)
+    stages = tuple(stage_names(len(rank), words))
+    return _by_stage(_ranks(words["rank_axis"], stages, most), rank, words)
 
 
-def bits_by_stage(bits: np.ndarray, words: Mapping[str, str]) -> Chart:
+@form
+def _ranks(title: str, stages: tuple[str, ...], most: int) -> Chart:
+    powers = [10.0**power for power in range(len(str(most)) + 1)]
+    scale = alt.Scale(type="log", domain=[0.9, max(10.0, 2.0 * most)], nice=False)
+    across = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(values=powers, format=",d"))
+    return _stages(across, REST, stages, ",d", points=True)
+
+
+def bits_by_stage(bits: np.ndarray, words: Mapping[str, str]) -> Filled:
     """Draw the mean surprisal of a text from stage to stage.
 
     Shapes:
@@ -161,9 +174,14 @@ def bits_by_stage(bits: np.ndarray, words: Mapping[str, str]) -> Chart:
     Args:
         words: bits, embedding, layer.
     """
-    scale = alt.Scale(domain=[0, 1.12 * float(bits.max())])
-    across = alt.X("value:Q", title=words["bits"], scale=scale, axis=alt.Axis(tickCount=6))
-    return _by_stage(bits, across, CHANCE, ".2f", words)
+    stages = tuple(stage_names(len(bits), words))
+    return _by_stage(_bits(words["bits"], stages, 1.12 * float(bits.max())), bits, words)
+
+
+@form
+def _bits(title: str, stages: tuple[str, ...], most: float) -> Chart:
+    across = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, most]), axis=alt.Axis(tickCount=6))
+    return _stages(across, CHANCE, stages, ".2f")
 
 
 def moved_board(

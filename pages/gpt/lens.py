@@ -1,37 +1,47 @@
 """The page's part on the logit lens: every layer's first choice at every place, and the answer at one place."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 
 from pages.figures.lens import lens_board
 from pages.gpt.figures import bits_by_stage, chance_by_stage, rank_by_stage
 from pages.gpt.mask import written
-from pages.gpt.text import choose_place, go_to
+from pages.gpt.text import BACK, choose_place, chosen_place, go_to
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
-from pages.ui.charts import clickable, show_chart
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
-from pages.ui.url import slide
+from pages.ui.live import Live, follow_finger
+from pages.ui.url import slid, slide
 from transformer_core.analysis.gpt.lens import Lens, logit_lens
 
 MOST_LETTERS, MOST_WORDS = 24, 14  # places that fit side by side where tokens are letters, and where they are words
+FIRST = "gpt_first"
 LITTLE, MUCH = 0.1, 1.0  # bits
 
 
-def lens_part(view: View) -> None:
-    """Show the board, the answer at the chosen place layer by layer, and what the last layer adds."""
-    size = len(view.encoding)
-    shown = MOST_LETTERS if all(len(label) == 1 for label in view.encoding.labels) else MOST_WORDS
-    left, right = st.columns(2, gap="large")
-    with left:
-        place = choose_place(view)
-    with right:
-        first = 1
-        if size > shown:
-            last = size - shown + 1
-            first = int(slide(t("gpt.first_place"), 1, last, name="gpt_first", default=last))
-    with st.spinner(t("gpt.reading")):
-        answer = ask_once(logit_lens, **view.asked, first=first, count=shown)
+def _shown(view: View) -> int:
+    """Return how many places are shown."""
+    return MOST_LETTERS if all(len(label) == 1 for label in view.encoding.labels) else MOST_WORDS
+
+
+def _firsts(view: View) -> dict[str, Any] | None:
+    """Return what the slider of the first place can hold; None where all places are shown."""
+    last = len(view.encoding) - _shown(view) + 1
+    return {"low": 1, "high": last, "name": FIRST, "default": last} if last > 1 else None
+
+
+def live_lens(view: View) -> Live:
+    """Return the board and, where the chosen place is on it, the answer there layer by layer."""
+    firsts = _firsts(view)
+    first = 1 if firsts is None else int(slid(**firsts))
+    return _live(view, ask_once(logit_lens, **view.asked, first=first, count=_shown(view)), chosen_place(view))
+
+
+def _live(view: View, answer: Answer[Lens], place: int) -> Live:
     found = answer.value
     board = lens_board(
         found.choices,
@@ -44,17 +54,35 @@ def lens_part(view: View) -> None:
         _words(),
         chosen=place,
     )
-    clickable(
-        board,
-        answer,
-        key="gpt_lens",
-        stem="gpt_logit_lens",
-        label=t("gpt.lens_label"),
-        on_place=lambda where: go_to(where, size),
-    )
+    drawings = [Drawing("gpt_lens", board, answer, "gpt_logit_lens", t("gpt.lens_label"))]
+    if place in found.places:
+        column, config = found.places.index(place), view.bundle.config
+        label = t("gpt.lens_place_label", layers=config.n_layers)
+        chance = chance_by_stage(found.answer_probability[:, column], _words())
+        rank = rank_by_stage(found.answer_rank[:, column], _words(), most=config.vocab_size)
+        for name, chart in (("chance", chance), ("rank", rank)):
+            drawings.append(Drawing(f"gpt_lens_{name}", chart, answer, f"gpt_lens_{name}", label))
+    return Live(drawings=tuple(drawings))
+
+
+def lens_part(view: View) -> None:
+    """Show the board, the answer at the chosen place layer by layer, and what the last layer adds."""
+    size, firsts = len(view.encoding), _firsts(view)
+    left, right = st.columns(2, gap="large")
+    with left:
+        place = choose_place(view)
+    with right:
+        first = 1 if firsts is None else int(slide(t("gpt.first_place"), **firsts))
+    with st.spinner(t("gpt.reading")):
+        answer = ask_once(logit_lens, **view.asked, first=first, count=_shown(view))
+    found = answer.value
+    board, *of_place = _live(view, answer, place).drawings
+    show_drawing(board, on_place=lambda where: go_to(where, size))
+    moved = {FIRST: first if first != firsts["default"] else ""} if firsts else {}
+    follow_finger("gpt", "lens", view, sliders={BACK: place - size if place != size else ""} | moved)
     st.caption(t("gpt.lens_check", difference=written(found.difference)))
     if place in found.places:
-        _place(view, answer, found.places.index(place))
+        _place(answer, found.places.index(place), of_place)
     else:
         st.info(t("gpt.lens_outside", place=place), icon=":material/visibility:")
     _last(view, answer)
@@ -66,7 +94,7 @@ def _words() -> dict[str, str]:
     return words | {"place": t("gpt.lens_place"), "layer": t("axis.layer"), "rank_axis": t("gpt.rank_axis")}
 
 
-def _place(view: View, answer: Answer[Lens], column: int) -> None:
+def _place(answer: Answer[Lens], column: int, drawings: Sequence[Drawing]) -> None:
     found = answer.value
     stage = int(found.settled[column])
     st.subheader(
@@ -81,14 +109,9 @@ def _place(view: View, answer: Answer[Lens], column: int) -> None:
             t("gpt.lens_came", token=plain(came)) if came else t("gpt.lens_open"),
         )
     )
-    charts = {
-        "chance": chance_by_stage(found.answer_probability[:, column], _words()),
-        "rank": rank_by_stage(found.answer_rank[:, column], _words()),
-    }
-    label = t("gpt.lens_place_label", layers=view.bundle.config.n_layers)
-    for side, (name, chart) in zip(st.columns(2, gap="large"), charts.items(), strict=True):
+    for side, drawing in zip(st.columns(2, gap="large"), drawings, strict=True):
         with side:
-            show_chart(chart, answer, key=f"gpt_lens_{name}", stem=f"gpt_lens_{name}", label=label)
+            show_drawing(drawing)
 
 
 def _last(view: View, answer: Answer[Lens]) -> None:

@@ -16,7 +16,7 @@ from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant
 from pages.ui.url import current, slid, slide, text_input
-from transformer_core.analysis.gpt.causality import Changed, Unmasked, changed_word, without_mask
+from transformer_core.analysis.gpt.causality import Changed, Unmasked, both_readings, changed_word, without_mask
 
 WORDS = "dragon"
 MOST_LETTERS = 60
@@ -99,7 +99,8 @@ def _changed(view: View, place: int, words: str) -> Answer[Changed]:
     if before[:1].isspace() and not words[:1].isspace() and len(before) > 1:
         words = f" {words}"
     with in_words():
-        return ask_once(changed_word, **view.asked, place=place, words=words)
+        own = ask_once(both_readings, **view.asked).value
+        return ask_once(changed_word, {"own": own}, **view.asked, place=place, words=words)
 
 
 def _moved(view: View, answer: Answer[Changed], words: str) -> None:

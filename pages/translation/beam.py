@@ -1,20 +1,26 @@
 """Beam search: the tree of scored continuations, the ranking at its end, and what a wider beam changes."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.translation.figures.search import by_width_chart, tree_chart
 from pages.translation.translated import shown_gap, slide_to_default, translated
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import as_old, ask_first, awaited, lazy_box, say
-from pages.ui.charts import show_chart
+from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.live import Live, follow_finger
 from pages.ui.number_format import markdown_table
 from pages.ui.pickers import shown_word
-from pages.ui.url import slide
+from pages.ui.url import slid, slide
 from transformer_core.analysis.translation.beam_tree import BeamTree, Ranking, beam_tree, best_by_width
 
 WIDEST = 5
+WIDTH: dict[str, Any] = {"low": 1, "high": WIDEST, "name": "translation_width", "default": 3}
+PENALTY: dict[str, Any] = {"low": 0.0, "high": 2.0, "name": "translation_penalty", "default": 0.6, "step": 0.1}
+DEPTH = "translation_depth"
 MOST_RANKED = 8
 LEGEND = (
     '<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:0.9rem;align-items:center">'
@@ -100,27 +106,43 @@ def _width_experiment(view: View, penalty: float) -> None:
             cover.judge(outcome, measured)
 
 
+def live_beam(view: View) -> Live:
+    """Return the tree down to the chosen depth."""
+    width, penalty = int(slid(**WIDTH)), float(slid(**PENALTY))
+    answer = ask_once(beam_tree, **view.asked, width=width, length_penalty=penalty)
+    deepest = int(answer.value.depths.max())
+    depth = int(slid(1, deepest, name=DEPTH, default=deepest)) if deepest > 1 else deepest
+    return _drawn(view, answer, depth)
+
+
+def _drawn(view: View, answer: Answer[BeamTree], depth: int) -> Live:
+    tree = answer.value
+    start, whole = shown_word(translated(view).value.read[0]), depth == int(tree.depths.max())
+    chart = tree_chart(tree, strings("translation_tree"), depth=depth, start=start, whole=whole)
+    return Live(drawings=(Drawing("translation_tree", chart, answer, "beam_search", t("translation.tree_label")),))
+
+
 def show_beam(view: View) -> None:
     """Show the controls, the tree down to a depth, and the ranking."""
     width_place, penalty_place, depth_place = st.columns([2, 2, 3], gap="medium")
     with width_place:
-        width = int(slide(t("translation.width"), 1, WIDEST, name="translation_width", default=3))
+        width = int(slide(t("translation.width"), **WIDTH))
     with penalty_place:
-        penalty = slide(
-            t("translation.penalty"), 0.0, 2.0, name="translation_penalty", default=0.6, step=0.1, format="%.1f"
-        )
+        penalty = slide(t("translation.penalty"), **PENALTY, format="%.1f")
     answer = ask_once(beam_tree, **view.asked, width=width, length_penalty=penalty)
     tree = answer.value
     deepest = int(tree.depths.max())
     with depth_place:
         depth = deepest
         if deepest > 1:
-            depth = slide_to_default(t("translation.depth"), 1, deepest, name="translation_depth", default=deepest)
+            depth = slide_to_default(t("translation.depth"), 1, deepest, name=DEPTH, default=deepest)
     whole = depth == deepest
     words = strings("translation_tree")
     st.html(LEGEND.format(kept_mark="a", **{name: words[name] for name in ("kept", "finished", "dropped", "best")}))
-    chart = tree_chart(tree, words, depth=depth, start=shown_word(translated(view).value.read[0]), whole=whole)
-    show_chart(chart, answer, key="translation_tree", stem="beam_search", label=t("translation.tree_label"))
+    (drawing,) = _drawn(view, answer, depth).drawings
+    show_drawing(drawing)
+    sliders = {WIDTH["name"]: width, PENALTY["name"]: penalty, DEPTH: "" if whole else depth}
+    follow_finger("translation", "beam", view, sliders=sliders)
     if whole:
         place = "behind" if tree.behind else "ahead"
         st.markdown(t(f"translation.{place}", depths=", ".join(map(str, tree.behind)), count=int(tree.on_best.sum())))

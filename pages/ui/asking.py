@@ -155,6 +155,18 @@ def computing_here() -> Iterator[None]:
         _here = False
 
 
+def answered(function: Callable[..., T], /, **arguments: Any) -> T | None:
+    """Return what a question came to, None where it has not been asked, or has not been answered yet.
+
+    Args:
+        arguments: as of ask.
+    """
+    with _lock:
+        future = _kept.get(question_of(function, arguments))
+    done = future is not None and future.done() and not future.cancelled() and not future.exception()
+    return future.result() if future is not None and done else None
+
+
 def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> bytes:
     """Return a call for another process, which opens the models itself."""
 

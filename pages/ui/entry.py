@@ -83,6 +83,8 @@ style = f"""
 .text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: {surface}; }}
 .text-line[data-pale] span {{ opacity: 1; font-weight: 600; }}
 {STYLE.replace("SURFACE", surface)}
+.stElementContainer:has(> * > [data-formula]:empty) {{ position: absolute; }}
+.stElementContainer:has(+ .stElementContainer [data-formula] > *) {{ display: none; }}
 .await {{ display: grid; gap: 0.5rem; justify-items: center; font-size: 0.875rem; }}
 .await progress {{ width: min(20rem, 100%); height: 0.5rem; accent-color: {primary}; visibility: visible; }}
 {COVERED}

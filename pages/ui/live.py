@@ -10,8 +10,10 @@ import logging
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from html import escape
 from html.parser import HTMLParser
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -35,6 +37,7 @@ from transformer_core.bundle_files import BundleError
 
 LONG_TEXT, MOST_AT_ONCE = 400, 2  # characters; requests of short texts, and of long ones, that are answered at once
 MOST_STAMP = 10**9
+PAGE = "page"  # what follows the part of a page
 HEADERS = {"Cache-Control": "no-store"}
 
 
@@ -64,6 +67,7 @@ class Live:
         pictures, drawings: matrices and charts as the page mounts them.
         verdicts, numbers: by the names of their places on the page.
         lines: in HTML, by the names of their places on the page, as show_lines has them.
+        formulas: in LaTeX, by the names of their places on the page, as show_formula has them.
     """
 
     pictures: tuple[AnyPicture, ...] = ()
@@ -71,12 +75,13 @@ class Live:
     numbers: Mapping[str, Number] = field(default_factory=dict)
     drawings: tuple[Drawing, ...] = ()
     lines: Mapping[str, str] = field(default_factory=dict)
+    formulas: Mapping[str, str] = field(default_factory=dict)
 
     def to_bytes(self, *, stamp: int = 0) -> bytes:
         """Return the length of a header (uint32, little-endian), the header in JSON, and the pictures' bytes.
 
-        Everything is padded to 8 bytes; the header has verdicts, numbers, lines and the rows of charts, and for each
-        picture its key and length.
+        Everything is padded to 8 bytes; the header has verdicts, numbers, lines, formulas and the rows of charts, and
+        for each picture its key and length.
 
         Args:
             stamp: of the last stroke, as of MatrixFigure.
@@ -87,8 +92,9 @@ class Live:
         numbers = {name: asdict(number) for name, number in self.numbers.items()}
         pictures = list(zip(keys, map(len, parts), strict=True))
         drawings = {drawing.event: drawing.rows for drawing in self.drawings}
-        header = {"verdicts": verdicts, "numbers": numbers, "drawings": drawings}
+        header: dict[str, Any] = {"verdicts": verdicts, "numbers": numbers, "drawings": drawings}
         header |= {"lines": {name: nodes_of(html) for name, html in self.lines.items()}, "pictures": pictures}
+        header |= {"formulas": dict(self.formulas)}
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return padded(struct.pack("<I", len(text)) + text) + b"".join(parts)
 
@@ -191,9 +197,28 @@ def follow_finger(
         "boxes": boxes,
         "choices": options,
         "sliders": list(sliders),
+        "katex": katex_module(),
         "typed": typed,  # so that the component hears of each run
     }
-    registered("live")(key="live", data=data)
+    registered("live")(key="live", data={"name": PAGE} | data)
+
+
+def follow_choice(page: str, part: str, said: Mapping[str, str]) -> None:
+    """Let what stands in a box below any part follow a choice in one of the box's pictures.
+
+    Args:
+        page, part: as of follow_finger; the pictures ask for "PAGE.PART".
+        said: what the link says of the box, by name.
+    """
+    said = {"lang": language()} | dict(said)
+    controls = {"page": st.session_state.get("page", ""), "boxes": [], "choices": {}, "sliders": []}
+    data: dict[str, Any] = {
+        "name": f"{page}.{part}",
+        "route": f"./live/{page}/{part}",
+        "said": said,
+        "katex": katex_module(),
+    }
+    registered("live")(key=f"live_{page}_{part}", data=data | controls)
 
 
 def show_lines(place: str, html: str, *, style: str = "") -> None:
@@ -204,3 +229,21 @@ def show_lines(place: str, html: str, *, style: str = "") -> None:
         style: an element with their style.
     """
     st.html(f'{style}<div data-lines="{escape(place)}">{html}</div>')
+
+
+def show_formula(place: str, latex: str) -> None:
+    """Show a formula that follows a finger; what comes the short way lies in front of it (the entry script's style).
+
+    Args:
+        place: its name, by which assets/components/live/live.js finds it.
+    """
+    with st.container(key=f"formula_{place}"):
+        st.latex(latex)
+        st.html(f'<div data-formula="{escape(place)}"></div>')
+
+
+@cache
+def katex_module() -> str:
+    """Return where the server has Streamlit's own KaTeX; "" where it has none: then the page's run writes formulas."""
+    scripts = list((Path(st.__file__).parent / "static" / "static" / "js").glob("rehype-katex.*.js"))
+    return f"./static/js/{scripts[0].name}" if len(scripts) == 1 else ""

@@ -5,12 +5,17 @@ import streamlit as st
 from pages.figures.charts import HUES as ROLES
 from pages.figures.curves import GREY, Side, bars, curves, dots
 from pages.ui.asking import Answer, ask, ask_once
+from pages.ui.charts import Drawing
+from pages.ui.header import View
 from pages.ui.language import t
+from pages.ui.live import Live, follow_finger
 from pages.ui.number_format import significant
-from pages.ui.url import choose, step_through
-from pages.why.frame import SEED, Desk, Finding, Question
+from pages.ui.url import choose, chosen_option, step_through
+from pages.why.frame import SEED, Desk, Finding, Question, drawing_of
 from transformer_core.analysis.why.scaling import WIDTHS, OwnSpread, Spread, spread_by_width, spread_of_own_heads
 
+ON, PARTS, WIDTH, USUAL_WIDTH = "why_scaling_on", ("random", "sentence"), "why_scaling_width", 4
+MEASURES = ("variance", "weights", "entropy", "gradient")
 HUES = (ROLES["key"], ROLES["query"])
 
 
@@ -19,44 +24,57 @@ def _outcome(found: Spread) -> str:
     return "winner" if greatest > 0.9 else "most" if greatest > 0.5 else "mixed"
 
 
-def _random(desk: Desk, answer: Answer[Spread]) -> Finding:
-    found = answer.value
-    with desk.controls:
-        width = step_through(desk.word("width"), WIDTHS, name="why_scaling_width", default=4)
-    index = WIDTHS.index(width)
+def _width() -> int:
+    return int(chosen_option(WIDTH, list(map(str, WIDTHS)), default=str(USUAL_WIDTH)))
+
+
+def live_scaling(view: View) -> Live:
+    """Return what random vectors of the chosen width and below it measure.
+
+    Raises:
+        ValueError: the sentence's own vectors are shown, which follow the text with the page's run.
+    """
+    if chosen_option(ON, PARTS, default="random") != "random":
+        raise ValueError("the sentence's own vectors follow with the page's run")
+    answer, width = ask_once(spread_by_width, seed=SEED), _width()
+    found, index = answer.value, WIDTHS.index(width)
 
     def pair(measure: str) -> dict:
         named = {"undivided": measure, "divided": f"{measure}_divided"}
-        return {desk.word(name): getattr(found, field) for name, field in named.items()}
+        return {t(f"why.scaling.{name}"): getattr(found, field) for name, field in named.items()}
 
-    across = Side(desk.word("d_k"), log=True)
+    def against_width(measure: str, up: Side, law: dict) -> Drawing:
+        across, hues = Side(t("why.scaling.d_k"), log=True), (*HUES, GREY)
+        guides = dict.fromkeys(law, 256.0)
+        chart = curves(found.widths, pair(measure) | law, across=across, up=up, upto=width, hues=hues, guides=guides)
+        return drawing_of("scaling", chart, answer, measure)
 
-    def against_width(measure: str, up: Side, law: dict) -> None:
-        chart = curves(
-            found.widths,
-            pair(measure) | law,
-            across=across,
-            up=up,
-            upto=width,
-            hues=(*HUES, GREY),
-            guides=dict.fromkeys(law, 256.0),
+    weights = {name: values[index] for name, values in pair("weights").items()}
+    up = Side(t("why.scaling.weight"), domain=(0.0, 1.0))
+    each = bars([str(key) for key in range(found.n_keys)], weights, across=t("why.scaling.key"), up=up, hues=HUES)
+    return Live(
+        drawings=(
+            against_width(
+                "variance", Side(t("why.scaling.variance_axis"), log=True), {t("why.scaling.law"): found.widths}
+            ),
+            drawing_of("scaling", each, answer, "weights"),
+            against_width("entropy", Side(t("why.scaling.entropy_axis"), domain=(0.0, 2.8)), {}),
+            against_width("gradient", Side(t("why.scaling.gradient_axis"), domain=(0.0, 0.36)), {}),
         )
-        desk.chart(chart, answer, measure)
+    )
 
+
+def _random(desk: Desk, answer: Answer[Spread]) -> Finding:
+    found = answer.value
+    with desk.controls:
+        width = step_through(desk.word("width"), WIDTHS, name=WIDTH, default=USUAL_WIDTH)
+    index = WIDTHS.index(width)
     with desk.picture:
-        top, bottom = st.columns(2), st.columns(2)
-    with top[0]:
-        law = {desk.word("law"): found.widths}
-        against_width("variance", Side(desk.word("variance_axis"), log=True), law)
-    with top[1]:
-        weights = {name: values[index] for name, values in pair("weights").items()}
-        up = Side(desk.word("weight"), domain=(0.0, 1.0))
-        keys = [str(key) for key in range(found.n_keys)]
-        desk.chart(bars(keys, weights, across=desk.word("key"), up=up, hues=HUES), answer, "weights")
-    with bottom[0]:
-        against_width("entropy", Side(desk.word("entropy_axis"), domain=(0.0, 2.8)), {})
-    with bottom[1]:
-        against_width("gradient", Side(desk.word("gradient_axis"), domain=(0.0, 0.36)), {})
+        places = [*st.columns(2), *st.columns(2)]
+        for place, measure, drawing in zip(places, MEASURES, live_scaling(desk.view).drawings, strict=True):
+            with place:
+                desk.drawing(drawing, measure)
+        follow_finger("why", "scaling", desk.view, choices={WIDTH: (list(map(str, WIDTHS)), str(width))})
     numbers = {
         "slope": f"{found.slope:.2f}",
         "width": str(width),
@@ -113,9 +131,9 @@ def _sentence(desk: Desk, answer: Answer[OwnSpread], outcome: str) -> Finding:
 
 
 def _experiment(desk: Desk) -> Finding:
-    parts = {"random": desk.word("random"), "sentence": desk.word("sentence")}
+    parts = {part: desk.word(part) for part in PARTS}
     with desk.controls:
-        part = choose(desk.word("on"), parts, name="why_scaling_on", default="random")
+        part = choose(desk.word("on"), parts, name=ON, default="random")
     law = ask_once(spread_by_width, seed=SEED)
     if part == "random":
         return _random(desk, law)

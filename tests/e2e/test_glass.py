@@ -23,7 +23,7 @@ def run() -> Pass:
 
 def formula_of_cell(page: Page, entry: str) -> str:
     """Wait for the arithmetic of a cell, and return the LaTeX it was drawn from."""
-    source = page.locator("annotation").filter(has_text=f"{entry} &=")
+    source = page.locator("annotation").filter(has_text=f"{entry} &=").first  # the page's, or what came the short way
     source.wait_for(state="attached", timeout=30_000)
     return source.text_content() or ""
 

@@ -191,6 +191,12 @@ SLIDERS = [
     ("feed_forward", {"feed_forward_part": "neurons", "feed_forward_neuron": "7"}, "feed_forward_neuron", "0.8|"),
     ("positions", {"positions_part": "exponent"}, "positions_xlength", "65x128"),
     ("positions", {"positions_part": "schemes", "positions_places": "9"}, "positions_places", "'length': 10"),
+    ("translation", {"translation_part": "beam", "translation_depth": "2"}, "translation_depth", ""),
+    ("gpt", {"gpt_part": "lens", "gpt_back": "-2"}, "gpt_back", ""),
+    ("why", {"why": "scaling", "why_scaling_width": "16", "shown": "why_scaling"}, "why_scaling_width", ""),
+    ("encoder", {"encoder_part": "sum", "encoder_padding_open": "on"}, "encoder_pads", ""),
+    ("encoder", {"encoder_part": "sure"}, "encoder_temperature", ""),
+    ("gpt", {"gpt_part": "verse"}, "gpt_verse_place", ""),
     ("gpt", {"gpt_part": "mask", "gpt_changed": "-3"}, "gpt_changed", f"{TEXT}| dragon|"),
     ("gpt", {"gpt_part": "write", "gpt_steps": "6", "gpt_step": "2"}, "gpt_step", ""),
 ]
@@ -238,3 +244,28 @@ def test_an_old_picture_stays_under_the_box_and_nothing_below_it_moves(page: Pag
     assert abs(page.evaluate(top) - before) <= 4  # a line of words may be a pixel or two higher
     rest(page)
     assert not page.locator("i.old").count()
+
+
+SEEN = """
+() => [...document.querySelectorAll(".st-key-formula_glass_cell annotation")].filter(
+  (one) => one.closest(".katex").getBoundingClientRect().width)
+"""
+FORMULA = f"() => ({SEEN})().map((one) => one.textContent).join()"
+SIZE = f"() => ({SEEN})().map((one) => one.closest('.katex').getBoundingClientRect().toJSON())"
+
+
+def test_the_glass_explains_another_cell_before_the_page_runs_and_nothing_moves(page: Page, address: str) -> None:
+    opened(page, address, glass_open="true", glass="encoder.layer0.self_attention.query", glass_cell="3.7")
+    before = page.evaluate(FORMULA)
+    page.locator(".st-key-glass_matrix .vm-canvas").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"(before) => ({FORMULA})() !== before", arg=before)
+    assert page.evaluate("() => window.ran") == 0
+    live, size = page.evaluate(FORMULA), page.evaluate(SIZE)
+    assert "_{4,7}" in live
+    page.wait_for_function("() => window.ran > 0")
+    rest(page)
+    page.wait_for_timeout(1_500)  # the page's own formula is shown again
+    assert not page.locator("[data-formula] *").count()
+    assert (page.evaluate(FORMULA), page.evaluate(SIZE)) == (live, size)

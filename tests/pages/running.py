@@ -46,6 +46,8 @@ def told(app: AppTest) -> str:
     """Return every message and text on the page, joined; a term that is explained where it stands is its word."""
     kinds = (app.info, app.warning, app.error, app.toast, app.markdown, app.caption, app.header, app.subheader)
     shown = [str(element.value) for kind in kinds for element in kind]
+    live = (element.proto.body for element in app.get("html") if "data-lines=" in element.proto.body)
+    shown += [unescape(re.sub("<style>.*?</style>|<.*?>", "", lines, flags=re.DOTALL)) for lines in live]
     return re.sub("</?dfn.*?>", "", "\n".join([*shown, note(app)]), flags=re.DOTALL)
 
 

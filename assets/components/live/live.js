@@ -8,6 +8,10 @@ import { lasting, release } from "../kit.js";
 const ASK = "vitrine:ask";
 const PICTURE = "vitrine:picture";
 const LEAD = 1000; // ms for which rows that came the short way are newer than what the page's run brings; see newest.js
+const PAGE = "page"; // the name of what follows the part of a page; a box below it is followed by another instance
+const SPACES = { svg: "http://www.w3.org/2000/svg", math: "http://www.w3.org/1998/Math/MathML" };
+const ATTRIBUTES = { className: "class", ariaHidden: "aria-hidden" }; // as hast, the tree of rehype, calls them
+let katex = null; // Streamlit's own rehype-katex, once it has come
 const placeOf = (name, page) => `.st-key-${`${name}@${page}`.replace(/[^\w-]/g, "-")}`;
 
 class Follower {
@@ -15,14 +19,14 @@ class Follower {
     this.ending = new AbortController();
     this.changed = {};
     this.drawn = new Set(); // charts that show rows which came the short way
+    this.written = new Set(); // places of formulas that came the short way
     this.versions = 0;
     const on = (target, type, act) => target.addEventListener(type, act, { capture: true, signal: this.ending.signal });
     on(document, "input", (event) => this.onInput(event));
     on(document, "click", (event) => this.onClick(event));
-    on(window, ASK, ({ detail }) => this.ask(detail));
+    on(window, ASK, ({ detail }) => detail.of === this.data.name && this.ask(detail.choices));
     this.thumbs = new MutationObserver((changes) => changes.forEach((change) => this.onSlide(change)));
     this.thumbs.observe(document.body, { subtree: true, attributeFilter: ["value"] });
-    window.vitrineLive = true;
   }
 
   remove() {
@@ -30,19 +34,24 @@ class Follower {
     this.thumbs.disconnect();
     clearTimeout(this.returning);
     this.giveBack();
-    window.vitrineLive = false;
+    if (this.data.name === PAGE) window.vitrineLive = false;
   }
 
   receive(data) {
     this.data = data;
+    if (data.name === PAGE) window.vitrineLive = true;
+    if (data.katex && document.querySelector("[data-formula]")) katex ??= import(new URL(data.katex, document.baseURI)).then((module) => (katex = module.default), () => null);
     this.changed = {}; // the page has run with them
+    keepGradients();
     this.settle();
   }
 
   onSlide({ target }) {
     if (target.type !== "range") return;
-    const name = this.data.sliders.find((slider) => target.closest(placeOf(slider, this.data.page)));
-    if (name && target === document.activeElement) this.ask({ [name]: target.value }); // held, not moved by the page
+    const { sliders, choices, page } = this.data;
+    const name = [...sliders, ...Object.keys(choices)].find((slider) => target.closest(placeOf(slider, page)));
+    if (!name || target !== document.activeElement) return; // moved by the page, not held
+    this.ask({ [name]: choices[name]?.[target.value] ?? target.value }); // one over options holds an option's number
   }
 
   onInput({ target }) {
@@ -110,9 +119,21 @@ class Follower {
       const place = document.querySelector(`[data-lines="${CSS.escape(name)}"]`);
       place?.replaceChildren(...nodes.map(built));
     }
+    for (const [name, latex] of Object.entries(header.formulas)) this.write(name, latex);
     this.draw(header.drawings);
     this.shown = link;
     this.settle();
+  }
+
+  // Puts a formula in front of the one that the page wrote: a copy of it with what KaTeX makes of this one inside.
+  write(name, latex) {
+    const place = document.querySelector(`[data-formula="${CSS.escape(name)}"]`);
+    const shown = place?.closest('[class*="st-key-formula_"]').querySelector(".katex-display");
+    if (!shown || typeof katex !== "function") return; // the page's run writes it
+    const copy = shown.closest(".stMarkdown").cloneNode(true);
+    copy.querySelector(".katex-display").replaceWith(...typeset(latex));
+    place.replaceChildren(copy);
+    this.written.add(place);
   }
 
   draw(drawings) {
@@ -130,6 +151,7 @@ class Follower {
     clearTimeout(this.returning);
     if (!this.shown) return;
     this.returning = setTimeout(() => {
+      keepGradients();
       if (this.link() === this.shown) this.giveBack();
       else if (!Object.keys(this.changed).length) this.ask({}); // else the page's run follows
     }, LEAD);
@@ -138,6 +160,8 @@ class Follower {
   giveBack() {
     for (const event of this.drawn) bring(event, null);
     this.drawn.clear();
+    for (const place of this.written) place.replaceChildren();
+    this.written.clear();
   }
 }
 
@@ -146,6 +170,15 @@ function bring(event, value) {
   document.body.value = value;
   document.body.dispatchEvent(new Event(event));
   delete document.body.value;
+}
+
+// Vega names a legend's gradient by the page's whole address, which changes with every choice: its bar would vanish.
+function keepGradients() {
+  for (const bar of document.querySelectorAll('.stVegaLiteChart [fill^="url("]')) {
+    const named = bar.getAttribute("fill");
+    const short = `url(${named.slice(named.indexOf("#"))}`;
+    if (short !== named) bar.setAttribute("fill", short);
+  }
 }
 
 // An element of [tag, attributes, ...children], or a text.
@@ -157,6 +190,24 @@ function built(node) {
     if (name in attributes) element.setAttribute(name, attributes[name]);
   }
   element.append(...children.map(built));
+  return element;
+}
+
+// A formula as nodes, as Streamlit makes them.
+function typeset(latex) {
+  const properties = { className: ["math-display"] };
+  const tree = { type: "root", children: [{ type: "element", tagName: "span", properties, children: [{ type: "text", value: latex }] }] };
+  katex()(tree, { message() {} });
+  return tree.children.map((child) => grown(child));
+}
+
+// A node of such a tree.
+function grown({ tagName, properties, children, value }, space = document.body.namespaceURI) {
+  if (!tagName) return document.createTextNode(value);
+  const own = SPACES[tagName] ?? space;
+  const element = document.createElementNS(own, tagName);
+  for (const [name, set] of Object.entries(properties)) element.setAttribute(ATTRIBUTES[name] ?? name, [set].flat().join(" "));
+  element.append(...children.map((child) => grown(child, own)));
   return element;
 }
 

@@ -5,13 +5,15 @@ import { REST } from "./painter.js";
 import { announcement, tipLines } from "./readout.js";
 import { zoomed } from "./surface.js";
 
+const PIN_REST = 250; // ms for which a hand rests until the page hears of a pinned cell that the short way explains
+
 // What a click on a panel chooses: the parts of its id, by their names in the link.
 const chosenBy = (names, id) => Object.fromEntries(id.split(".").map((part, i) => [names[i], part]));
 
 export const pointing = {
   // Asks for the pictures of what a person has just chosen or painted, where they come the short way (../live/live.js).
-  ask(choices) {
-    window.dispatchEvent(new CustomEvent("vitrine:ask", { detail: choices }));
+  ask(choices, of = "page") {
+    window.dispatchEvent(new CustomEvent("vitrine:ask", { detail: { of, choices } }));
   },
 
   at(event) {
@@ -158,7 +160,16 @@ export const pointing = {
     this.choices = (this.choices ?? 0) + 1; // Streamlit passes on only a state that differs from the last
     const cell = pinned && [pinned.row, pinned.col];
     if (changed.includes("selected") && this.figure.chooses.length) this.ask(chosenBy(this.figure.chooses, selected));
-    this.send?.("choice", { selected, cell, panel: pinned?.panel ?? 0, changed, count: this.choices });
+    const choice = { selected, cell, panel: pinned?.panel ?? 0, changed, count: this.choices };
+    clearTimeout(this.telling);
+    if (changed.includes("cell") && this.figure.pins_for) {
+      this.askForCell(...this.figure.pins_for, cell);
+      this.telling = setTimeout(() => this.send?.("choice", choice), PIN_REST);
+    } else this.send?.("choice", choice);
+  },
+
+  askForCell(of, name, cell) {
+    this.ask({ [name]: cell ? cell.join(".") : "" }, of);
   },
 
   onWheel(event) {

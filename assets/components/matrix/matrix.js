@@ -91,6 +91,7 @@ class Matrix {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.later);
     clearTimeout(this.patience);
+    clearTimeout(this.telling);
     this.newest.end();
     this.root.remove();
   }

@@ -113,7 +113,7 @@ def board_chart(
     labels: Sequence[str],
     answers: Sequence[str],
     words: Words,
-) -> Chart:
+) -> Filled:
     """Draw every stage's first guess for each token hidden by itself, coloured by the final answer's probability.
 
     Shapes:
@@ -123,8 +123,8 @@ def board_chart(
         words: as of lens_board.
     """
     arrays = (first_probabilities, probabilities, ranks)
-    board = lens_board(firsts, *arrays, places, labels, answers, words, chosen=-1)
-    return board.properties(height=ROW * len(firsts) + 2 * AROUND)
+    height = ROW * len(firsts) + 2 * AROUND
+    return lens_board(firsts, *arrays, places, labels, answers, words, chosen=-1, height=height)
 
 
 def _hues(count: int) -> list[str]:

@@ -5,17 +5,19 @@ Arrays come from transformer_core.analysis.translation.
 
 from collections.abc import Mapping, Sequence
 from math import exp
-from typing import Protocol
+from typing import Any, Protocol
 
 import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.forms import Filled, form, named
 from pages.translation.figures.charts import clipped, shown_chance
 
 LEAST_SPAN = 0.1
 ROW = 60
 HALF_WIDTH, HALF_HEIGHT = 0.43, 0.33
+START_HEIGHT = 0.16  # of half the first line's, which has no box
 FATES = ("kept", "finished", "dropped")
 FILLS = {"kept": HUES["weights"], "finished": HUES["value"], "dropped": "transparent"}
 MARKS = {"kept": "", "finished": "■ ", "dropped": "✕ "}
@@ -132,88 +134,48 @@ class Tree(Protocol):
     def on_best(self) -> np.ndarray: ...
 
 
-def _edges(
-    tree: Tree,
-    shown: np.ndarray,
-    at: Mapping[int, tuple[float, float]],
-    best: np.ndarray,
-    said: Mapping[str, str],
-    x: alt.X,
-    y: alt.Y,
-) -> list[alt.Chart]:
-    def part(nodes: np.ndarray, dash: list[int], hue: str, width: float, opacity: float) -> alt.Chart:
-        parents = [at[int(tree.parents[node])] for node in nodes]
-        data = records(
-            x=[place[0] for place in parents],
-            y=[place[1] + (HALF_HEIGHT if place[1] else 0.16) for place in parents],
-            x2=tree.ranks[nodes].astype(float),
-            y2=tree.depths[nodes] - HALF_HEIGHT,
-            word=[tree.words[node] for node in nodes],
-            step=tree.steps[nodes],
-            chance=np.exp(tree.steps[nodes]),
-        )
-        tooltip = [
-            alt.Tooltip("word:N", title=said["word"]),
-            alt.Tooltip("step:Q", title=said["step"], format=".4g"),
-            alt.Tooltip("chance:Q", title=said["chance"], format=".3%"),
-        ]
-        mark = alt.Chart(data).mark_rule(strokeDash=dash, color=hue, strokeWidth=width, opacity=opacity)
-        return mark.encode(x=x, y=y, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), tooltip=tooltip)
-
-    fates = np.array(tree.fates)[shown]
-    lost, alive = shown[(fates == "dropped")], shown[(fates != "dropped") & ~best[shown]]
-    return [
-        part(lost, [3, 4], HUES["residual"], 1, 0.8),
-        part(alive, [1, 0], HUES["weights"], 2, 0.75),
-        part(shown[best[shown]], [1, 0], BEST, 4, 1.0),
-    ]
+def _edges_of(tree: Tree, shown: np.ndarray, best: np.ndarray) -> Any:
+    """Return the rows of the lines from each node's parent to the node."""
+    middle = int(tree.ranks.max()) / 2
+    parents = [int(tree.parents[node]) for node in shown]
+    x = [float(tree.ranks[parent]) if parent >= 0 else middle for parent in parents]
+    y = [tree.depths[parent] + HALF_HEIGHT if parent >= 0 else START_HEIGHT for parent in parents]
+    return records(
+        x=x,
+        y=y,
+        x2=tree.ranks[shown].astype(float),
+        y2=tree.depths[shown] - HALF_HEIGHT,
+        word=[tree.words[node] for node in shown],
+        step=tree.steps[shown],
+        chance=np.exp(tree.steps[shown]),
+        kind=["best" if best[node] else "lost" if tree.fates[node] == "dropped" else "alive" for node in shown],
+    )
 
 
-def _nodes(
-    tree: Tree, shown: np.ndarray, best: np.ndarray, said: Mapping[str, str], x: alt.X, y: alt.Y
-) -> list[alt.Chart]:
-    def part(fate: str, on_best: bool, nodes: np.ndarray) -> list[alt.Chart]:
-        dropped = fate == "dropped"
-        ink = HUES["residual"] if dropped else "#ffffff"
-        data = records(
-            x=tree.ranks[nodes].astype(float),
-            y=tree.depths[nodes].astype(float),
-            left=tree.ranks[nodes] - HALF_WIDTH,
-            right=tree.ranks[nodes] + HALF_WIDTH,
-            top=tree.depths[nodes] - HALF_HEIGHT,
-            bottom=tree.depths[nodes] + HALF_HEIGHT,
-            word=[MARKS[fate] + clipped(tree.words[int(node)]) for node in nodes],
-            text=[tree.texts[node] for node in nodes],
-            under=[shown_chance(exp(tree.steps[node]), digits=1) for node in nodes],
-            step=tree.steps[nodes],
-            chance=np.exp(tree.steps[nodes]),
-            log_prob=tree.log_probs[nodes],
-            score=tree.scores[nodes],
-            fate=[said["best"] if on_best else said[fate]] * len(nodes),
-        )
-        tooltip = [alt.Tooltip(f"{name}:N", title=said[name]) for name in ("text", "fate")]
-        tooltip += [alt.Tooltip(f"{name}:Q", title=said[name], format=".4g") for name in ("step", "log_prob", "score")]
-        tooltip.append(alt.Tooltip("chance:Q", title=said["chance"], format=".3%"))
-        base = alt.Chart(data).encode(tooltip=tooltip)
-        box = base.mark_rect(
-            fill=FILLS[fate],
-            fillOpacity=0.0 if dropped else 1.0,
-            stroke=BEST if on_best else HUES["residual"] if dropped else FILLS[fate],
-            strokeWidth=3 if on_best else 1,
-            strokeDash=[3, 3] if dropped else [1, 0],
-            cornerRadius=6,
-        ).encode(x=alt.X("left:Q", axis=None), x2=alt.X2("right:Q"), y=alt.Y("top:Q", axis=None), y2=alt.Y2("bottom:Q"))
-        word = base.mark_text(fontSize=14, dy=-7, color=ink, fontWeight="normal" if dropped else "bold")
-        under = base.mark_text(fontSize=12, dy=10, color=ink)
-        return [box, word.encode(x, y, text=alt.Text("word:N")), under.encode(x, y, text=alt.Text("under:N"))]
-
-    fates = np.array(tree.fates)[shown]
-    kinds = [(fate, way, shown[(fates == fate) & (best[shown] == way)]) for fate in FATES for way in (False, True)]
-    return [chart for kind in kinds if len(kind[2]) for chart in part(*kind)]
+def _nodes_of(tree: Tree, shown: np.ndarray, best: np.ndarray, said: Mapping[str, str]) -> Any:
+    """Return the rows of the nodes."""
+    fates = [tree.fates[int(node)] for node in shown.tolist()]
+    return records(
+        x=tree.ranks[shown].astype(float),
+        y=tree.depths[shown].astype(float),
+        left=tree.ranks[shown] - HALF_WIDTH,
+        right=tree.ranks[shown] + HALF_WIDTH,
+        top=tree.depths[shown] - HALF_HEIGHT,
+        bottom=tree.depths[shown] + HALF_HEIGHT,
+        word=[MARKS[fate] + clipped(tree.words[int(node)]) for fate, node in zip(fates, shown, strict=True)],
+        text=[tree.texts[node] for node in shown],
+        under=[shown_chance(exp(tree.steps[node]), digits=1) for node in shown],
+        step=tree.steps[shown],
+        chance=np.exp(tree.steps[shown]),
+        log_prob=tree.log_probs[shown],
+        score=tree.scores[shown],
+        fate=[said["best"] if best[node] else said[fate] for fate, node in zip(fates, shown, strict=True)],
+        kind=[f"{fate}_best" if best[node] else fate for fate, node in zip(fates, shown, strict=True)],
+    )
 
 
-def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, whole: bool) -> Chart:
-    """Draw the tree down to a depth.
+def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, whole: bool) -> Filled:
+    """Draw the tree down to a depth, in the room of the whole.
 
     Args:
         said: words for fates (kept, finished, dropped, best) and titles (word, text, step, log_prob, score, chance,
@@ -223,17 +185,61 @@ def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, w
         whole: the tree is shown to its end, so that the path to the best is marked.
     """
     shown = np.flatnonzero(tree.depths <= depth)
-    most = int(tree.ranks.max()) + 1
-    middle = (most - 1) / 2
-    at = {-1: (middle, 0.0)} | {int(node): (float(tree.ranks[node]), float(tree.depths[node])) for node in shown}
     best = tree.on_best & whole
+    most, deepest = int(tree.ranks.max()) + 1, int(tree.depths.max())
+    titles = tuple((name, said[name]) for name in ("word", "text", "step", "log_prob", "score", "chance", "fate"))
+    rows = {
+        "nodes": _nodes_of(tree, shown, best, said),
+        "edges": _edges_of(tree, shown, best),
+        "start": records(x=[(most - 1) / 2], y=[0.0], word=[start]),
+    }
+    return Filled(_tree_form(titles, most, deepest), rows)
+
+
+@form
+def _tree_form(titles: tuple[tuple[str, str], ...], most: int, deepest: int) -> Chart:
+    said = dict(titles)
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.6, most - 0.4], nice=False))
-    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.4, depth + 0.4], reverse=True, nice=False))
-    layers = [*_edges(tree, shown, at, best, said, x, y), *_nodes(tree, shown, best, said, x, y)]
-    root = records(x=[middle], y=[0.0], word=[start])
-    layers.append(
-        alt.Chart(root)
-        .mark_text(fontSize=14, fontWeight="bold", color=HUES["query"])
-        .encode(x, y, text=alt.Text("word:N"))
-    )
-    return alt.layer(*layers).properties(width="container", height=ROW * (depth + 1))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.4, deepest + 0.4], reverse=True, nice=False))
+    tooltip = [
+        alt.Tooltip("word:N", title=said["word"]),
+        alt.Tooltip("step:Q", title=said["step"], format=".4g"),
+        alt.Tooltip("chance:Q", title=said["chance"], format=".3%"),
+    ]
+    edges = named("edges").encode(x=x, y=y, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), tooltip=tooltip)
+    lines = [
+        edges.transform_filter(f"datum.kind === '{kind}'").mark_rule(
+            strokeDash=dash, color=hue, strokeWidth=width, opacity=opacity
+        )
+        for kind, dash, hue, width, opacity in (
+            ("lost", [3, 4], HUES["residual"], 1, 0.8),
+            ("alive", [1, 0], HUES["weights"], 2, 0.75),
+            ("best", [1, 0], BEST, 4, 1.0),
+        )
+    ]
+    nodes = [part for fate in FATES for on_best in (False, True) for part in _node_layers(fate, on_best, said, x, y)]
+    root = named("start").mark_text(fontSize=14, fontWeight="bold", color=HUES["query"])
+    layers = [*lines, *nodes, root.encode(x, y, text=alt.Text("word:N"))]
+    return alt.layer(*layers).properties(height=ROW * (deepest + 1))
+
+
+def _node_layers(fate: str, on_best: bool, said: Mapping[str, str], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Return the boxes, the words and the numbers of the nodes of one kind."""
+    dropped = fate == "dropped"
+    ink = HUES["residual"] if dropped else "#ffffff"
+    tooltip = [alt.Tooltip(f"{name}:N", title=said[name]) for name in ("text", "fate")]
+    tooltip += [alt.Tooltip(f"{name}:Q", title=said[name], format=".4g") for name in ("step", "log_prob", "score")]
+    tooltip.append(alt.Tooltip("chance:Q", title=said["chance"], format=".3%"))
+    kind = f"{fate}_best" if on_best else fate
+    base = named("nodes").transform_filter(f"datum.kind === '{kind}'").encode(tooltip=tooltip)
+    box = base.mark_rect(
+        fill=FILLS[fate],
+        fillOpacity=0.0 if dropped else 1.0,
+        stroke=BEST if on_best else HUES["residual"] if dropped else FILLS[fate],
+        strokeWidth=3 if on_best else 1,
+        strokeDash=[3, 3] if dropped else [1, 0],
+        cornerRadius=6,
+    ).encode(x=alt.X("left:Q", axis=None), x2=alt.X2("right:Q"), y=alt.Y("top:Q", axis=None), y2=alt.Y2("bottom:Q"))
+    word = base.mark_text(fontSize=14, dy=-7, color=ink, fontWeight="normal" if dropped else "bold")
+    under = base.mark_text(fontSize=12, dy=10, color=ink)
+    return [box, word.encode(x, y, text=alt.Text("word:N")), under.encode(x, y, text=alt.Text("under:N"))]

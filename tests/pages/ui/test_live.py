@@ -64,11 +64,18 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("norm", "vector", {"layer": "2", "norm_sublayer": "final", "norm_token": "3", "norm_power": "-5"}),
     ("encoder", "layers", {}),
     ("encoder", "layers", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("encoder", "sum", {}),
+    ("encoder", "sum", {"encoder_of": "1", "shown": "encoder_sum", "lang": "zh"}),
+    ("encoder", "sum", {"encoder_padding_open": "on", "encoder_pads": "3"}),
+    ("encoder", "sure", {}),
+    ("encoder", "sure", {"encoder_temperature": "2.5", "shown": "encoder_sure"}),
     ("translation", "steps", {}),
     ("translation", "steps", {"translation_step": "1", "layer": "1", "pin_translation_rows": "0.1.1"}),
     ("translation", "steps", {"translation_over": "head", "layer": "1", "head": "3", "translation_step": "2"}),
     ("translation", "cross", {}),
     ("translation", "cross", {"translation_over": "head", "head": "2", "step": "scores", "text": "Thank you."}),
+    ("translation", "beam", {}),
+    ("translation", "beam", {"translation_depth": "2", "translation_width": "4", "translation_penalty": "1.2"}),
     ("bert", "fill", {}),
     ("bert", "fill", {"bert_hidden": "2.4", "lang": "zh"}),
     ("bert", "fill", {"text": "A <b>[MASK]</b> film.", "bert_predict": "on"}),
@@ -85,6 +92,15 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("lab", "steer", {"model": "gpt", "lab_source": "texts", "lab_where": "one", "lab_token": "2", "lang": "zh"}),
     ("gpt", "write", {}),
     ("gpt", "write", {"gpt_steps": "6", "gpt_step": "2", "gpt_how": "greedy", "lang": "zh"}),
+    ("gpt", "lens", {}),
+    ("gpt", "lens", {"gpt_back": "-3", "gpt_first": "1", "text": "good film " * 20, "lang": "zh"}),
+    ("gpt", "verse", {}),
+    (
+        "gpt",
+        "verse",
+        {"model": "gpt-poem", "text": "秋风入客衣，", "lang": "zh", "gpt_verse_place": "9"},
+    ),
+    ("gpt", "verse", {"gpt_verse_look": "above", "gpt_verse_line": "秋风"}),
     ("gpt", "mask", {}),
     ("gpt", "mask", {"gpt_changed": "-3", "gpt_words": "ghost", "shown": "gpt_moved"}),
     ("encoder", "edit", {"encoder_other": "The film was good, but I loved the ending."}),
@@ -108,9 +124,16 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
         {"why": "projections", "why_projections_reach": "1.1", "why_projections_vectors": "read", "layer": "2"},
     ),
     ("why", "symmetry", {"why": "symmetry"}),
+    ("glass", "cell", {"glass": "encoder.layer1.self_attention.weights", "glass_head": "3", "glass_cell": "4.2"}),
+    ("glass", "cell", {"glass": "encoder.layer0.feed_forward.pre_activation", "lang": "zh", "glass_cell": "99.0"}),
+    ("why", "scaling", {"why": "scaling"}),
+    ("why", "scaling", {"why": "scaling", "why_scaling_width": "64", "lang": "zh"}),
+    ("glass", "cell", {"glass": "class_logits", "text": "A <b>bad</b> film."}),
     ("why", "symmetry", {"why": "symmetry", "why_symmetry_share": "0.35", "head": "2", "lang": "zh"}),
 ]
 MODELS = {"gpt": "gpt", "bert": "bert", "translation": "translation-en-fr"}  # of the other pages "sentiment"
+
+BOXES = {"glass": "attention"}  # what stands on several pages, and one of these
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +144,8 @@ def client() -> TestClient:
 
 def asked(page: str, part: str, query: dict[str, str]) -> dict[str, str]:
     """Return a link to a part of a page that names everything."""
-    return {"lang": "en", "model": MODELS.get(page, "sentiment"), "text": TEXT, f"{page}_part": part, **query}
+    own = {"glass_open": "true"} if page in BOXES else {f"{page}_part": part}
+    return {"lang": "en", "model": MODELS.get(page, "sentiment"), "text": TEXT, **own, **query}
 
 
 def pictures_in(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -159,12 +183,12 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     client: TestClient, mounted: dict[str, bytes], page: str, part: str, query: dict[str, str]
 ) -> None:
     link = asked(page, part, query)
-    app = run(page, **link)
+    app = run(BOXES.get(page, page), **link)
     assert not app.exception
     answer = client.get(f"/live/{page}/{part}", params=link)
     assert answer.status_code == 200
     header, found = pictures_in(answer.content)
-    assert found or header["drawings"] or header["verdicts"]
+    assert found or header["drawings"] or header["verdicts"] or header["formulas"]
     for key, data in found.items():
         assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
     charts = [element.proto for element in app.get("vega_lite_chart")]
@@ -176,6 +200,7 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     for name, nodes in header["lines"].items():
         (lines,) = re.findall(f'<div data-lines="{name}">(.*)</div>', shown)
         assert live.nodes_of(f"<div>{lines}</div>")[0][2 : 2 + len(nodes)] == nodes
+    assert set(header["formulas"].values()) <= {element.value.strip("$\n") for element in app.latex}
     for name, verdict in header["verdicts"].items():
         assert live.Verdict(**verdict).html(name) in shown
     assert set(header["numbers"]) <= {"masks_change", "masks_reach", "lab_ln", "lab_change", "lab_random"}

@@ -8,6 +8,7 @@ from transformer_core.analysis.arithmetic.table import (
     explain_cell,
     recompute,
     tensor_of,
+    values_of,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "read_through",
     "recompute",
     "tensor_of",
+    "values_of",
 ]

@@ -146,6 +146,13 @@ def _axes(name: str, recorded: Tensor) -> tuple[str, ...]:
     return ("batch",) * (recorded.dim() - len(axes)) + axes
 
 
+def values_of(run: Pass, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return a recorded tensor as the model computed it, and the names of its axes."""
+    recorded = run.trace[name]
+    values = recorded.float() if recorded.is_floating_point() else recorded
+    return values.cpu().numpy(), _axes(name, recorded)
+
+
 @torch.inference_mode()
 def recompute(run: Pass, name: str) -> Recomputed:
     """Compute a recorded tensor again, in float64, and compare all of it."""
@@ -154,9 +161,8 @@ def recompute(run: Pass, name: str) -> Recomputed:
     difference = apart(recorded, whole)
     rounding = torch.finfo(recorded.dtype).eps if recorded.is_floating_point() else 0.0
     agrees = difference <= ROUNDINGS * rounding * max(1.0, greatest(recorded))
-    values = recorded.float() if recorded.is_floating_point() else recorded
-    axes = _axes(name, recorded)
-    return Recomputed(name, axes, values.cpu().numpy(), whole.cpu().numpy(), difference, agrees, run.is_edited(name))
+    values, axes = values_of(run, name)
+    return Recomputed(name, axes, values, whole.cpu().numpy(), difference, agrees, run.is_edited(name))
 
 
 @torch.inference_mode()

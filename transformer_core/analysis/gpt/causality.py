@@ -90,7 +90,33 @@ def replaced_from(encoding: Encoding, place: int, words: Sequence[int]) -> tuple
     return tuple(ids)
 
 
-def changed_word(*, bundle: Bundle, text: str, n_tokens: int, place: int, words: str) -> Changed:
+Reading = tuple[Tensor, Tensor]  # the stream (stage, pos, d_model) and the chances (pos, vocab)
+
+
+@dataclass(frozen=True, eq=False)
+class BothReadings:
+    """A text read with the causal mask and without it."""
+
+    masked: Reading
+    unmasked: Reading
+
+
+def both_readings(*, bundle: Bundle, text: str, n_tokens: int) -> BothReadings:
+    """Read a text with the causal mask and without it; arguments as in changed_word.
+
+    Raises:
+        ValueError: the bundle is not a GPT.
+    """
+    return _both(gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens).ids)
+
+
+def _both(model: Gpt, ids: Sequence[int]) -> BothReadings:
+    return BothReadings(_reading(model, ids, None), _reading(model, ids, every_pair(ids, model)))
+
+
+def changed_word(
+    *, bundle: Bundle, text: str, n_tokens: int, place: int, words: str, own: BothReadings | None = None
+) -> Changed:
     """Write other words over a text from a place on, and see what moves.
 
     Args:
@@ -98,6 +124,7 @@ def changed_word(*, bundle: Bundle, text: str, n_tokens: int, place: int, words:
         n_tokens: most tokens of the text to read.
         place: of the first token to write over, from 0.
         words: what to write; of more than fits, the end is left out.
+        own: what both_readings returns for the same text, if it is there already.
 
     Raises:
         ValueError: place is out of range, words is empty, or the bundle is not a GPT.
@@ -111,8 +138,9 @@ def changed_word(*, bundle: Bundle, text: str, n_tokens: int, place: int, words:
     ids = replaced_from(encoding, place, written)
     replaced = np.array(ids) != np.array(encoding.ids)  # (pos,)
     start = int(replaced.argmax()) if replaced.any() else -1
-    masked, chance_masked = _apart(model, encoding.ids, ids, None)
-    unmasked, chance_unmasked = _apart(model, encoding.ids, ids, every_pair(ids, model))
+    own, other = own or _both(model, encoding.ids), _both(model, ids)
+    masked, chance_masked = _apart(own.masked, other.masked)
+    unmasked, chance_unmasked = _apart(own.unmasked, other.unmasked)
     earlier = [moves[:, : max(start, 0)].max(0) for moves in (masked, unmasked)]  # (pos before the change)
     return Changed(
         before=encoding.labels,
@@ -130,15 +158,17 @@ def changed_word(*, bundle: Bundle, text: str, n_tokens: int, place: int, words:
     )
 
 
-def _apart(
-    model: Gpt, before: Sequence[int], after: Sequence[int], mask: Tensor | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the greatest difference of the stream, (stage, pos), and how far the chances are apart, (pos,)."""
+def _reading(model: Gpt, ids: Sequence[int], mask: Tensor | None) -> Reading:
     sites = stage_sites(model)
-    readings = [capture(model, ids_on_device(model, ids), mask=mask, sites=sites) for ids in (before, after)]
-    (first, one), (second, other) = readings
-    stream = torch.stack([(one[site] - other[site])[0].abs().amax(-1) for site in sites])  # (stage, pos)
-    chances = (first[0].float().softmax(-1) - second[0].float().softmax(-1)).abs().sum(-1) / 2  # (pos,)
+    logits, trace = capture(model, ids_on_device(model, ids), mask=mask, sites=sites)
+    return torch.stack([trace[site][0] for site in sites]), logits[0].float().softmax(-1)
+
+
+def _apart(before: Reading, after: Reading) -> tuple[np.ndarray, np.ndarray]:
+    """Return the greatest difference of the stream, (stage, pos), and how far the chances are apart, (pos,)."""
+    (one, first), (other, second) = before, after
+    stream = (one - other).abs().amax(-1)  # (stage, pos)
+    chances = (first - second).abs().sum(-1) / 2  # (pos,)
     return stream.float().cpu().numpy(), chances.cpu().numpy()
 
 
