@@ -165,7 +165,7 @@ def _heads_picture(view: View, answer: Answer[PatchMap], stack: str, shown: str)
 
 
 def _pinned(found: PatchMap) -> tuple[tuple[int, int], int]:
-    """Return the cell that is patched: the pinned one, or that which brings back most."""
+    """Return the cell that is patched: the pinned one, or the stream of layer 0 where the texts first differ."""
     panel, row, col = _chosen(found)
     return (row, col), panel
 
@@ -176,9 +176,7 @@ def _chosen(found: PatchMap) -> tuple[int, int, int]:
         panel, row, col = map(int, pinned.groups())
         if panel < found.exact.shape[0] and row < found.exact.shape[1] and col < found.exact.shape[2]:
             return panel, row, col
-    inner = found.exact[:, :-1] if found.exact.shape[1] > 1 else found.exact
-    panel, row, col = np.unravel_index(int(np.nanargmax(inner)), inner.shape)
-    return int(panel), int(row), int(col)
+    return 0, 0, next((pair for pair, differs in enumerate(found.changed) if differs), 0)
 
 
 def _show_cell(view: View, answer: Answer[PatchMap], second: Encoding, stack: str) -> None:
