@@ -36,6 +36,7 @@ DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (3, 5), (1, 3))
 INK = alt.expr("luminance(background) < 0.3 ? '#ece9f3' : '#3a3346'")  # of what is written on a chart's ground
 FONT = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif'
 WIDTH_OF_FILES = 720
+ROW = "row"  # the place of a row among those of its data, where a chart follows a finger
 LINE, LINE_BELOW = 88, 104  # columns of a title and of what stands below it
 HEAD = {"anchor": "start", "fontSize": 14, "subtitleFontSize": 12, "subtitlePadding": 5, "offset": 14, "limit": 0}
 DRAW = """
@@ -91,16 +92,27 @@ def followed(drawn: dict[str, Any], event: str, names: Iterable[str]) -> dict[st
 
     assets/components/live/live.js lays {version, rows} on the page's body and tells this event; the rows carry the
     version in a column `live`. Until it lays nothing there, what the page's run brings of an older text is replaced.
+    Marks are known by the place of their row, so that those that stay are moved and not made anew.
 
     Args:
         names: of the data that are replaced.
     """
+    _know_by_place(drawn)
+    for name, table in drawn["datasets"].items():
+        drawn["datasets"][name] = table.append_column(ROW, pa.array(range(len(table)), pa.int32()))
     params = [{"name": "live", "value": None, "bind": {"element": "body", "event": event}}]
     for place, name in enumerate(map(json.dumps, names)):
         there, rows = f"data({name})", f"live.rows[{name}]"
         other = f"length({there}) ? {there}[0].live !== live.version : length({rows}) > 0"
         params.append({"name": f"live_{place}", "expr": f"live && ({other}) ? modify({name}, {rows}, true) : 0"})
     return drawn | {"params": [*drawn.get("params", []), *params]}
+
+
+def _know_by_place(part: dict[str, Any]) -> None:
+    for unit in (unit for kind in ("layer", "vconcat", "hconcat") for unit in part.get(kind, ())):
+        _know_by_place(unit)
+    if "mark" in part and part["mark"]["type"] not in ("line", "area"):  # of which each row would be one of its own
+        part["encoding"] = {**part.get("encoding", {}), "key": {"field": ROW}}
 
 
 def shows_several_tables(chart: Filled) -> bool:

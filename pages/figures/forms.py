@@ -65,9 +65,25 @@ def form(build: Callable[..., Any]) -> Callable[..., str]:
     @wraps(build)
     def built(*about: Any, **options: Any) -> str:
         chart = build(*about, **options)
-        return json.dumps((chart if stacked(chart) else chart.properties(width="container")).to_dict())
+        whole = (chart if stacked(chart) else chart.properties(width="container")).to_dict()
+        _unstack(whole, {})
+        return json.dumps(whole)
 
     return built
+
+
+def _unstack(part: dict[str, Any], around: Mapping[str, Any]) -> None:
+    """Let bars stand for themselves: of stacked ones with round ends, Vega keeps a group for each name that it has seen.
+
+    Args:
+        around: the encoding that a part has from what it lies in.
+    """
+    encoding = {**around, **part.get("encoding", {})}
+    for unit in (unit for kind in ("layer", "vconcat", "hconcat") for unit in part.get(kind, ())):
+        _unstack(unit, encoding)
+    if part.get("mark", {}).get("type") == "bar":
+        lengths = {side: encoding[side] for side in ("x", "y") if encoding.get(side, {}).get("type") == "quantitative"}
+        part["encoding"] = part.get("encoding", {}) | {side: it | {"stack": None} for side, it in lengths.items()}
 
 
 def kept(build: Callable[..., Any]) -> Callable[..., Filled]:

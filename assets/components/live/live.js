@@ -139,7 +139,7 @@ class Follower {
   draw(drawings) {
     const version = (this.versions += 1);
     for (const [event, rows] of Object.entries(drawings)) {
-      for (const row of Object.values(rows).flat()) row.live = version;
+      for (const data of Object.values(rows)) data.forEach((row, place) => Object.assign(row, { row: place, live: version }));
       bring(event, { version, rows });
       this.drawn.add(event);
     }
