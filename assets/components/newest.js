@@ -4,7 +4,7 @@ const PICTURE = "vitrine:picture";
 const LEAD = 1000; // ms for which a picture that came the short way is newer than what the page's run brings
 
 export class Newest {
-  // unpack reads bytes, show takes what it read; both have a key and a version.
+  // unpack reads bytes, show takes what it read, and whether it came the short way; figures have a key and a version.
   constructor(unpack, show) {
     Object.assign(this, { unpack, show, ending: new AbortController() });
     const hear = ({ detail }) => detail.key && detail.key === this.key && this.overtake(detail.bytes);
@@ -34,12 +34,12 @@ export class Newest {
       return;
     }
     this.ahead = null;
-    this.show(figure);
+    this.show(figure, false);
   }
 
   overtake(bytes) {
     const figure = this.unpack(bytes);
     this.ahead = { version: figure.version, at: performance.now() };
-    this.show(figure);
+    this.show(figure, true);
   }
 }

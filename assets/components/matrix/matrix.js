@@ -14,6 +14,7 @@ import { CanvasSurface, sized, zoomed } from "./surface.js";
 import { placeIn, placeOf, unpack } from "./unpack.js";
 
 const HOVER = "vitrine:hover";
+const LEAST_WIDTH = 40; // px
 let made = 0;
 
 class Matrix {
@@ -21,9 +22,9 @@ class Matrix {
     this.name = `matrix${(made += 1)}`;
     this.calls = 0;
     this.views = new Map();
-    this.newest = new Newest(unpack, (figure) => {
+    this.newest = new Newest(unpack, (figure, followed) => {
       this.adopt(figure);
-      this.refresh();
+      this.refresh({ followed });
     });
     this.build();
     parent.append(this.root);
@@ -78,7 +79,7 @@ class Matrix {
     on(this.canvas, "focus", () => this.onFocus());
     on(window, HOVER, ({ detail }) => this.onLinked(detail));
     on(window, "resize", () => this.figure && this.refresh()); // its height and pixel ratio matter as well
-    if (document.fonts) on(document.fonts, "loadingdone", () => this.figure && this.refresh(true));
+    if (document.fonts) on(document.fonts, "loadingdone", () => this.figure && this.refresh({ remeasure: true }));
     this.observer = new ResizeObserver(() => {
       if (this.figure && Math.abs(this.root.clientWidth - this.laidWidth) >= 1) this.refresh();
     });
@@ -133,9 +134,11 @@ class Matrix {
     return cell && { panel: cell_panel, row: cell[0], col: cell[1] };
   }
 
-  // Lays out and draws everything; `remeasure` after fonts have loaded.
-  refresh(remeasure = false) {
-    const theme = readTheme(this.root);
+  // Lays out and draws everything; `remeasure` after fonts have loaded. What follows a finger keeps theme and width, since
+  // to ask for either lays out the whole page; when they change, this is called as well.
+  refresh({ remeasure = false, followed = false } = {}) {
+    const kept = followed && this.laidWidth >= LEAST_WIDTH;
+    const theme = kept ? this.theme : readTheme(this.root);
     if (remeasure || theme.key !== this.theme?.key) {
       this.theme = theme;
       this.ruler = new Ruler(theme.font);
@@ -145,10 +148,10 @@ class Matrix {
       this.root.style.setProperty("--vm-line", theme.line);
       this.root.style.setProperty("--vm-muted", theme.muted);
     }
-    const width = (this.laidWidth = this.root.clientWidth);
-    if (width < 40) return; // hidden; the observer calls again when it is shown
+    if (!kept) this.laidWidth = this.root.clientWidth;
+    if (this.laidWidth < LEAST_WIDTH) return; // hidden; the observer calls again when it is shown
     this.words();
-    this.lay(width);
+    this.lay(this.laidWidth);
     this.still();
     this.point();
     this.say();
@@ -162,6 +165,9 @@ class Matrix {
     const { figure, tools } = this;
     const { strings } = figure;
     const single = figure.layout === "single";
+    const said = JSON.stringify([figure.layout, figure.title, figure.note, strings, this.paintable()]);
+    if (said === this.said) return; // to write the same again lays out the page again
+    this.said = said;
     this.root.dataset.layout = figure.layout;
     this.title.textContent = figure.title;
     this.note.textContent = figure.note;
@@ -219,10 +225,15 @@ class Matrix {
 
   point() {
     const { scene, theme } = this;
+    const markings = this.markings();
+    const bare = !markings.current && !markings.pinned && !markings.pointed; // then nothing is marked but a panel
+    const marked = bare && JSON.stringify([theme.key, scene.width, scene.height, scene.ratio, markings.selected, scene.boxes.map(({ panel, x, y, w, h }) => [panel.id, x, y, w, h])]);
+    if (marked && marked === this.marked) return;
+    this.marked = marked;
     const context = this.marks.getContext("2d");
     const surface = new CanvasSurface(context, theme, scene.ratio);
     context.clearRect(0, 0, scene.width, scene.height);
-    paintMarks(surface, scene, this.markings());
+    paintMarks(surface, scene, markings);
   }
 
   say() {

@@ -88,7 +88,8 @@ export class CanvasSurface {
 
   text(text, x, y, { size = 12, weight = 400, fill, anchor = "start" }) {
     const { context } = this;
-    context.font = `${weight} ${size}px ${this.theme.font}`;
+    const font = `${weight} ${size}px ${this.theme.font}`;
+    if (font !== this.font) context.font = this.font = font; // it is read anew, and the page's style with it
     context.fillStyle = fill;
     context.textAlign = { start: "left", middle: "center", end: "right" }[anchor];
     context.direction = "ltr";
@@ -96,20 +97,29 @@ export class CanvasSurface {
   }
 
   turned(x, y, degrees, draw) {
-    this.context.save();
-    this.context.translate(x, y);
-    this.context.rotate((degrees * Math.PI) / 180);
-    draw();
-    this.context.restore();
+    this.aside(() => {
+      this.context.translate(x, y);
+      this.context.rotate((degrees * Math.PI) / 180);
+      draw();
+    });
   }
 
   within(x, y, w, h, draw) {
+    this.aside(() => {
+      this.context.beginPath();
+      this.context.rect(x, y, w, h);
+      this.context.clip();
+      draw();
+    });
+  }
+
+  // Draws, and leaves the context as it was.
+  aside(draw) {
+    const { font } = this;
     this.context.save();
-    this.context.beginPath();
-    this.context.rect(x, y, w, h);
-    this.context.clip();
     draw();
     this.context.restore();
+    this.font = font;
   }
 
   hatched(x, y, w, h) {
