@@ -17,6 +17,7 @@ from pages.translation.translated import (
     over_word,
     sentences,
     translated,
+    translated_so_far,
     weights_choices,
     weights_over,
 )
@@ -139,7 +140,7 @@ def _hiding_experiment(view: View) -> None:
 
 def live_cross(view: View) -> Live:
     """Return both sentences, the chosen weights large, and the grid of heads."""
-    answer = translated(view)
+    answer = translated_so_far(view)
     written = answer.value
     over, layer, head = chosen_weights(view)
     grid = heads_grid(
@@ -157,7 +158,8 @@ def live_cross(view: View) -> Live:
     if over != "head":
         grid = replace(grid, selected=None)
     large = _large(view, written, layer, head) if over == "head" else _mean(view, answer, over, layer)
-    return Live((large, Picture("translation_heads", grid, answer)), lines={"translation": sentences(written)})
+    pictures, lines = (large, Picture("translation_heads", grid, answer)), {"translation": sentences(written)}
+    return Live(pictures, lines=lines, more=not written.whole)
 
 
 def show_cross(view: View) -> None:

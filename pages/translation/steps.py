@@ -14,6 +14,7 @@ from pages.translation.translated import (
     sentences,
     slide_to_default,
     translated,
+    translated_so_far,
     weights_choices,
     weights_over,
 )
@@ -53,7 +54,7 @@ def _chosen_step(written: Written) -> int:
 
 def live_steps(view: View) -> Live:
     """Return both sentences, the likeliest words of the chosen step, and where the decoder looked."""
-    answer = translated(view)
+    answer = translated_so_far(view)
     written = answer.value
     step = _chosen_step(written)
     over, layer, head = chosen_weights(view)
@@ -83,6 +84,7 @@ def live_steps(view: View) -> Live:
         (Picture("translation_rows", rows, answer),),
         drawings=drawings,
         lines={"translation": sentences(written, step)},
+        more=not written.whole,
     )
 
 

@@ -1,22 +1,28 @@
 """The greedy translation that the parts share, shown word by word, and the choice of whose weights to show."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 import streamlit as st
 
-from pages.ui.asking import Answer, ask_once
+from pages.ui.asking import Answer, Question, answered, ask_once, question_of
 from pages.ui.header import View
 from pages.ui.language import t
+from pages.ui.link import linked
 from pages.ui.live import Choices
 from pages.ui.pickers import choose_head, choose_layer, chosen_number, head_choices, shown_word
 from pages.ui.url import choose, choose_from_list, chosen_option, current, forget, slide
-from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
+from transformer_core.analysis.translation.greedy_steps import Writing, Written, written_greedily
 
 OVERS = ("all", "layer", "head")
-MOST_DRAFTS = 64
-_drafts: dict[str, tuple[int, ...]] = {}  # by model
+MOST_MODELS, MOST_DRAFTS, MOST_BEGUN = 64, 16, 8
+MOMENT = 0.01  # s
+_drafts: OrderedDict[str, tuple[tuple[int, ...], ...]] = OrderedDict()  # by model, the last translation first
+_begun: OrderedDict[Question, Writing] = OrderedDict()
+_lock = threading.Lock()
 STYLE = """<style>
 .tr-line { display: flex; flex-wrap: wrap; gap: 6px 5px; align-items: flex-start; margin: 2px 0; }
 @media (min-width: 641px) { /* room for a second line, so that nothing below moves while a person types */
@@ -36,15 +42,43 @@ STYLE = """<style>
 
 
 def translated(view: View) -> Answer[Written]:
-    """Translate the text greedily; the model's last translation is a draft, which saves the steps that stay the same.
+    """Translate the text greedily; the model's last translations are drafts, which save the steps that stay the same.
 
-    It may be another visitor's, which costs its time and changes nothing else.
+    They may be other visitors', which costs their time and changes nothing else.
     """
-    answer = ask_once(written_greedily, {"draft": _drafts.get(view.bundle.name, ())}, **view.asked)
-    _drafts[view.bundle.name] = answer.value.token_ids[1:]
-    if len(_drafts) > MOST_DRAFTS:
-        _drafts.clear()
+    known = answered(written_greedily, **view.asked) is not None
+    answer = ask_once(written_greedily, {} if known else {"begun": _writing(view)}, **view.asked)
+    draft, name = answer.value.token_ids[1:], view.bundle.name
+    with _lock:
+        _begun.pop(question_of(written_greedily, view.asked), None)
+        others = [other for other in _drafts.get(name, ()) if other != draft]
+        _drafts[name] = (draft, *others[: MOST_DRAFTS - 1])
+        _drafts.move_to_end(name)
+        while len(_drafts) > MOST_MODELS:
+            _drafts.popitem(last=False)
     return answer
+
+
+def translated_so_far(view: View) -> Answer[Written]:
+    """Translate the text greedily; what follows a finger gets the words of a moment, and more when it asks again."""
+    brief = linked() is not None and answered(written_greedily, **view.asked) is None
+    if brief and not (writing := _writing(view)).go_on(MOMENT):
+        return Answer(writing.so_far(), written_greedily, view.asked)
+    return translated(view)
+
+
+def _writing(view: View) -> Writing:
+    """Return the writing that was begun for this text, or begin one."""
+    question = question_of(written_greedily, view.asked)
+    with _lock:
+        begun, drafts = _begun.get(question), _drafts.get(view.bundle.name, ())
+    if begun is not None:
+        return begun
+    made = Writing(**view.asked, drafts=drafts)
+    with _lock:
+        while len(_begun) >= MOST_BEGUN:
+            _begun.popitem(last=False)
+        return _begun.setdefault(question, made)
 
 
 def slide_to_default(label: str, low: int, high: int, *, name: str, default: int) -> int:
@@ -127,6 +161,8 @@ def sentences(written: Written, step: int | None = None) -> str:
         tint = f"background: color-mix(in srgb, #3b76d4 {written_yet:.0f}%, transparent)"
         small = f"<small>{probability:.0%}</small>"
         chips.append(f'<span class="tr-word{kind}" style="{tint}">{escape(shown_word(label))}{small}</span>')
+    if not written.whole:
+        chips.append('<span class="tr-word tr-later">…<small>&nbsp;</small></span>')
     side = escape(t("translation.target"))
     rows.append(f'<div class="tr-line"><span class="tr-side">{side}</span>{"".join(chips)}</div>')
     text = written.text if step is None else written.prefixes[step]

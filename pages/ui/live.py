@@ -68,6 +68,7 @@ class Live:
         verdicts, numbers: by the names of their places on the page.
         lines: in HTML, by the names of their places on the page, as show_lines has them.
         formulas: in LaTeX, by the names of their places on the page, as show_formula has them.
+        more: it is of a part of the answer, and who asks again gets more of it.
     """
 
     pictures: tuple[AnyPicture, ...] = ()
@@ -76,12 +77,13 @@ class Live:
     drawings: tuple[Drawing, ...] = ()
     lines: Mapping[str, str] = field(default_factory=dict)
     formulas: Mapping[str, str] = field(default_factory=dict)
+    more: bool = False
 
     def to_bytes(self, *, stamp: int = 0) -> bytes:
         """Return the length of a header (uint32, little-endian), the header in JSON, and the pictures' bytes.
 
-        Everything is padded to 8 bytes; the header has verdicts, numbers, lines, formulas and the rows of charts, and
-        for each picture its key and length.
+        Everything is padded to 8 bytes; the header has verdicts, numbers, lines, formulas, the rows of charts and
+        whether there is more, and for each picture its key and length.
 
         Args:
             stamp: of the last stroke, as of MatrixFigure.
@@ -94,7 +96,7 @@ class Live:
         drawings = {drawing.event: drawing.rows for drawing in self.drawings}
         header: dict[str, Any] = {"verdicts": verdicts, "numbers": numbers, "drawings": drawings}
         header |= {"lines": {name: nodes_of(html) for name, html in self.lines.items()}, "pictures": pictures}
-        header |= {"formulas": dict(self.formulas)}
+        header |= {"formulas": dict(self.formulas), "more": self.more}
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return padded(struct.pack("<I", len(text)) + text) + b"".join(parts)
 

@@ -1,4 +1,4 @@
-"""Speculative greedy decoding: each pass checks many words of a draft of the target.
+"""Speculative greedy decoding: each pass checks many words that were guessed from drafts of the target.
 
 The result is that of greedy decoding, in fewer passes. Stern et al. 2018, section 3 (there the model guesses
 its own next words); Leviathan et al. 2023 (a smaller model does); guesses looked up by the last words: Saxena 2023,
@@ -6,65 +6,100 @@ prompt lookup decoding (there in the prompt).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
-from transformer_core.generation.sampling import Written
 from transformer_core.models.translation import DecoderState, Translation
+from transformer_core.probe import Probe
+from transformer_core.trace import Trace
 
-MOST_ALIKE, MOST_GUESSED = 4, 8  # words that are compared, and that are guessed once the draft was wrong
+MOST_ALIKE = 8  # words that are compared
+FIRST_GUESSED, MOST_GUESSED = 32, 12  # words that the first pass guesses, and those after it
 
 
-def greedy_from_draft(
-    model: Translation, state: DecoderState, draft: Sequence[int], *, bos_id: int, eos_id: int, most: int
-) -> Iterator[Written]:
-    """Write what greedy writes, many words a pass where the draft is right.
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What one pass wrote: the guessed words up to the first that the model would not have written, and its own there.
 
-    Each pass reads words of the draft and takes those up to the first that the model would not have written, and the
-    model's own in its place; the next pass reads on where the draft has the words that were written last, else behind
-    the word that was wrong.
+    Shapes:
+        logits: (word, vocab)
+
+    Args:
+        token_ids: of the words.
+        count: how many tokens the pass read; the last `count` query positions of the trace are theirs, and of these
+            the first len(token_ids) wrote the words.
+    """
+
+    token_ids: tuple[int, ...]
+    logits: Tensor
+    count: int
+    trace: Trace
+
+
+def greedy_from_drafts(
+    model: Translation,
+    state: DecoderState,
+    drafts: Sequence[Sequence[int]],
+    *,
+    bos_id: int,
+    eos_id: int,
+    most: int,
+    sites: tuple[str, ...] = (),
+) -> Iterator[Pass]:
+    """Write what greedy writes, many words a pass where a draft is right.
+
+    Each pass guesses what follows in a draft, or in what was written so far, after the words that were written last;
+    where none has the last one, as if it stood in the place of another.
 
     Args:
         state: what the model's `start` returns.
-        draft: target ids after the start, such as the translation of a sentence that differs in a word; may be empty.
-            A model that sees later positions has no use for it.
+        drafts: target ids after the start, such as translations of sentences that differ in a word, the likeliest
+            draft first; may be empty. A model that sees later positions has no use for them.
         bos_id, eos_id, most: as in greedy.
+        sites: what the passes record, as of Probe.
 
     Raises:
-        ValueError: the draft holds an id outside the target's vocabulary.
+        ValueError: a draft holds an id outside the target's vocabulary.
     """
     most = min(most, model.config.max_len - 1)
-    draft = tuple(draft) if model.config.causal else ()
-    written, guess, place = [bos_id], draft, 0  # place: how many words of the draft lie behind
-    while len(written) <= most:
-        guess = guess[: most - len(written)]
+    begun = [[bos_id, *draft] for draft in drafts] if model.config.causal else []
+    written, ended = [bos_id], False
+    while len(written) <= most and not ended:
+        known = [*begun, written] if model.config.causal else []
+        length = min(FIRST_GUESSED if len(written) == 1 else MOST_GUESSED, most - len(written))
+        guess = _guessed(known, written, length) or _guessed(known, written[:-1], length + 1)[1:]
         read_ids = torch.tensor([[written[-1], *guess]], device=state.memory.device)  # (1, pos)
+        probe = Probe(sites)
         with torch.inference_mode():
-            logits, after = model.read(read_ids, state)  # (1, pos, vocab)
+            logits, after = model.read(read_ids, state, probe=probe)  # (1, pos, vocab)
             token_ids = logits[0].argmax(-1).tolist()
-        right = _alike(guess, token_ids)
-        for at in range(right + 1):
-            yield Written(token_ids[at], logits[0, at])
-            if token_ids[at] == eos_id:
-                return
-        written += token_ids[: right + 1]
+        found = token_ids[: _alike(guess, token_ids) + 1]
+        ended = eos_id in found
+        found = found[: found.index(eos_id) + 1] if ended else found
+        yield Pass(tuple(found), logits[0, : len(found)], len(read_ids[0]), probe.trace)
+        written += found
         state = after.truncated(len(written) - 1)
-        place += right + 1
-        found = _place_after(draft, written, place)
-        place = place if found is None else found
-        guess = draft[place : place + MOST_GUESSED] if right or found else ()
 
 
-def _place_after(draft: Sequence[int], written: Sequence[int], expected: int) -> int | None:
-    """Return how many words of the draft lie behind, by the words written last; None where it lacks the last one.
+def _guessed(known: Sequence[Sequence[int]], written: Sequence[int], most: int) -> Sequence[int]:
+    """Return at most so many words that follow the last written one somewhere in what is known, maybe none.
 
-    Of several places, the one with most words alike, then the one nearest to the one expected.
+    Of several places, the one with most words before it alike, then the one in the first draft, then the one nearest to
+    where the writing is.
     """
-    places = [place for place in range(1, len(draft) + 1) if draft[place - 1] == written[-1]]
-    if not places:
-        return None
     backwards = written[: -MOST_ALIKE - 1 : -1]
-    return max(places, key=lambda place: (_alike(draft[:place][::-1], backwards), -abs(place - expected)))
+    best: tuple[int, int, int] | None = None
+    guess: Sequence[int] = ()
+    for rank, words in enumerate(known):
+        for place in range(1, len(words)):  # of the word that follows
+            if written and words[place - 1] == written[-1]:
+                before = words[max(0, place - MOST_ALIKE) : place][::-1]
+                score = (_alike(before, backwards), -rank, -abs(place - len(written)))
+                if best is None or score > best:
+                    best, guess = score, words[place : place + most]
+    return guess
 
 
 def _alike(guess: Sequence[int], token_ids: Sequence[int]) -> int:

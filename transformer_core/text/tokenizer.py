@@ -204,8 +204,9 @@ class Tokenizer:
 
     def _checked_ids(self, ids: Iterable[int]) -> list[int]:
         ids = [int(id_) for id_ in ids]
-        for place, id_ in enumerate(ids):
-            self._check_id(id_, f"ids[{place}]")
+        if ids and not 0 <= min(ids) <= max(ids) < self.vocab_size:
+            for place, id_ in enumerate(ids):
+                self._check_id(id_, f"ids[{place}]")
         return ids
 
     def _room(self, max_len: int | None, *, paired: bool) -> int | None:

@@ -82,7 +82,7 @@ class Follower {
       const asked = `${this.data.route}?${link}&stamp=${this.changed.stamp ?? 0}`;
       try {
         const answer = await fetch(asked, { signal: this.ending.signal, cache: "no-store" });
-        if (answer.status === 200) this.give(await answer.arrayBuffer(), link);
+        if (answer.status === 200 && this.give(await answer.arrayBuffer(), link)) this.waits = true;
       } catch {
         // The page's own run brings the picture.
       }
@@ -99,6 +99,7 @@ class Follower {
     return String(said);
   }
 
+  // Returns whether there is more to ask for.
   give(buffer, link) {
     const length = new DataView(buffer).getUint32(0, true);
     const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
@@ -123,6 +124,7 @@ class Follower {
     this.draw(header.drawings);
     this.shown = link;
     this.settle();
+    return header.more;
   }
 
   // Puts a formula in front of the one that the page wrote: a copy of it with what KaTeX makes of this one inside.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.core.models.test_properties import POSITIONS
 from tests.core.tools.helpers import close, made
-from transformer_core.generation import greedy, greedy_from_draft
+from transformer_core.generation import Pass, greedy, greedy_from_drafts
 from transformer_core.models import Translation
 
 SOURCE = torch.tensor([[1, 5, 6, 7, 2]])
@@ -23,11 +23,15 @@ def plainly(model: Translation) -> tuple[list[int], torch.Tensor]:
     return [step.token_id for step in steps], torch.stack([step.logits for step in steps])
 
 
-def drafted(model: Translation, draft: list[int]) -> tuple[list[int], torch.Tensor]:
+def drafted(model: Translation, *drafts: list[int]) -> tuple[list[int], torch.Tensor]:
     with torch.inference_mode():
         state = model.start(SOURCE)
-    steps = list(greedy_from_draft(model, state, draft, **ENDS))
-    return [step.token_id for step in steps], torch.stack([step.logits for step in steps])
+    passes = list(greedy_from_drafts(model, state, drafts, **ENDS))
+    return words_of(passes), torch.cat([one.logits for one in passes])
+
+
+def words_of(passes: list[Pass]) -> list[int]:
+    return [token_id for one in passes for token_id in one.token_ids]
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -37,9 +41,10 @@ def test_any_draft_gives_what_none_gives(positions, causal):
     written, logits = plainly(model)
     swapped = [*written[:2], (written[2] + 1) % 12, *written[3:]]
     for draft in ([], written, written[:3], swapped, written[1:], [*written, *written], [0] * 20):
-        token_ids, scores = drafted(model, draft)
-        assert token_ids == written
-        close(scores, logits)
+        for drafts in ([draft], [draft, written], [[3, 4], draft]):
+            token_ids, scores = drafted(model, *drafts)
+            assert token_ids == written
+            close(scores, logits)
 
 
 @given(st.lists(st.integers(0, 11), max_size=14))
@@ -67,7 +72,7 @@ class ByHeart:
         self.words, self.passes = words, []
         self.config = SimpleNamespace(max_len=40, causal=True)
 
-    def read(self, token_ids: torch.Tensor, state: Place) -> tuple[torch.Tensor, Place]:
+    def read(self, token_ids: torch.Tensor, state: Place, *, probe: object) -> tuple[torch.Tensor, Place]:
         count = token_ids.shape[1]
         self.passes.append(count)
         logits = torch.zeros(1, count, 40)
@@ -84,7 +89,7 @@ WRITTEN = (11, 12, 13, 14, 15, 16, 17, 2)
     [
         (WRITTEN, 1),
         ((11, 12, 30, 14, 15, 16, 17, 2), 2),  # another word
-        ((30, 12, 13, 14, 15, 16, 17, 2), 3),  # the first one another
+        ((30, 12, 13, 14, 15, 16, 17, 2), 2),  # the first one another
         ((11, 12, 13, 30, 14, 15, 16, 17, 2), 2),  # a word too many
         ((11, 12, 13, 15, 16, 17, 2), 3),  # a word too few
         ((15, 16, 17, 11, 12, 13, 14, 2), 3),  # in another order
@@ -93,18 +98,31 @@ WRITTEN = (11, 12, 13, 14, 15, 16, 17, 2)
     ],
 )
 def test_a_draft_saves_passes_wherever_it_is_right(draft, passes):
-    model: Any = ByHeart(*WRITTEN)
-    steps = greedy_from_draft(model, cast(Any, Place(0, torch.zeros(1))), draft, bos_id=1, eos_id=2, most=9)
-    assert tuple(step.token_id for step in steps) == WRITTEN
-    assert len(model.passes) == passes
+    assert written_in_passes(WRITTEN, draft) == passes
+
+
+def written_in_passes(words: tuple[int, ...], *drafts: tuple[int, ...]) -> int:
+    """Return in how many passes a model writes its words from drafts."""
+    model: Any = ByHeart(*words)
+    start = cast(Any, Place(0, torch.zeros(1)))
+    passes = list(greedy_from_drafts(model, start, drafts, bos_id=1, eos_id=2, most=len(words) + 1))
+    assert tuple(words_of(passes)) == words
+    assert len(passes) == len(model.passes)
+    return len(passes)
 
 
 def test_after_a_word_that_comes_twice_the_draft_goes_on_where_more_words_are_alike():
-    model: Any = ByHeart(11, 5, 12, 13, 5, 14, 15, 2)
-    draft = (11, 5, 12, 30, 5, 14, 15, 2)
-    steps = greedy_from_draft(model, cast(Any, Place(0, torch.zeros(1))), draft, bos_id=1, eos_id=2, most=9)
-    assert len(list(steps)) == 8
-    assert len(model.passes) == 2
+    assert written_in_passes((11, 5, 12, 13, 5, 14, 15, 2), (11, 5, 12, 30, 5, 14, 15, 2)) == 2
+
+
+def test_a_second_draft_goes_on_where_the_first_is_wrong():
+    first, second = (11, 12, 13, 30, 31, 32, 33, 2), (11, 12, 14, 15, 16, 17, 18, 2)
+    assert written_in_passes((11, 12, 13, 14, 15, 16, 17, 18, 2), first) == 6
+    assert written_in_passes((11, 12, 13, 14, 15, 16, 17, 18, 2), first, second) == 2
+
+
+def test_what_is_written_again_and_again_needs_no_draft():
+    assert written_in_passes((*(11, 12, 13) * 9, 2)) == 10
 
 
 def test_an_id_outside_the_vocabulary_is_refused():

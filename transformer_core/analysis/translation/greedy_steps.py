@@ -3,6 +3,10 @@
 Vaswani et al. 2017, sections 3.1 and 3.2.3; greedy decoding: Sutskever et al. 2014, section 3.2.
 """
 
+import math
+import threading
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +14,8 @@ import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
-from transformer_core.generation import greedy_from_draft
-from transformer_core.models.translation import DecoderState, Translation
-from transformer_core.probe import Probe
+from transformer_core.generation import Pass, greedy_from_drafts
+from transformer_core.models.translation import Translation
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
@@ -71,7 +74,8 @@ class Written:
         token_ids: the start, then what was written.
         source: the source's labels; read: what each step was given last; words: what each step wrote.
         prefixes: the text written up to each step, that step's word included.
-        ended: the end token was written; else the bound on words was reached.
+        ended: the end token was written; else the bound on words was reached, or more is being written.
+        whole: no more is being written.
         others: labels by step and rank.
     """
 
@@ -82,6 +86,7 @@ class Written:
     words: tuple[str, ...]
     prefixes: tuple[str, ...]
     ended: bool
+    whole: bool
     probabilities: np.ndarray
     likeliest_ids: np.ndarray
     likeliest: np.ndarray
@@ -95,52 +100,119 @@ class Written:
         return float(np.log(self.probabilities.astype(np.float64)).sum())
 
 
-def written_greedily(*, bundle: Bundle, text: str, n_tokens: int, top: int = 8, draft: tuple[int, ...] = ()) -> Written:
+class Writing:
+    """A greedy translation while it is written: it can be looked at before its last word.
+
+    Several threads may go on with it in turn.
+    """
+
+    def __init__(self, bundle: Bundle, text: str, n_tokens: int, drafts: Sequence[Sequence[int]] = ()) -> None:
+        """Read the source.
+
+        Args:
+            bundle, text, n_tokens: as of written_greedily.
+            drafts: as in greedy_from_drafts; they change how long the writing takes, and what is written in rounding
+                alone.
+
+        Raises:
+            ValueError: as reader_of.
+        """
+        self._reader, self._tokenizer = reader_of(bundle, text, n_tokens), bundle.tokenizer
+        model, ends = self._reader.model, {"bos_id": self._reader.bos_id, "eos_id": self._reader.eos_id}
+        with torch.inference_mode():
+            state = model.start(self._reader.source_ids)
+        self._to_come = greedy_from_drafts(
+            model, state, drafts, **ends, most=self._reader.most, sites=("decoder.*.weights",)
+        )
+        self._passes: list[Pass] = []
+        self._done = False
+        self._lock = threading.Lock()
+
+    def go_on(self, seconds: float = math.inf) -> bool:
+        """Write on, a pass at least; return whether the last word is written.
+
+        Args:
+            seconds: after which no further pass begins.
+        """
+        end = time.monotonic() + seconds
+        with self._lock:
+            while not self._done:
+                one = next(self._to_come, None)
+                if one is None:
+                    self._done = True
+                else:
+                    self._passes.append(one)
+                if time.monotonic() >= end:
+                    break
+            return self._done
+
+    def so_far(self, top: int = 8) -> Written:
+        """Return what is written, of which there must be something.
+
+        Args:
+            top: as of written_greedily.
+        """
+        with self._lock:
+            passes, whole = list(self._passes), self._done
+        reader, tokenizer = self._reader, self._tokenizer
+        written = tuple(token_id for one in passes for token_id in one.token_ids)
+        chances = torch.cat([one.logits for one in passes]).float().softmax(-1)  # (step, vocab)
+        likeliest, likeliest_ids = chances.topk(min(top, chances.shape[1]))  # (step, rank)
+        token_ids = (reader.bos_id, *written)
+        return Written(
+            text=tokenizer.decode(written),
+            token_ids=token_ids,
+            source=reader.encoding.labels,
+            read=tokenizer.labels_of(token_ids[:-1]),
+            words=tokenizer.labels_of(written),
+            prefixes=tuple(tokenizer.decode(written[: place + 1]) for place in range(len(written))),
+            ended=written[-1] == reader.eos_id,
+            whole=whole,
+            probabilities=chances[torch.arange(len(written)), list(written)].cpu().numpy(),
+            likeliest_ids=likeliest_ids.cpu().numpy(),
+            likeliest=likeliest.cpu().numpy(),
+            others=tuple(tuple(map(tokenizer.label_of, row)) for row in likeliest_ids.tolist()),
+            self_weights=_weights(passes, "self_attention"),
+            cross_weights=_weights(passes, "cross_attention"),
+        )
+
+
+def written_greedily(
+    *, bundle: Bundle, text: str, n_tokens: int, top: int = 8, begun: Writing | None = None
+) -> Written:
     """Translate a text, each time by the likeliest word, and look at every step.
 
     Args:
         bundle: a translation.
         n_tokens: most tokens of the text to read.
         top: how many of the likeliest words are named at each step.
-        draft: as in greedy_from_draft; it changes how long this takes, and what is written in rounding alone.
+        begun: a writing of this very text, with which to go on; it changes how long this takes.
 
     Raises:
         ValueError: as reader_of.
     """
-    reader, tokenizer = reader_of(bundle, text, n_tokens), bundle.tokenizer
-    ends = {"bos_id": reader.bos_id, "eos_id": reader.eos_id}
-    with torch.inference_mode():
-        state = reader.model.start(reader.source_ids)
-    steps = list(greedy_from_draft(reader.model, state, draft, **ends, most=reader.most))
-    written = tuple(step.token_id for step in steps)
-    chances = torch.stack([step.logits for step in steps]).float().softmax(-1)  # (step, vocab)
-    likeliest, likeliest_ids = chances.topk(min(top, chances.shape[1]))  # (step, rank)
-    token_ids = (reader.bos_id, *written)
-    trace = decoder_weights(reader.model, state, token_ids[:-1])
-    return Written(
-        text=tokenizer.decode(written),
-        token_ids=token_ids,
-        source=reader.encoding.labels,
-        read=tokenizer.labels_of(token_ids[:-1]),
-        words=tokenizer.labels_of(written),
-        prefixes=tuple(tokenizer.decode(written[: place + 1]) for place in range(len(written))),
-        ended=written[-1] == reader.eos_id,
-        probabilities=chances[torch.arange(len(written)), list(written)].cpu().numpy(),
-        likeliest_ids=likeliest_ids.cpu().numpy(),
-        likeliest=likeliest.cpu().numpy(),
-        others=tuple(tuple(map(tokenizer.label_of, row)) for row in likeliest_ids.tolist()),
-        self_weights=stacked(trace, "self_attention"),
-        cross_weights=stacked(trace, "cross_attention"),
-    )
+    writing = Writing(bundle, text, n_tokens) if begun is None else begun
+    writing.go_on()
+    return writing.so_far(top)
 
 
-@torch.inference_mode()
-def decoder_weights(model: Translation, state: DecoderState, read_ids: tuple[int, ...]) -> Trace:
-    """Run the decoder over all that it read, at once, and keep its weights; the causal mask makes that the same."""
-    target = torch.tensor([read_ids], device=state.memory.device)  # (1, step)
-    probe = Probe(("decoder.*.weights",))
-    model.decoder(target, state.memory, memory_mask=state.memory_mask, probe=probe.at("decoder"))
-    return probe.trace
+def _weights(passes: Sequence[Pass], sublayer: str) -> np.ndarray:
+    """Return the decoder's weights of one kind of attention, step by step, as the passes that wrote them had them.
+
+    Shapes:
+        returns: (layer, head, step, key_pos)
+    """
+    rows = []
+    for one in passes:
+        read = stacked(one.trace, sublayer)  # (layer, head, query_pos, key_pos)
+        rows.append(read[:, :, -one.count :][:, :, : len(one.token_ids)])
+    keys = sum(len(one.token_ids) for one in passes) if sublayer == "self_attention" else rows[0].shape[-1]
+    return np.concatenate([_to_width(part, keys) for part in rows], axis=2)
+
+
+def _to_width(weights: np.ndarray, keys: int) -> np.ndarray:
+    """Return weights over so many positions: 0 for those that were not there yet, and without those guessed wrongly."""
+    return np.pad(weights[..., :keys], ((0, 0), (0, 0), (0, 0), (0, max(0, keys - weights.shape[-1]))))
 
 
 def stacked(trace: Trace, sublayer: str) -> np.ndarray:
