@@ -3,6 +3,8 @@
 Michel et al. 2019, section 3; that strong weights need not matter: Jain and Wallace 2019.
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,6 +16,7 @@ from transformer_core.analysis.attention.heads import (
     Ablation,
     attention_scope,
     head_off,
+    read_attention,
     require_ablation,
     stacked_weights,
 )
@@ -26,6 +29,7 @@ from transformer_core.trace import Trace
 
 STRONG = 0.5
 SMALL = 0.01
+_threads = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="head_effects")  # for passes one beside the other
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,8 @@ def without_head(
 def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "zero") -> HeadEffects:
     """Switch every head off in turn: from each layer on, one pass with a copy of the text for each of its heads.
 
-    Below a head nothing changes without it, so that each pass goes on from what the whole pass has there.
+    Below a head nothing changes without it, so that each pass goes on from what the whole pass has there. The passes
+    are made on all cores at once.
 
     Args:
         bundle: of a kind that predicts something from this text.
@@ -116,7 +121,8 @@ def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "z
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     outcome = require_outcome(bundle, encoding)
     require_ablation(how)
-    whole = read(bundle, encoding, sites=tuple(f"*.self_attention.{leaf}" for leaf in ("weights", "heads", "residual")))
+    sites = tuple(f"*.self_attention.{leaf}" for leaf in ("weights", "heads", "residual"))
+    _, whole = read_attention(bundle, text, n_tokens, sites=sites)
     weights = stacked_weights(whole.trace)  # (layer, head, query_pos, key_pos)
     n_layers, n_heads = weights.shape[:2]
     winner = int(np.argmax(whole.probabilities))
@@ -130,7 +136,7 @@ def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "z
         after = torch.cat(found)  # (head, outcome)
         return torch.stack((after[:, winner], after.argmax(-1)), dim=-1).double().cpu()
 
-    after = torch.stack([without_each(layer) for layer in range(n_layers)]).numpy()  # (layer, head, 2)
+    after = torch.stack([*_threads.map(without_each, range(n_layers))]).numpy()  # (layer, head, 2)
     change, strongest = after[..., 0] - before, weights.max((-2, -1))
     by_weight, by_effect = _in_order(strongest), _in_order(np.abs(change))
     idle = [pair for pair in by_weight if strongest[pair] >= STRONG and abs(change[pair]) < SMALL]

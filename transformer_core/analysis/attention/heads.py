@@ -7,17 +7,20 @@ Michel et al. 2019, section 2.3.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from torch import Tensor
 
-from transformer_core.analysis.outcome import is_causal, read, scope_of
+from transformer_core.analysis.outcome import Prediction, is_causal, read, scope_of
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
+WEIGHTS = "*.self_attention.weights"
+MOST_KEPT = 64  # tokens of a text of which everything is kept
 Ablation = Literal["zero", "mean"]
 Over = Literal["head", "mean", "max"]
 
@@ -115,10 +118,34 @@ def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head:
     """
     if not 0 <= layer < bundle.config.n_layers:
         raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     scope = attention_scope(bundle, layer)
-    reading = read(bundle, encoding, sites=("*.self_attention.weights", f"{scope}.*"))
+    _, reading = read_attention(bundle, text, n_tokens, sites=(WEIGHTS, f"{scope}.*"))
     return Heads(reading.probabilities, stacked_weights(reading.trace), head_steps(reading.trace, scope, head))
+
+
+def read_attention(
+    bundle: Bundle, text: str, n_tokens: int, *, sites: tuple[str, ...] = (WEIGHTS,)
+) -> tuple[Encoding, Prediction]:
+    """Read a text for what self-attention does: of the last few short ones, one pass serves all questions.
+
+    Args:
+        bundle: of a kind that reads one text.
+        n_tokens: most tokens of the text to read.
+        sites: of self-attention, which must be recorded; others of it may be, too.
+
+    Raises:
+        ValueError: as read.
+    """
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    if len(encoding) > MOST_KEPT:
+        return encoding, read(bundle, encoding, sites=sites)
+    return _kept(bundle, text, n_tokens)
+
+
+@lru_cache(maxsize=4)
+def _kept(bundle: Bundle, text: str, n_tokens: int) -> tuple[Encoding, Prediction]:
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    return encoding, read(bundle, encoding, sites=("*.self_attention.*",))
 
 
 def stacked_weights(trace: Trace) -> np.ndarray:
@@ -127,7 +154,7 @@ def stacked_weights(trace: Trace) -> np.ndarray:
     Shapes:
         returns: (layer, head, query_pos, key_pos)
     """
-    return trace.stack("*.self_attention.weights")[:, 0].float().cpu().numpy()
+    return trace.stack(WEIGHTS)[:, 0].float().cpu().numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,8 +274,8 @@ def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
     Raises:
         ValueError: as read.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    weights = stacked_weights(read(bundle, encoding, sites=("*.self_attention.weights",)).trace)
+    encoding, reading = read_attention(bundle, text, n_tokens)
+    weights = stacked_weights(reading.trace)
     real = real_positions(encoding, bundle.config.pad_id)
     tokens = entropy(weights)  # (layer, head, query_pos)
     greatest = float(np.log(max(int(real.sum()), 2)))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.attention.heads import real_positions, stacked_weights
-from transformer_core.analysis.outcome import outcome_of, read
+from transformer_core.analysis.attention.heads import read_attention, real_positions, stacked_weights
+from transformer_core.analysis.outcome import outcome_of
 from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
 
@@ -70,7 +70,7 @@ def attention_flow(*, bundle: Bundle, text: str, n_tokens: int) -> Flow:
     Raises:
         ValueError: as read.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    weights = stacked_weights(read(bundle, encoding, sites=("*.self_attention.weights",)).trace)
+    encoding, reading = read_attention(bundle, text, n_tokens)
+    weights = stacked_weights(reading.trace)
     joined, last, row = rollout(weights), weights[-1].mean(0), verdict_row(bundle, encoding)
     return Flow(joined, last, row @ joined, row @ last)

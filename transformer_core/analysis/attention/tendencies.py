@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_core.analysis.attention.heads import entropy, real_positions, stacked_weights
+from transformer_core.analysis.attention.heads import WEIGHTS, entropy, read_attention, real_positions, stacked_weights
 from transformer_core.analysis.outcome import is_causal, read
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
@@ -131,12 +131,6 @@ def tendencies_of(
     return Tendencies(scores, mean_weights, uniform, np.stack([_scored([tally])[0] for tally in tallies]))
 
 
-def _read_all(bundle: Bundle, encodings: Sequence[Encoding]) -> Tendencies:
-    sites = ("*.self_attention.weights",)
-    weights = [stacked_weights(read(bundle, encoding, sites=sites).trace) for encoding in counted(encodings)]
-    return tendencies_of(weights, encodings, bundle.config.pad_id, causal=is_causal(bundle))
-
-
 def tendencies_of_text(*, bundle: Bundle, text: str, n_tokens: int) -> Tendencies:
     """Score every head on one text.
 
@@ -147,7 +141,9 @@ def tendencies_of_text(*, bundle: Bundle, text: str, n_tokens: int) -> Tendencie
     Raises:
         ValueError: as read.
     """
-    return _read_all(bundle, [bundle.tokenizer.encode(text, max_len=n_tokens)])
+    encoding, reading = read_attention(bundle, text, n_tokens)
+    weights = [stacked_weights(reading.trace)]
+    return tendencies_of(weights, [encoding], bundle.config.pad_id, causal=is_causal(bundle))
 
 
 def tendencies_of_reviews(
@@ -167,7 +163,9 @@ def tendencies_of_reviews(
     if not 1 <= sentences <= MOST_SENTENCES:
         raise ValueError(f"sentences={sentences} must be from 1 to {MOST_SENTENCES}")
     texts = _sample(language, sentences, seed)
-    return _read_all(bundle, bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len))
+    encodings = bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len)
+    weights = [stacked_weights(read(bundle, encoding, sites=(WEIGHTS,)).trace) for encoding in counted(encodings)]
+    return tendencies_of(weights, encodings, bundle.config.pad_id, causal=is_causal(bundle))
 
 
 @lru_cache(maxsize=8)
