@@ -43,7 +43,7 @@ from pages.positions.sum import live_sum
 from pages.translation.beam import live_beam
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
-from pages.ui.live import live_routes
+from pages.ui.live import PicturesFirst, live_routes
 from pages.ui.server import guard, health_routes, lifespan, show_error
 from pages.ui.traffic import CountChanges
 from pages.ui.underway import underway_routes
@@ -103,6 +103,6 @@ app = st.App(
         *room_routes(),
         *health_routes(),
     ],
-    middleware=[*guard(), Middleware(CountChanges), Middleware(GiveKey)],
+    middleware=[*guard(), Middleware(CountChanges), Middleware(PicturesFirst), Middleware(GiveKey)],
     on_script_error=show_error,
 )

@@ -73,7 +73,7 @@ def form(build: Callable[..., Any]) -> Callable[..., str]:
 
 
 def _unstack(part: dict[str, Any], around: Mapping[str, Any]) -> None:
-    """Let bars stand for themselves: of stacked ones with round ends, Vega keeps a group for each name that it has seen.
+    """Let bars stand for themselves: of stacked ones with round ends, Vega keeps a group for every name that ever came.
 
     Args:
         around: the encoding that a part has from what it lies in.

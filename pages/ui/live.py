@@ -8,6 +8,8 @@ import asyncio
 import json
 import logging
 import struct
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -19,9 +21,11 @@ from typing import Any, Protocol
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.figures.matrix import padded
 from pages.ui.charts import Drawing
@@ -30,6 +34,7 @@ from pages.ui.header import View, linked_view
 from pages.ui.language import language
 from pages.ui.last_text import last_read
 from pages.ui.link import LIVE, Link, reading
+from pages.ui.traffic import is_change
 from pages.ui.url import below_base, current, whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import owner_in
@@ -37,6 +42,9 @@ from transformer_core.bundle_files import BundleError
 
 LONG_TEXT, MOST_AT_ONCE = 400, 2  # characters; requests of short texts, and of long ones, that are answered at once
 MOST_STAMP = 10**9
+ROUTE = "/live/"
+SECONDS_BETWEEN = 0.004  # a click's two requests, which come in any order
+SECONDS_TO_PAINT, MOST_SECONDS_HELD = 0.025, 0.1
 PAGE = "page"  # what follows the part of a page
 HEADERS = {"Cache-Control": "no-store"}
 
@@ -130,6 +138,50 @@ def nodes_of(html: str) -> list[Any]:
 
 
 Build = Callable[[View], Live]
+
+
+class PicturesFirst:
+    """Let a page's run wait, a moment at most, while pictures of the same browser are underway (ASGI middleware).
+
+    A click asks for both at once. They would take turns on the server, and what the run brings would hold up the
+    browser before it has painted.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._underway: Counter[str] = Counter()  # by browser
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on, a run's request once it may begin."""
+        browser = owner_in(Headers(scope=scope).get("cookie", "")) if scope["type"] != "lifespan" else ""
+
+        async def hear() -> Message:
+            message = await receive()
+            if message.get("bytes") and is_change(message["bytes"]):
+                await self._wait(browser)
+            return message
+
+        if scope["type"] == "websocket":
+            await self._app(scope, hear, send)
+        elif scope["type"] == "http" and ROUTE in scope["path"]:
+            self._underway[browser] += 1
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                asyncio.get_running_loop().call_later(SECONDS_TO_PAINT, self._painted, browser)
+        else:
+            await self._app(scope, receive, send)
+
+    def _painted(self, browser: str) -> None:
+        self._underway[browser] -= 1
+        if not self._underway[browser]:
+            del self._underway[browser]
+
+    async def _wait(self, browser: str) -> None:
+        await asyncio.sleep(SECONDS_BETWEEN)
+        end = time.monotonic() + MOST_SECONDS_HELD
+        while browser in self._underway and time.monotonic() < end:
+            await asyncio.sleep(SECONDS_BETWEEN)
 
 
 def live_routes(parts: Mapping[tuple[str, str], Build]) -> list[Route]:

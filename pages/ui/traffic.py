@@ -84,7 +84,7 @@ class CountChanges:
 
         async def hear() -> Message:
             message = await receive()
-            if message.get("bytes") and _is_change(message["bytes"]):
+            if message.get("bytes") and is_change(message["bytes"]):
                 asked.append(time.monotonic())
             return message
 
@@ -101,7 +101,8 @@ class CountChanges:
             COUNTER.come(-1)
 
 
-def _is_change(data: bytes) -> bool:
+def is_change(data: bytes) -> bool:
+    """Tell whether a browser's message asks to run a page."""
     message = BackMsg()
     try:
         message.ParseFromString(data)
