@@ -280,6 +280,8 @@ JOINERS = "\u200c\u200d"  # of emoji and of scripts that need them
 
 def columns_of(text: str) -> int:
     """Return how many columns of a monospaced font a text takes."""
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

@@ -19,7 +19,7 @@ from transformer_core.analysis.translation.greedy_steps import Writing, Written,
 
 OVERS = ("all", "layer", "head")
 MOST_MODELS, MOST_DRAFTS, MOST_BEGUN = 64, 16, 8
-MOMENT = 0.01  # s
+MOMENT = 0.005  # s
 _drafts: OrderedDict[str, tuple[tuple[int, ...], ...]] = OrderedDict()  # by model, the last translation first
 _begun: OrderedDict[Question, Writing] = OrderedDict()
 _lock = threading.Lock()
