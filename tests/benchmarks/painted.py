@@ -19,8 +19,10 @@ TEXT = (
 )
 UNMEASURED = 3
 LETTERS = string.ascii_letters + string.digits  # each once: an answer that is remembered takes no time
+PLACES = ".stVegaLiteChart, [data-verdict]"
+FORMULA = ".st-key-formula_glass_cell"
 LISTEN = """
-() => {
+(PLACES) => {
   window.vitrinePainted = [];
   new PerformanceObserver((list) => {
     for (const mark of list.getEntries()) {
@@ -34,7 +36,6 @@ LISTEN = """
     }, true);
   }
   window.vitrineDrawn = new Map();
-  const PLACES = ".stVegaLiteChart, [data-verdict]";
   const called = (place) => place.dataset.verdict ?? [...document.querySelectorAll(PLACES)].indexOf(place);
   new MutationObserver((changes) => {  // a chart is a thousand changes: to look around at each took 100 ms a chart
     const now = performance.now();
@@ -98,14 +99,18 @@ def run_over(page: Page) -> None:
     page.wait_for_timeout(200)
 
 
-def painted_page(browser: Browser, url: str) -> Page:
-    """Open a page whose figure is painted, and from now on note when."""
+def painted_page(browser: Browser, url: str, *, places: str = PLACES) -> Page:
+    """Open a page whose figure is painted, and from now on note when.
+
+    Args:
+        places: in CSS, whose changes are noted as well.
+    """
     page = browser.new_page(viewport={"width": 1280, "height": 800}, locale="en-GB")
     page.goto(url)
     settle(page)
     page.wait_for_selector(".vm[data-painted], .stVegaLiteChart svg, [data-verdict]")
     page.wait_for_timeout(1_000)
-    page.evaluate(LISTEN)
+    page.evaluate(LISTEN, places)
     return page
 
 
