@@ -23,6 +23,11 @@ def _count_step(*_: object) -> None:
     _optimizer_steps += 1
 
 
+def optimizer_steps() -> int:
+    """Return how many steps optimizers of this process have made."""
+    return _optimizer_steps
+
+
 register_optimizer_step_post_hook(_count_step)  # a fused optimizer bypasses the version counter
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
+from transformer_core.kept_passes import kept_pass
 from transformer_core.layers.blocks import Stream
 from transformer_core.probe import DEFAULT_MAX_BYTES, Edit, capture
 from transformer_core.text import Encoding
@@ -148,6 +149,11 @@ class Prediction:
     probabilities: tuple[float, ...]
     trace: Trace
 
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes of what was recorded, and of the probabilities."""
+        return self.trace.nbytes + 32 * len(self.probabilities)  # a float and its place in a tuple
+
 
 def scope_of(bundle: Bundle, rest: str) -> str:
     """Return the full name of a part of the stack that reads the text, such as ``encoder.layer0`` of ``layer0``."""
@@ -167,14 +173,18 @@ def read(
     edits: Mapping[str, Edit] | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> Prediction:
-    """Run a model that reads one text over one encoding.
+    """Run a model that reads one text over one encoding, or return what the same pass gave the last time.
 
     Raises:
         ValueError: the bundle is of a kind that does not read one text alone, or as capture.
     """
     if bundle.kind not in KINDS:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
-    output, trace = capture(bundle.model, one_text(bundle, encoding), sites=sites, edits=edits, max_bytes=max_bytes)
     outcome = outcome_of(bundle, encoding)
-    probabilities = () if outcome is None else tuple(outcome.logits(output)[0].float().softmax(-1).tolist())
-    return Prediction(probabilities, trace)
+
+    def made() -> Prediction:
+        output, trace = capture(bundle.model, one_text(bundle, encoding), sites=sites, edits=edits, max_bytes=max_bytes)
+        probabilities = () if outcome is None else tuple(outcome.logits(output)[0].float().softmax(-1).tolist())
+        return Prediction(probabilities, trace)
+
+    return made() if edits else kept_pass(bundle.model, ("read", encoding.ids, outcome, sites, max_bytes), made)

@@ -7,7 +7,6 @@ Michel et al. 2019, section 2.3.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
 WEIGHTS = "*.self_attention.weights"
-MOST_KEPT = 64  # tokens of a text of which everything is kept
+MOST_KEPT = 64  # tokens of a text of which all sites are recorded
 Ablation = Literal["zero", "mean"]
 Over = Literal["head", "mean", "max"]
 
@@ -126,7 +125,7 @@ def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head:
 def read_attention(
     bundle: Bundle, text: str, n_tokens: int, *, sites: tuple[str, ...] = (WEIGHTS,)
 ) -> tuple[Encoding, Prediction]:
-    """Read a text for what self-attention does: of the last few short ones, one pass serves all questions.
+    """Read a text for what self-attention does: of a short one, the same pass serves all questions (kept_passes.py).
 
     Args:
         bundle: of a kind that reads one text.
@@ -137,15 +136,7 @@ def read_attention(
         ValueError: as read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    if len(encoding) > MOST_KEPT:
-        return encoding, read(bundle, encoding, sites=sites)
-    return _kept(bundle, text, n_tokens)
-
-
-@lru_cache(maxsize=4)
-def _kept(bundle: Bundle, text: str, n_tokens: int) -> tuple[Encoding, Prediction]:
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    return encoding, read(bundle, encoding, sites=("*.self_attention.*",))
+    return encoding, read(bundle, encoding, sites=sites if len(encoding) > MOST_KEPT else ("*.self_attention.*",))
 
 
 def stacked_weights(trace: Trace) -> np.ndarray:
