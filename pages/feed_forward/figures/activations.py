@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, Chart, records
-from pages.figures.forms import Filled, form, kept, named
+from pages.figures.forms import Filled, form, named
 
 Words = Mapping[str, str]
 HUES_OF_ACTIVATIONS = {
@@ -183,8 +183,7 @@ def _log(field: str, title: str) -> alt.X:
     return alt.X(field, title=title, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=6))
 
 
-@kept
-def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
+def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
     """Draw the outcome of each toss (x or 0), the running mean, and GELU(x) as a rule.
 
     Args:
@@ -193,31 +192,38 @@ def tosses_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
     kept, x = found["kept"], float(found["x"])
     places = np.unique(np.geomspace(1, len(kept), min(MOST_DOTS, len(kept))).round().astype(int))
     outcome = kept[places - 1]
-    hue = alt.Scale(domain=[words["kept"], words["lost"]], range=[KEPT, LOST])
+    rows = {
+        "tosses": records(draw=places, y=outcome * x, kept=np.where(outcome, words["kept"], words["lost"])),
+        "label": records(y=[float(found["expected"])], label=[f"GELU({x:g}) = {float(found['expected']):.5f}"]),
+        "means": records(draw=found["drawn"], mean=found["running_mean"].round(6)),
+    }
+    kinds = (words["kept"], words["lost"])
+    return Filled(_tosses(kinds, words["axis_draws"], words["axis_outcome"]), rows, height=300)
+
+
+@form
+def _tosses(kinds: tuple[str, str], across: str, up: str) -> Chart:
     dots = (
-        alt.Chart(records(draw=places, y=outcome * x, kept=np.where(outcome, words["kept"], words["lost"])))
+        named("tosses")
         .mark_point(filled=True, size=28, opacity=0.5)
         .encode(
-            x=_log("draw:Q", words["axis_draws"]),
-            y=alt.Y("y:Q", title=words["axis_outcome"], scale=alt.Scale(padding=16)),
-            color=alt.Color("kept:N", scale=hue, title=None, legend=alt.Legend(orient="top")),
+            x=_log("draw:Q", across),
+            y=alt.Y("y:Q", title=up, scale=alt.Scale(padding=16)),
+            color=alt.Color(
+                "kept:N",
+                scale=alt.Scale(domain=list(kinds), range=[KEPT, LOST]),
+                title=None,
+                legend=alt.Legend(orient="top"),
+            ),
             shape=alt.Shape("kept:N", title=None),
             tooltip=["draw:Q", "kept:N", "y:Q"],
         )
     )
-    mean = (
-        alt.Chart(records(draw=found["drawn"], mean=found["running_mean"].round(6)))
-        .mark_line(color=MEAN, strokeWidth=3)
-        .encode(x="draw:Q", y="mean:Q", tooltip=["draw:Q", "mean:Q"])
-    )
-    label = records(y=[float(found["expected"])], label=[f"GELU({x:g}) = {float(found['expected']):.5f}"])
-    rule = alt.Chart(label).mark_rule(strokeDash=[6, 4], color=HUES["residual"], strokeWidth=2).encode(y="y:Q")
-    text = (
-        alt.Chart(label)
-        .mark_text(align="right", dx=-4, dy=-9, color=HUES["residual"], fontWeight="bold")
-        .encode(y="y:Q", x=alt.value("width"), text="label:N")
-    )
-    return alt.layer(dots, rule, mean, text).properties(width="container", height=300)
+    mean = named("means").mark_line(color=MEAN, strokeWidth=3)
+    mean = mean.encode(x="draw:Q", y="mean:Q", tooltip=["draw:Q", "mean:Q"])
+    rule = named("label").mark_rule(strokeDash=[6, 4], color=HUES["residual"], strokeWidth=2).encode(y="y:Q")
+    text = named("label").mark_text(align="right", dx=-4, dy=-9, color=HUES["residual"], fontWeight="bold")
+    return alt.layer(dots, rule, mean, text.encode(y="y:Q", x=alt.value("width"), text="label:N"))
 
 
 def error_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:

@@ -10,11 +10,12 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
-from pages.figures.forms import kept
+from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
 VARIANTS = ("paper", "doubled")
+FEW = 40  # positions, each of which has a point on a curve
 HUES_OF_VARIANTS = [HUES["positions"], HUES["query"]]
 
 
@@ -60,10 +61,9 @@ def position_figure(
     )
 
 
-@kept
 def waves_chart(
     table: np.ndarray, wavelengths: np.ndarray, dimensions: Sequence[int], words: Words, *, pos: int
-) -> Chart:
+) -> Filled:
     """Draw chosen columns of the matrix as curves over positions, with a rule at the picked position.
 
     Args:
@@ -77,26 +77,32 @@ def waves_chart(
         position=np.tile(np.arange(length), len(names)),
         value=np.concatenate([table[:, i] for i in dimensions]).round(6),
         dimension=np.repeat(names, length),
+        place=np.repeat(np.arange(len(names)), length),
     )
-    scale = alt.Scale(domain=names, range=list(PALETTE[: len(names)]))
-    dashes = alt.Scale(domain=names, range=[list(dash) for dash in DASHES[: len(names)]])
+    waves = _waves(len(names), words["axis_position"], few=length <= FEW)
+    return Filled(waves, {"waves": data, "at": records(position=[pos])}, height=340)
+
+
+@form
+def _waves(count: int, across: str, *, few: bool) -> Chart:
+    hues = alt.Scale(range=list(PALETTE[:count]))
+    dashes = alt.Scale(range=[list(dash) for dash in DASHES[:count]])
+    order = in_order("place")
     curves = (
-        alt.Chart(data)
-        .mark_line(point=length <= 40)
+        named("waves")
+        .mark_line(point=few)
         .encode(
-            x=alt.X("position:Q", title=words["axis_position"], scale=alt.Scale(nice=False)),
+            x=alt.X("position:Q", title=across, scale=alt.Scale(nice=False)),
             y=alt.Y("value:Q", title="PE(pos, i)", scale=alt.Scale(domain=[-1.05, 1.05], nice=False)),
-            color=alt.Color("dimension:N", scale=scale, sort=names, title=None, legend=lines_legend(2, "bottom")),
-            strokeDash=alt.StrokeDash("dimension:N", scale=dashes, sort=names, title=None),
+            color=alt.Color("dimension:N", scale=hues, sort=order, title=None, legend=lines_legend(2, "bottom")),
+            strokeDash=alt.StrokeDash("dimension:N", scale=dashes, sort=order, title=None),
             tooltip=["dimension:N", "position:Q", "value:Q"],
         )
     )
-    rule = alt.Chart(records(position=[pos])).mark_rule(color=HUES["positions"], strokeWidth=2).encode(x="position:Q")
-    return alt.layer(curves, rule).properties(width="container", height=340)
+    return alt.layer(curves, named("at").mark_rule(color=HUES["positions"], strokeWidth=2).encode(x="position:Q"))
 
 
-@kept
-def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> alt.Chart:
+def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> Filled:
     """Draw the similarity of the first row and the row k further on, over k.
 
     Args:
@@ -104,48 +110,52 @@ def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> alt.C
         measure: "cosine" or "dot", which words name.
     """
     data = records(distance=np.arange(len(values)), similarity=values.round(6))
+    curve = _similarity(words["axis_distance"], words[f"similarity_{measure}"])
+    return Filled(curve, {"similarity": data}, height=270)
+
+
+@form
+def _similarity(across: str, up: str) -> Chart:
     return (
-        alt.Chart(data)
+        named("similarity")
         .mark_line(color=HUES["positions"], point=alt.OverlayMarkDef(color=HUES["positions"], size=18))
         .encode(
-            x=alt.X("distance:Q", title=words["axis_distance"], scale=alt.Scale(nice=False)),
-            y=alt.Y("similarity:Q", title=words[f"similarity_{measure}"]),
+            x=alt.X("distance:Q", title=across, scale=alt.Scale(nice=False)),
+            y=alt.Y("similarity:Q", title=up),
             tooltip=["distance:Q", "similarity:Q"],
         )
-        .properties(width="container", height=270)
     )
 
 
-@kept
-def vector_chart(row: np.ndarray, words: Words, *, pair: int) -> Chart:
+def vector_chart(row: np.ndarray, words: Words, *, pair: int) -> Filled:
     """Draw one position's vector, sines and cosines in two hues, with the picked pair marked.
 
     Args:
         row: (d_model,).
         pair: dimensions 2 pair and 2 pair + 1 are marked.
     """
-    dimensions = np.arange(len(row))
-    kinds = [words["sine"], words["cosine"]]
-    data = records(
-        dimension=dimensions,
-        value=row.round(6),
-        kind=[kinds[i % 2] for i in dimensions],
-    )
-    scale = alt.Scale(domain=kinds, range=[HUES["positions"], HUES["query"]])
+    dimensions, kinds = np.arange(len(row)), (words["sine"], words["cosine"])
+    data = records(dimension=dimensions, value=row.round(6), kind=[kinds[i % 2] for i in dimensions])
+    marked = records(dimension=[2 * pair, 2 * pair + 1])
+    return Filled(_vector(kinds, words["axis_dimension"]), {"marked": marked, "vector": data}, height=330)
+
+
+@form
+def _vector(kinds: tuple[str, str], across: str) -> Chart:
+    scale = alt.Scale(domain=list(kinds), range=[HUES["positions"], HUES["query"]])
     points = (
-        alt.Chart(data)
+        named("vector")
         .mark_line(point=alt.OverlayMarkDef(size=24))
         .encode(
-            x=alt.X("dimension:Q", title=words["axis_dimension"], scale=alt.Scale(nice=False)),
+            x=alt.X("dimension:Q", title=across, scale=alt.Scale(nice=False)),
             y=alt.Y("value:Q", title="PE(pos, i)", scale=alt.Scale(domain=[-1.05, 1.05], nice=False)),
-            color=alt.Color("kind:N", scale=scale, sort=kinds, title=None, legend=lines_legend()),
-            strokeDash=alt.StrokeDash("kind:N", sort=kinds, title=None),
+            color=alt.Color("kind:N", scale=scale, sort=list(kinds), title=None, legend=lines_legend()),
+            strokeDash=alt.StrokeDash("kind:N", sort=list(kinds), title=None),
             tooltip=["dimension:Q", "kind:N", "value:Q"],
         )
     )
-    marked = records(dimension=[2 * pair, 2 * pair + 1])
-    rules = alt.Chart(marked).mark_rule(color=HUES["residual"], strokeDash=[3, 3]).encode(x="dimension:Q")
-    return alt.layer(rules, points).properties(width="container", height=330)
+    rules = named("marked").mark_rule(color=HUES["residual"], strokeDash=[3, 3]).encode(x="dimension:Q")
+    return alt.layer(rules, points)
 
 
 def exponents_figure(tables: np.ndarray, words: Words, ui: Words, *, version: str) -> MatrixFigure:

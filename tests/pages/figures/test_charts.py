@@ -16,7 +16,7 @@ import pytest
 
 from pages.embeddings.figures.vectors import norm_bars
 from pages.encoder.figures import stage_lines
-from pages.feed_forward.figures.activations import curves_chart, difference_chart
+from pages.feed_forward.figures.activations import curves_chart, difference_chart, tosses_chart
 from pages.figures.charts import (
     DASHES,
     LABELS,
@@ -31,11 +31,14 @@ from pages.figures.charts import (
     to_png,
     to_svg,
 )
+from pages.figures.curves import Side, bars
 from pages.figures.forms import Filled
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
-from pages.positions.figures.sinusoids import similarity_chart
+from pages.positions.figures.sinusoids import similarity_chart, waves_chart
+from pages.positions.figures.sinusoids import vector_chart as positions_chart
 from pages.tokens.figures import cost_chart
 from pages.ui.language import words
+from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -172,7 +175,7 @@ def words_of(page: str) -> dict[str, str]:
     return {name.removeprefix(f"{page}."): said for name, said in words("en").items() if name.startswith(f"{page}.")}
 
 
-NORM, FEED_FORWARD = words_of("norm"), words_of("feed_forward")
+NORM, FEED_FORWARD, POSITIONS = map(words_of, ("norm", "feed_forward", "positions"))
 
 
 def vector(seed: int) -> dict[str, np.ndarray]:
@@ -206,6 +209,10 @@ def charts(seed: int) -> dict[str, Filled]:
     stages, counts = {"mean": draw.random(3), "CLS": draw.random(3)}, draw.integers(1, 90, size=2).tolist()
     return {
         "vector": vector_chart(found, NORM),
+        "positions": positions_chart(found["x"], POSITIONS, pair=seed),
+        "similarity": similarity_chart(found["x"], POSITIONS, measure="dot"),
+        "waves": waves_chart(found["x"][:, None] + np.arange(4), np.arange(4.0) + seed, [0, 3], POSITIONS, pos=seed),
+        "tosses": tosses_chart(vars(coin_tosses(x=0.5 + seed, draws=300, seed=seed)), FEED_FORWARD),
         "variants": variants_chart(found["after"], found["x"], NORM),
         "scaled": scaled_chart(found["after"], found["x"], NORM),
         "curves": curves_chart(active, FEED_FORWARD, used="relu", token=f"{seed} · good"),
@@ -246,7 +253,7 @@ def test_pre_activations_lie_on_the_curve_of_the_model_and_are_counted() -> None
 
 def test_what_a_key_leaves_as_it_is_is_built_once() -> None:
     values = np.array([1.0, 0.5, 0.25])
-    one, same, other = (similarity_chart(x, words_of("positions"), measure="dot") for x in (values, values, values / 2))
+    one, same, other = (bars("abc", {"n": x}, across="letter", up=Side("count")) for x in (values, values, values / 2))
     assert one is same
-    assert [row["similarity"] for row in rows_of(one)] == values.tolist()
-    assert [row["similarity"] for row in rows_of(other)] == (values / 2).tolist()
+    assert [row["y"] for row in rows_of(one)] == values.tolist()
+    assert [row["y"] for row in rows_of(other)] == (values / 2).tolist()
