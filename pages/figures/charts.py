@@ -90,8 +90,9 @@ def specification(chart: Shown) -> dict[str, Any]:
 def followed(drawn: dict[str, Any], event: str, names: Iterable[str]) -> dict[str, Any]:
     """Return a specification whose chart draws other rows as soon as the browser has them, before the page's run.
 
-    assets/components/live/live.js lays {version, rows} on the page's body and tells this event; the rows carry the
-    version in a column `live`. Until it lays nothing there, what the page's run brings of an older text is replaced.
+    assets/components/live/live.js lays {rows} on the page's body, by the names of the data, and tells this event; those
+    that differ have another number in a column `live`. Until it lays nothing there, what the page's run brings of an
+    older text is replaced.
     Marks are known by the place of their row, so that those that stay are moved and not made anew.
 
     Args:
@@ -103,7 +104,7 @@ def followed(drawn: dict[str, Any], event: str, names: Iterable[str]) -> dict[st
     params = [{"name": "live", "value": None, "bind": {"element": "body", "event": event}}]
     for place, name in enumerate(map(json.dumps, names)):
         there, rows = f"data({name})", f"live.rows[{name}]"
-        other = f"length({there}) ? {there}[0].live !== live.version : length({rows}) > 0"
+        other = f"length({there}) ? !length({rows}) || {there}[0].live !== {rows}[0].live : length({rows}) > 0"
         params.append({"name": f"live_{place}", "expr": f"live && ({other}) ? modify({name}, {rows}, true) : 0"})
     return drawn | {"params": [*drawn.get("params", []), *params]}
 

@@ -18,6 +18,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
+from zlib import crc32
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
@@ -90,8 +91,8 @@ class Live:
     def to_bytes(self, *, stamp: int = 0) -> bytes:
         """Return the length of a header (uint32, little-endian), the header in JSON, and the pictures' bytes.
 
-        Everything is padded to 8 bytes; the header has verdicts, numbers, lines, formulas, the rows of charts and
-        whether there is more, and for each picture its key and length.
+        Everything is padded to 8 bytes; the header has verdicts, numbers, lines, formulas, tables of charts with a
+        checksum each, and whether there is more, and for each picture its key and length.
 
         Args:
             stamp: of the last stroke, as of MatrixFigure.
@@ -101,12 +102,21 @@ class Live:
         verdicts = {name: asdict(verdict) for name, verdict in self.verdicts.items() if verdict is not None}
         numbers = {name: asdict(number) for name, number in self.numbers.items()}
         pictures = list(zip(keys, map(len, parts), strict=True))
-        drawings = {drawing.event: drawing.rows for drawing in self.drawings}
-        header: dict[str, Any] = {"verdicts": verdicts, "numbers": numbers, "drawings": drawings}
-        header |= {"lines": {name: nodes_of(html) for name, html in self.lines.items()}, "pictures": pictures}
+        drawings = {one.event: {name: _json(rows) for name, rows in one.rows.items()} for one in self.drawings}
+        header: dict[str, Any] = {"verdicts": verdicts, "numbers": numbers, "pictures": pictures}
+        header |= {"lines": {name: nodes_of(html) for name, html in self.lines.items()}}
         header |= {"formulas": dict(self.formulas), "more": self.more}
-        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        header |= {"sums": {e: {name: crc32(part) for name, part in rows.items()} for e, rows in drawings.items()}}
+        text = b'{"drawings":' + _joined({e: _joined(rows) for e, rows in drawings.items()}) + b"," + _json(header)[1:]
         return padded(struct.pack("<I", len(text)) + text) + b"".join(parts)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _joined(parts: Mapping[str, bytes]) -> bytes:
+    return b"{" + b",".join(_json(name) + b":" + part for name, part in parts.items()) + b"}"
 
 
 class _Nodes(HTMLParser):

@@ -19,6 +19,7 @@ class Follower {
     this.ending = new AbortController();
     this.changed = {};
     this.drawn = new Set(); // charts that show rows which came the short way
+    this.tables = {}; // by event and name: the rows that charts show, where they are known, and their checksum
     this.written = new Set(); // places of formulas that came the short way
     this.versions = 0;
     const on = (target, type, act) => target.addEventListener(type, act, { capture: true, signal: this.ending.signal });
@@ -42,6 +43,7 @@ class Follower {
     if (data.name === PAGE) window.vitrineLive = true;
     if (data.katex && document.querySelector("[data-formula]")) katex ??= import(new URL(data.katex, document.baseURI)).then((module) => (katex = module.default), () => null);
     this.changed = {}; // the page has run with them
+    if (this.link() !== this.shown) this.tables = {}; // with others than those that were shown
     keepGradients();
     this.settle();
   }
@@ -121,7 +123,7 @@ class Follower {
       place?.replaceChildren(...nodes.map(built));
     }
     for (const [name, latex] of Object.entries(header.formulas)) this.write(name, latex);
-    this.draw(header.drawings);
+    this.draw(header.drawings, header.sums);
     this.shown = link;
     this.settle();
     return header.more;
@@ -138,11 +140,18 @@ class Follower {
     this.written.add(place);
   }
 
-  draw(drawings) {
-    const version = (this.versions += 1);
-    for (const [event, rows] of Object.entries(drawings)) {
-      for (const data of Object.values(rows)) data.forEach((row, place) => Object.assign(row, { row: place, live: version }));
-      bring(event, { version, rows });
+  // Charts take another table where its rows have another `live` than those that they have (pages/figures/charts.py).
+  draw(drawings, sums) {
+    const live = (this.versions += 1);
+    for (const [event, tables] of Object.entries(drawings)) {
+      const known = (this.tables[event] ??= {});
+      const other = Object.keys(tables).filter((name) => known[name]?.sum !== sums[event][name]);
+      for (const name of other) {
+        tables[name].forEach((row, place) => Object.assign(row, { row: place, live }));
+        known[name] = { sum: sums[event][name], rows: tables[name] };
+      }
+      if (!other.length) continue;
+      bring(event, { rows: Object.fromEntries(Object.entries(known).map(([name, { rows }]) => [name, rows])) });
       this.drawn.add(event);
     }
   }
