@@ -3,9 +3,13 @@
 import pytest
 from playwright.sync_api import Page, Route
 
+from pages.ui.pickers import shown_word
 from tests.e2e.acting import visit, wait_painted
 from tests.e2e.serving import rest, settle
+from tests.paths import ROOT
+from transformer_core import load
 from transformer_core.analysis.masks.codes import painted_mask
+from transformer_core.analysis.translation.greedy_steps import written_greedily
 
 TEXT = "The film was not good"
 MORE = " at all, I fear"
@@ -231,6 +235,28 @@ def test_a_second_sentence_has_its_verdict_before_the_page_runs(page: Page, addr
     settle(page)
     page.wait_for_timeout(300)
     assert page.evaluate(shown) == live
+
+
+def test_a_translation_is_shown_from_its_first_words_on_and_ends_as_the_library_has_it(
+    page: Page, address: str
+) -> None:
+    text = "The story was slow at first but the actors were good and I forgot the time"
+    opened(page, address, "translation", model="translation-en-fr", text=text)
+    words = "() => [...document.querySelectorAll('.tr-word:not(.tr-source)')].map((word) => word.textContent)"
+    said = []
+    page.on("response", lambda answer: said.append(answer.url) if "/live/translation/steps" in answer.url else None)
+    typed(page, " and laughed", delay=0)
+    page.wait_for_function(f"() => !({words})().join().includes('…') && performance.now() > 0")
+    rest(page)
+    bundle = load(ROOT / "assets" / "checkpoints" / "translation-en-fr")
+    written = written_greedily(bundle=bundle, text=f"{text} and laughed", n_tokens=bundle.config.max_len)
+    shown = page.evaluate(words)
+    assert [word.rsplit(f"{chance:.0%}", 1)[0] for word, chance in zip(shown, written.probabilities, strict=True)] == [
+        shown_word(word) for word in written.words
+    ]
+    last = [url for url in said if "laughed" in url]
+    assert len(last) > 1  # its end was asked for
+    assert len(last) < len(written.words)  # not word by word
 
 
 def test_an_old_picture_stays_under_the_box_and_nothing_below_it_moves(page: Page, address: str) -> None:

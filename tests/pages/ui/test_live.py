@@ -1,20 +1,27 @@
 """Live figures: the route brings the very bytes of the page's run, and nothing where the page would say why."""
 
+import asyncio
 import json
 import re
 import struct
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import vl_convert
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 
 from app import LIVE
 from pages.attention import arcs
 from pages.figures.matrix import unpack
+from pages.translation import translated
 from pages.ui import component, live, matrix
 from pages.ui.link import LIVE as ROUTED
 from tests.pages.running import run
@@ -197,6 +204,7 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
         drawn = {data.name: pa.ipc.open_stream(data.data.data).read_all().to_pylist() for data in chart.datasets}
         placed = {name: [row | {"row": place} for place, row in enumerate(data)] for name, data in rows.items()}
         assert {name: drawn[name] for name in rows} == placed  # as live.js numbers them
+        check_marks(chart.spec)
     shown = "".join(element.proto.body for element in app.get("html"))
     for name, nodes in header["lines"].items():
         (lines,) = re.findall(f'<div data-lines="{name}">(.*)</div>', shown)
@@ -207,6 +215,81 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     assert set(header["numbers"]) <= {"masks_change", "masks_reach", "lab_ln", "lab_change", "lab_random"}
     for number in header["numbers"].values():
         assert f">{number['value']}</div>" in shown
+
+
+def check_marks(spec: str) -> None:
+    """Check that a chart's marks stay when other rows come: none is stacked, and each is known by its row's place."""
+    vega = vl_convert.vegalite_to_vega(spec)
+    kinds = [one["type"] for data in vega["data"] for one in data.get("transform", ())]
+    assert "stack" not in kinds
+    marks = list(vega["marks"])
+    while marks:
+        mark = marks.pop()
+        marks += mark.get("marks", ())
+        if mark["type"] not in ("group", "line", "area"):
+            assert mark["key"] == "row", mark["name"]
+
+
+def test_a_long_translation_comes_word_by_word(
+    client: TestClient, mounted: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translated, "MOMENT", 0.0)
+    for part in ("steps", "cross"):
+        link = asked("translation", part, {"text": f"Two dogs and a cat play in the {part} near the house."})
+        words, more = [], True
+        while more:
+            header, found = pictures_in(client.get(f"/live/translation/{part}", params=link).content)
+            said, more = json.dumps(header["lines"]["translation"], ensure_ascii=False), header["more"]
+            assert ("…" in said) is more
+            words.append(said.count("tr-word") - more)
+        assert len(words) > 2
+        assert words == sorted(words)
+        assert not run("translation", **link).exception
+        for key, data in found.items():
+            assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
+
+
+BROWSER, OTHER = ((b"cookie", f"vitrine={letter * 32}".encode()) for letter in "ab")
+RERUN = BackMsg(rerun_script=ClientState(query_string="text=a")).SerializeToString()
+
+
+def waited(held: tuple[bytes, bytes] | None, seconds: float, message: bytes = RERUN) -> float:
+    """Return how long a page of BROWSER waits for its run while a picture is underway for so many seconds."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await asyncio.sleep(seconds)
+        else:
+            await receive()
+
+    async def both() -> float:
+        async def receive() -> Message:
+            return {"type": "websocket.receive", "bytes": message}
+
+        async def send(message: Message) -> None:
+            raise AssertionError(message)
+
+        first = live.PicturesFirst(app)
+        scope = {"type": "http", "path": "/live/attention/heads", "headers": [held or BROWSER]}
+        picture = asyncio.create_task(first(scope, receive, send)) if held else None
+        await asyncio.sleep(0)
+        begun = time.monotonic()
+        await first({"type": "websocket", "path": "/_stcore/stream", "headers": [BROWSER]}, receive, send)
+        took = time.monotonic() - begun
+        if picture:
+            await picture
+        await asyncio.sleep(2 * live.SECONDS_TO_PAINT)
+        assert not first._underway
+        return took
+
+    return asyncio.run(both())
+
+
+def test_a_run_waits_a_moment_for_pictures_of_the_same_browser() -> None:
+    assert waited(BROWSER, 0.04) >= 0.04 + live.SECONDS_TO_PAINT - 0.005
+    assert waited(BROWSER, 1.0) == pytest.approx(live.MOST_SECONDS_HELD, abs=0.08)
+    for held, message in ((OTHER, RERUN), (None, RERUN), (BROWSER, BackMsg(load_git_info=True).SerializeToString())):
+        assert waited(held, 0.5, message) < 0.05
 
 
 def test_a_stroke_comes_back_with_its_stamp(client: TestClient) -> None:

@@ -1,6 +1,7 @@
 """A translation seen from inside: what was written is what the decoder says, and what is hidden is hidden."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from tests.core.tools.translation import SOURCE, letters_bundle
 from tests.paths import ROOT
 from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width
 from transformer_core.analysis.translation.cross_attention import agreement, cross_head, without_source
-from transformer_core.analysis.translation.greedy_steps import Written, written_greedily
+from transformer_core.analysis.translation.greedy_steps import Writing, Written, written_greedily
 from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
@@ -48,6 +49,36 @@ def test_one_pass_over_all_words_gives_what_each_step_saw(bundle: Bundle, writte
         read = torch.tensor([written.token_ids[: step + 1]])
         logits = model.decode(read, memory, memory_mask=mask)[0, -1]  # type: ignore[operator]
         assert float(logits.softmax(-1)[written.token_ids[step + 1]]) == pytest.approx(float(probability), abs=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [(), (5, 6, 7)])
+def test_a_writing_can_be_looked_at_before_its_end(bundle: Bundle, written: Written, wrong: tuple[int, ...]) -> None:
+    right = written.token_ids[1:]
+    writing = Writing(bundle, SOURCE, 12, drafts=[(*right[:2], *wrong, *right[3:])])
+    looks = 0
+    while not writing.go_on(0):
+        part, looks = writing.so_far(), looks + 1
+        count = len(part.words)
+        assert not part.whole
+        assert part.words == written.words[:count]
+        assert part.read == written.read[:count]
+        np.testing.assert_allclose(part.probabilities, written.probabilities[:count], atol=1e-6)
+        np.testing.assert_allclose(part.self_weights, written.self_weights[:, :, :count, :count], atol=1e-6)
+        np.testing.assert_allclose(part.cross_weights, written.cross_weights[:, :, :count], atol=1e-6)
+    assert looks > 1
+    whole = written_greedily(bundle=bundle, text=SOURCE, n_tokens=12, begun=writing)
+    assert whole.whole
+    assert whole.token_ids == written.token_ids
+    assert whole.ended == written.ended
+    np.testing.assert_allclose(whole.self_weights, written.self_weights, atol=1e-6)
+
+
+def test_threads_go_on_with_one_writing_in_turn(bundle: Bundle, written: Written) -> None:
+    writing = Writing(bundle, SOURCE, 12)
+    with ThreadPoolExecutor(4) as pool:
+        ended = list(pool.map(lambda _: writing.go_on(0), range(4 * (len(written.words) + 2))))
+    assert ended[-1]
+    assert writing.so_far().token_ids == written.token_ids
 
 
 def test_one_large_head_is_the_one_of_the_grid(bundle: Bundle, written: Written) -> None:
