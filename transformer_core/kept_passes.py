@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformer_core.packed_linear import optimizer_steps
 
 MB = 1 << 20
-MOST_BYTES, MOST_BYTES_OF_ONE = 64 * MB, 8 * MB
+MOST, MOST_BYTES, MOST_BYTES_OF_ONE = 64, 64 * MB, 8 * MB
 _kept: "OrderedDict[Hashable, Sized]" = OrderedDict()
 _lock = threading.Lock()
 
@@ -53,7 +53,7 @@ def kept_pass(model: nn.Module, about: Hashable, compute: Callable[[], S]) -> S:
     if made.nbytes <= MOST_BYTES_OF_ONE:
         with _lock:
             _kept[question] = made
-            while sum(one.nbytes for one in _kept.values()) > MOST_BYTES:
+            while len(_kept) > MOST or sum(one.nbytes for one in _kept.values()) > MOST_BYTES:
                 _kept.popitem(last=False)
     return made
 

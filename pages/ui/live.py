@@ -154,7 +154,7 @@ class PicturesFirst:
     """Let a page's run wait, a moment at most, while pictures of the same browser are underway (ASGI middleware).
 
     A click asks for both at once. They would take turns on the server, and what the run brings would hold up the
-    browser before it has painted.
+    browser before it has painted. Browsers without a cookie cannot be told apart: their runs wait for nothing.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -180,11 +180,11 @@ class PicturesFirst:
             try:
                 await self._app(scope, receive, send)
             finally:
-                asyncio.get_running_loop().call_later(SECONDS_TO_PAINT, self._painted, browser)
+                asyncio.get_running_loop().call_later(SECONDS_TO_PAINT, self._end, browser)
         else:
             await self._app(scope, receive, send)
 
-    def _painted(self, browser: str) -> None:
+    def _end(self, browser: str) -> None:
         self._underway[browser] -= 1
         if not self._underway[browser]:
             del self._underway[browser]
@@ -192,7 +192,7 @@ class PicturesFirst:
     async def _wait(self, browser: str) -> None:
         await asyncio.sleep(SECONDS_BETWEEN)
         end = time.monotonic() + MOST_SECONDS_HELD
-        while browser in self._underway and time.monotonic() < end:
+        while browser and browser in self._underway and time.monotonic() < end:
             await asyncio.sleep(SECONDS_BETWEEN)
 
 

@@ -15,7 +15,7 @@ from transformer_core import kept_passes, load
 from transformer_core.analysis.attention.head_ablation import head_effects
 from transformer_core.analysis.attention.heads import head_entropies, heads_of_text
 from transformer_core.analysis.attention.rollout import attention_flow
-from transformer_core.kept_passes import MOST_BYTES, MOST_BYTES_OF_ONE, kept_pass
+from transformer_core.kept_passes import MOST, MOST_BYTES, MOST_BYTES_OF_ONE, kept_pass
 
 ASKED = {"text": "The film was not good.", "n_tokens": 16}
 
@@ -83,6 +83,9 @@ def test_large_passes_are_not_kept_and_old_ones_are_forgotten():
     assert len(kept_passes._kept) == room
     assert kept_pass(ours, room, half).number == room + 1
     assert kept_pass(ours, 0, half).number == room + 2
+    for place in range(MOST + 1):
+        kept_pass(ours, place, Counted())
+    assert len(kept_passes._kept) == MOST
 
 
 def test_a_kept_pass_keeps_no_model():
