@@ -93,6 +93,7 @@ def kept(build: Callable[..., Any]) -> Callable[..., Filled]:
     def drawn(pickled: bytes) -> Filled:
         about, options = pickle.loads(pickled)
         whole = build(*about, **options).to_dict(validate=False)  # as to_dict has it, files and tests check it
+        _unstack(whole, {})
         tables, text = whole.pop("datasets", {}), json.dumps(whole)
         for place, name in enumerate(tables):  # which Altair names by what is in them
             text = text.replace(name, f"data-{place}")
