@@ -7,16 +7,15 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from torch import Tensor, nn
 
+from transformer_core.archives import MB
 from transformer_core.packed_linear import optimizer_steps
 
-MB = 1 << 20
 MOST, MOST_BYTES, MOST_BYTES_OF_ONE = 64, 64 * MB, 8 * MB
-_kept: "OrderedDict[Hashable, Sized]" = OrderedDict()
-_lock = threading.Lock()
 
 
 class Sized(Protocol):
@@ -31,6 +30,28 @@ class Sized(Protocol):
 S = TypeVar("S", bound=Sized)
 
 
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What a pass returned, and the weights that it had: each with its version, and the optimizers' steps till then."""
+
+    made: Any
+    weights: tuple[tuple[weakref.ref[nn.Parameter], int], ...]
+    steps: int
+
+    def is_of(self, model: nn.Module) -> bool:
+        """Tell whether the model has these weights still; writing through ``weight.data`` escapes it."""
+        now = list(model.parameters())
+        same = len(now) == len(self.weights) and self.steps == optimizer_steps()
+        return same and all(
+            kept() is weight and version == _version(weight)
+            for (kept, version), weight in zip(self.weights, now, strict=True)
+        )
+
+
+_kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+_lock = threading.Lock()
+
+
 def kept_pass(model: nn.Module, about: Hashable, compute: Callable[[], S]) -> S:
     """Return what a pass computes, or what it computed the last time.
 
@@ -43,25 +64,23 @@ def kept_pass(model: nn.Module, about: Hashable, compute: Callable[[], S]) -> S:
     """
     if model.training:
         return compute()
-    question = (weakref.ref(model), _weights_of(model), about)
+    question = (weakref.ref(model), about)
     with _lock:
         found = _kept.get(question)
-        if found is not None:
+        if found is not None and found.is_of(model):
             _kept.move_to_end(question)
-            return found  # type: ignore[return-value]
-    made = compute()
-    if made.nbytes <= MOST_BYTES_OF_ONE:
+            return found.made
+    weights = tuple((weakref.ref(weight), _version(weight)) for weight in model.parameters())
+    steps = optimizer_steps()
+    kept = _Kept(compute(), weights, steps)
+    if kept.made.nbytes <= MOST_BYTES_OF_ONE:
         with _lock:
-            _kept[question] = made
-            while len(_kept) > MOST or sum(one.nbytes for one in _kept.values()) > MOST_BYTES:
+            _kept[question] = kept
+            _kept.move_to_end(question)
+            while len(_kept) > MOST or sum(one.made.nbytes for one in _kept.values()) > MOST_BYTES:
                 _kept.popitem(last=False)
-    return made
+    return kept.made
 
 
-def _weights_of(model: nn.Module) -> Hashable:
-    """Return what changes with a model's weights; writing through ``weight.data`` escapes it, as in packed_linear."""
-    return optimizer_steps(), *map(_state_of, model.parameters())
-
-
-def _state_of(weight: Tensor) -> tuple[int, int]:
-    return weight.data_ptr(), 0 if weight.is_inference() else weight._version
+def _version(weight: Tensor) -> int:
+    return 0 if weight.is_inference() else weight._version

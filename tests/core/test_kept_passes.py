@@ -69,6 +69,13 @@ def test_other_weights_are_another_pass():
     assert kept_pass(ours, "a", make).number == 4
 
 
+def test_new_weights_that_lie_where_old_ones_lay_are_another_pass():
+    ours, make = nn.Linear(600, 600).eval(), Counted()  # so large that memory is taken again
+    for number in range(1, 13):
+        ours.weight = nn.Parameter(torch.full((600, 600), float(number)))
+        assert kept_pass(ours, "a", make).number == number
+
+
 def test_nothing_is_kept_of_a_model_that_is_being_trained():
     make = Counted()
     assert [kept_pass(model().train(), "a", make).number for _ in range(3)] == [1, 2, 3]
