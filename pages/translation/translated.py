@@ -18,7 +18,7 @@ from pages.ui.url import choose, choose_from_list, chosen_option, current, forge
 from transformer_core.analysis.translation.greedy_steps import Writing, Written, written_greedily
 
 OVERS = ("all", "layer", "head")
-MOST_MODELS, MOST_DRAFTS, MOST_BEGUN = 64, 16, 8
+MOST_MODELS, MOST_DRAFTS, MOST_BEGUN = 64, 16, 64  # one begun a visitor: where it goes, it is begun again
 MOMENT = 0.005  # s
 _drafts: OrderedDict[str, tuple[tuple[int, ...], ...]] = OrderedDict()  # by model, the last translation first
 _begun: OrderedDict[Question, Writing] = OrderedDict()

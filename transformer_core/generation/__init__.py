@@ -5,7 +5,7 @@ Greedy decoding and beam search: Sutskever et al. 2014, section 3.2.
 
 from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of, exhaustive_search, ranked
 from transformer_core.generation.sampling import Written, chances, greedy, greedy_words, sample
-from transformer_core.generation.speculative import Pass, greedy_from_drafts
+from transformer_core.generation.speculative import SpeculativePass, greedy_from_drafts
 from transformer_core.generation.translate import translate
 from transformer_core.generation.writer import Writer
 from transformer_core.layers.cache import KeyValueCache
@@ -14,7 +14,7 @@ __all__ = [
     "BeamStep",
     "Hypothesis",
     "KeyValueCache",
-    "Pass",
+    "SpeculativePass",
     "Writer",
     "Written",
     "beam_search",

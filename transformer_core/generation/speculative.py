@@ -20,7 +20,7 @@ FIRST_GUESSED, MOST_GUESSED = 32, 12  # words that the first pass guesses, and t
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
+class SpeculativePass:
     """What one pass wrote: the guessed words up to the first that the model would not have written, and its own there.
 
     Shapes:
@@ -47,7 +47,7 @@ def greedy_from_drafts(
     eos_id: int,
     most: int,
     sites: tuple[str, ...] = (),
-) -> Iterator[Pass]:
+) -> Iterator[SpeculativePass]:
     """Write what greedy writes, many words a pass where a draft is right.
 
     Each pass guesses what follows in a draft, or in what was written so far, after the words that were written last;
@@ -78,7 +78,7 @@ def greedy_from_drafts(
         found = token_ids[: _alike(guess, token_ids) + 1]
         ended = eos_id in found
         found = found[: found.index(eos_id) + 1] if ended else found
-        yield Pass(tuple(found), logits[0, : len(found)], len(read_ids[0]), probe.trace)
+        yield SpeculativePass(tuple(found), logits[0, : len(found)], len(read_ids[0]), probe.trace)
         written += found
         state = after.truncated(len(written) - 1)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.core.models.test_properties import POSITIONS
 from tests.core.tools.helpers import close, made
-from transformer_core.generation import Pass, greedy, greedy_from_drafts
+from transformer_core.generation import SpeculativePass, greedy, greedy_from_drafts
 from transformer_core.models import Translation
 
 SOURCE = torch.tensor([[1, 5, 6, 7, 2]])
@@ -30,7 +30,7 @@ def drafted(model: Translation, *drafts: list[int]) -> tuple[list[int], torch.Te
     return words_of(passes), torch.cat([one.logits for one in passes])
 
 
-def words_of(passes: list[Pass]) -> list[int]:
+def words_of(passes: list[SpeculativePass]) -> list[int]:
     return [token_id for one in passes for token_id in one.token_ids]
 
 

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
-from transformer_core.generation import Pass, greedy_from_drafts
+from transformer_core.generation import SpeculativePass, greedy_from_drafts
 from transformer_core.models.translation import Translation
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -121,23 +122,30 @@ class Writing:
         model, ends = self._reader.model, {"bos_id": self._reader.bos_id, "eos_id": self._reader.eos_id}
         with torch.inference_mode():
             state = model.start(self._reader.source_ids)
-        self._to_come = greedy_from_drafts(
-            model, state, drafts, **ends, most=self._reader.most, sites=("decoder.*.weights",)
-        )
-        self._passes: list[Pass] = []
+        options = {**ends, "most": self._reader.most, "sites": ("decoder.*.weights",)}
+        self._begin = partial(greedy_from_drafts, model, state, drafts, **options)
+        self._to_come = self._begin()
+        self._passes: list[SpeculativePass] = []
         self._done = False
         self._lock = threading.Lock()
 
     def go_on(self, seconds: float = math.inf) -> bool:
-        """Write on, a pass at least; return whether the last word is written.
+        """Write on, a pass at least; return whether the last word is written. Where a pass fails, it begins again.
 
         Args:
             seconds: after which no further pass begins.
+
+        Raises:
+            ValueError: as greedy_from_drafts.
         """
         end = time.monotonic() + seconds
         with self._lock:
             while not self._done:
-                one = next(self._to_come, None)
+                try:
+                    one = next(self._to_come, None)
+                except BaseException:  # a generator that has failed would seem to have ended
+                    self._to_come, self._passes = self._begin(), []
+                    raise
                 if one is None:
                     self._done = True
                 else:
@@ -196,7 +204,7 @@ def written_greedily(
     return writing.so_far(top)
 
 
-def _weights(passes: Sequence[Pass], sublayer: str) -> np.ndarray:
+def _weights(passes: Sequence[SpeculativePass], sublayer: str) -> np.ndarray:
     """Return the decoder's weights of one kind of attention, step by step, as the passes that wrote them had them.
 
     Shapes:

@@ -73,6 +73,17 @@ def test_a_writing_can_be_looked_at_before_its_end(bundle: Bundle, written: Writ
     np.testing.assert_allclose(whole.self_weights, written.self_weights, atol=1e-6)
 
 
+def test_a_writing_that_failed_begins_again(bundle: Bundle, written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    writing = Writing(bundle, SOURCE, 12)
+    assert not writing.go_on(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(bundle.model), "read", lambda *_, **__: torch.zeros(1).view(7))
+        with pytest.raises(RuntimeError):
+            writing.go_on()
+    assert writing.go_on()
+    assert writing.so_far().token_ids == written.token_ids
+
+
 def test_threads_go_on_with_one_writing_in_turn(bundle: Bundle, written: Written) -> None:
     writing = Writing(bundle, SOURCE, 12)
     with ThreadPoolExecutor(4) as pool:
