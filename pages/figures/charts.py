@@ -16,7 +16,7 @@ import pyarrow as pa
 import vl_convert
 from altair.utils.schemapi import disable_debug_mode
 
-from pages.figures.forms import Filled
+from pages.figures.forms import Filled, units_in
 from pages.figures.standalone import self_contained
 
 alt.theme.enable("none")  # Streamlit's own theme is laid over it; Altair's would fix sizes
@@ -110,7 +110,7 @@ def followed(drawn: dict[str, Any], event: str, names: Iterable[str]) -> dict[st
 
 
 def _know_by_place(part: dict[str, Any]) -> None:
-    for unit in (unit for kind in ("layer", "vconcat", "hconcat") for unit in part.get(kind, ())):
+    for unit in units_in(part):
         _know_by_place(unit)
     if "mark" in part and part["mark"]["type"] not in ("line", "area"):  # of which each row would be one of its own
         part["encoding"] = {**part.get("encoding", {}), "key": {"field": ROW}}
@@ -244,8 +244,7 @@ def rows_of(chart: Shown) -> list[dict[str, Any]]:
 
 def _tables(part: dict[str, Any], datasets: dict[str, Any], name: str | None) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield the rows of every mark with the name of its axis, else of its data."""
-    inner = [unit for kind in ("layer", "vconcat", "hconcat", "concat") for unit in part.get(kind, ())]
-    inner += [part["spec"]] if "spec" in part else []
+    inner = units_in(part) + ([part["spec"]] if "spec" in part else [])
     if "layer" in part:
         titles = [_title(unit, side) for side in ("y", "x") for unit in (part, *inner)]
         name = next(filter(None, titles), name)

@@ -72,6 +72,11 @@ def form(build: Callable[..., Any]) -> Callable[..., str]:
     return built
 
 
+def units_in(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the charts that a chart in Vega-Lite is made of: its layers, or those beside or below each other."""
+    return [unit for kind in ("layer", "vconcat", "hconcat", "concat") for unit in part.get(kind, ())]
+
+
 def _unstack(part: dict[str, Any], around: Mapping[str, Any]) -> None:
     """Let bars stand for themselves: of stacked ones with round ends, Vega keeps a group for every name that ever came.
 
@@ -79,7 +84,7 @@ def _unstack(part: dict[str, Any], around: Mapping[str, Any]) -> None:
         around: the encoding that a part has from what it lies in.
     """
     encoding = {**around, **part.get("encoding", {})}
-    for unit in (unit for kind in ("layer", "vconcat", "hconcat") for unit in part.get(kind, ())):
+    for unit in units_in(part):
         _unstack(unit, encoding)
     if part.get("mark", {}).get("type") == "bar":
         lengths = {side: encoding[side] for side in ("x", "y") if encoding.get(side, {}).get("type") == "quantitative"}

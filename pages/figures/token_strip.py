@@ -4,13 +4,12 @@ Arrays come from transformer_core.analysis.gpt.
 """
 
 import json
-import unicodedata
 from collections.abc import Mapping, Sequence
 
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, Chart, records
+from pages.figures.charts import HUES, Chart, columns_of, records
 from pages.figures.forms import Filled, form, named
 
 LINE = 92
@@ -23,11 +22,6 @@ PLACE = "place"  # names the selection: how many tokens have been read before th
 MOST_BITS = 12.0
 
 
-def width_of(label: str) -> int:
-    """Return how many columns of a monospaced font a label takes; a Chinese character takes two."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in label)
-
-
 def shortened(label: str) -> str:
     """Return a label that fits a cell."""
     return label if len(label) <= MOST_LETTERS else f"{label[: MOST_LETTERS - 1]}…"
@@ -38,7 +32,7 @@ def laid_out(labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     lines, lefts, rights = [], [], []
     line = left = 0
     for label in labels:
-        right = left + max(1, width_of(label)) + 1
+        right = left + max(1, columns_of(label)) + 1
         if right > LINE and left:
             line, left, right = line + 1, 0, right - left
         lines.append(line)

@@ -163,7 +163,11 @@ class PicturesFirst:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on, a run's request once it may begin."""
-        browser = owner_in(Headers(scope=scope).get("cookie", "")) if scope["type"] != "lifespan" else ""
+        pictures = scope["type"] == "http" and ROUTE in scope["path"]
+        if not pictures and scope["type"] != "websocket":
+            await self._app(scope, receive, send)
+            return
+        browser = owner_in(Headers(scope=scope).get("cookie", ""))
 
         async def hear() -> Message:
             message = await receive()
@@ -171,9 +175,7 @@ class PicturesFirst:
                 await self._wait(browser)
             return message
 
-        if scope["type"] == "websocket":
-            await self._app(scope, hear, send)
-        elif scope["type"] == "http" and ROUTE in scope["path"]:
+        if pictures:
             if is_home():  # to compress 60 kB takes 2 ms, and no network is spared
                 scope = {**scope, "headers": [one for one in scope["headers"] if one[0] != b"accept-encoding"]}
             self._underway[browser] += 1
@@ -182,7 +184,7 @@ class PicturesFirst:
             finally:
                 asyncio.get_running_loop().call_later(SECONDS_TO_PAINT, self._end, browser)
         else:
-            await self._app(scope, receive, send)
+            await self._app(scope, hear, send)
 
     def _end(self, browser: str) -> None:
         self._underway[browser] -= 1

@@ -2,7 +2,7 @@
 
 Two sizes of heads: 32 tokens with the shipped model (every layer's 8 heads), and 128 tokens with one layer of 12 heads,
 untrained, since it is time that is measured; sliders; and the glass's cell, up to its formula. Of both ways, a server
-each. Run: python -m tests.benchmarks.controls [--changes N] [--only NAME...]
+each. Run: python -m tests.benchmarks.controls [--changes N] [--only NAME...] [--ways WAY...]
 """
 
 import argparse
@@ -83,8 +83,8 @@ def measured(page: Page, control: str, options: int, changes: int, version: str)
 
 
 def slid(page: Page, slider: str, charts: int, changes: int) -> list[float]:
-    """Move a slider by keys; return the milliseconds until so many charts had changed."""
-    page.locator(f".st-key-{slider}-{page.url.split('?')[0].rsplit('/', 1)[1]} input").focus()
+    """Move a slider, NAME-PAGE, by keys; return the milliseconds until so many charts had changed."""
+    page.locator(f".st-key-{slider} input").focus()
     times = []
     for _ in range(changes + UNMEASURED):
         page.keyboard.press("ArrowRight")
@@ -113,7 +113,7 @@ def cases(changes: int) -> Iterator[tuple[str, str, float, Callable[[Page], list
         clicked = partial(measured, control=control, options=options, changes=changes, version=version)
         yield name, f"attention?{urlencode(query)}", bound, clicked
     for name, (path, query, slider, charts, steps) in SLIDERS.items():
-        moved = partial(slid, slider=slider, charts=charts, changes=min(changes, steps - UNMEASURED))
+        moved = partial(slid, slider=f"{slider}-{path}", charts=charts, changes=min(changes, steps - UNMEASURED))
         yield name, f"{path}?{urlencode({'text': TEXT} | query)}", SLIDER_MS, moved
     yield CELL, f"attention?{urlencode({'text': TEXT} | GLASS)}", CELL_MS, partial(explained, changes=changes)
 

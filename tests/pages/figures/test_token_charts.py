@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pages.figures.charts import rows_of, specification, to_svg
+from pages.figures.charts import columns_of, rows_of, specification, to_svg
 from pages.figures.lens import lens_board
 from pages.figures.likeliest import distinct, expected_bars, redrawn_bars
-from pages.figures.token_strip import LINE, laid_out, text_strip, width_of
+from pages.figures.token_strip import LINE, laid_out, text_strip
 
 WORDS = {
     name: name
@@ -25,7 +25,7 @@ def test_cells_lie_side_by_side_and_no_line_is_too_long() -> None:
     assert (right > left).all()
     same = line[1:] == line[:-1]
     np.testing.assert_array_equal(left[1:][same], right[:-1][same])
-    assert width_of("你好") == 4
+    assert columns_of("你好") == 4
 
 
 def test_the_strip_holds_every_token_with_its_number() -> None:

@@ -20,6 +20,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 
 from app import LIVE
 from pages.attention import arcs
+from pages.figures.forms import units_in
 from pages.figures.matrix import unpack
 from pages.translation import translated
 from pages.ui import component, live, matrix
@@ -224,7 +225,7 @@ def check_marks(spec: str) -> None:
     units = [json.loads(spec)]
     while units:
         unit = units.pop()
-        units += [inner for kind in ("layer", "vconcat", "hconcat") for inner in unit.get(kind, ())]
+        units += units_in(unit)
         if "mark" in unit and unit["mark"]["type"] not in ("line", "area"):
             assert unit["encoding"]["key"] == {"field": "row"}
 

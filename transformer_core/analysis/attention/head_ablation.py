@@ -122,7 +122,7 @@ def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "z
     outcome = require_outcome(bundle, encoding)
     require_ablation(how)
     sites = tuple(f"*.self_attention.{leaf}" for leaf in ("weights", "heads", "residual"))
-    _, whole = read_attention(bundle, text, n_tokens, sites=sites)
+    whole = read_attention(bundle, encoding, sites=sites)
     weights = stacked_weights(whole.trace)  # (layer, head, query_pos, key_pos)
     n_layers, n_heads = weights.shape[:2]
     winner = int(np.argmax(whole.probabilities))

@@ -117,26 +117,23 @@ def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head:
     """
     if not 0 <= layer < bundle.config.n_layers:
         raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     scope = attention_scope(bundle, layer)
-    _, reading = read_attention(bundle, text, n_tokens, sites=(WEIGHTS, f"{scope}.*"))
+    reading = read_attention(bundle, encoding, sites=(WEIGHTS, f"{scope}.*"))
     return Heads(reading.probabilities, stacked_weights(reading.trace), head_steps(reading.trace, scope, head))
 
 
-def read_attention(
-    bundle: Bundle, text: str, n_tokens: int, *, sites: tuple[str, ...] = (WEIGHTS,)
-) -> tuple[Encoding, Prediction]:
+def read_attention(bundle: Bundle, encoding: Encoding, *, sites: tuple[str, ...] = (WEIGHTS,)) -> Prediction:
     """Read a text for what self-attention does: of a short one, the same pass serves all questions (kept_passes.py).
 
     Args:
         bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
         sites: of self-attention, which must be recorded; others of it may be, too.
 
     Raises:
         ValueError: as read.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    return encoding, read(bundle, encoding, sites=sites if len(encoding) > MOST_KEPT else ("*.self_attention.*",))
+    return read(bundle, encoding, sites=sites if len(encoding) > MOST_KEPT else ("*.self_attention.*",))
 
 
 def stacked_weights(trace: Trace) -> np.ndarray:
@@ -265,8 +262,8 @@ def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
     Raises:
         ValueError: as read.
     """
-    encoding, reading = read_attention(bundle, text, n_tokens)
-    weights = stacked_weights(reading.trace)
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    weights = stacked_weights(read_attention(bundle, encoding).trace)
     real = real_positions(encoding, bundle.config.pad_id)
     tokens = entropy(weights)  # (layer, head, query_pos)
     greatest = float(np.log(max(int(real.sum()), 2)))

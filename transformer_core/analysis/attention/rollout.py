@@ -70,7 +70,7 @@ def attention_flow(*, bundle: Bundle, text: str, n_tokens: int) -> Flow:
     Raises:
         ValueError: as read.
     """
-    encoding, reading = read_attention(bundle, text, n_tokens)
-    weights = stacked_weights(reading.trace)
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    weights = stacked_weights(read_attention(bundle, encoding).trace)
     joined, last, row = rollout(weights), weights[-1].mean(0), verdict_row(bundle, encoding)
     return Flow(joined, last, row @ joined, row @ last)

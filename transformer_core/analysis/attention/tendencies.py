@@ -141,8 +141,8 @@ def tendencies_of_text(*, bundle: Bundle, text: str, n_tokens: int) -> Tendencie
     Raises:
         ValueError: as read.
     """
-    encoding, reading = read_attention(bundle, text, n_tokens)
-    weights = [stacked_weights(reading.trace)]
+    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    weights = [stacked_weights(read_attention(bundle, encoding).trace)]
     return tendencies_of(weights, [encoding], bundle.config.pad_id, causal=is_causal(bundle))
 
 
