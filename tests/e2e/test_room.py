@@ -140,7 +140,7 @@ def test_a_sentence_from_the_class_is_shown_as_text_and_run_live(
     expect(box).to_have_value(markup, timeout=30_000)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
-    expect(phone.locator(".told")).to_contain_text("Measured", timeout=30_000)
+    expect(phone.locator(".told")).to_contain_text("Measured")
     assert page.locator(".question img, body > img").count() == 0
     with notes.expect_download() as coming:
         notes.get_by_role("button", name=words("en")["projector.csv"]).click()
