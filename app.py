@@ -45,7 +45,7 @@ from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
 from pages.ui.live import PicturesFirst, live_routes
 from pages.ui.server import guard, health_routes, lifespan, show_error
-from pages.ui.traffic import CountChanges
+from pages.ui.traffic import ChangesFirst
 from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
 from pages.why.query_key import live_projections, live_symmetry
@@ -103,6 +103,6 @@ app = st.App(
         *room_routes(),
         *health_routes(),
     ],
-    middleware=[*guard(), Middleware(CountChanges), Middleware(PicturesFirst), Middleware(GiveKey)],
+    middleware=[*guard(), Middleware(ChangesFirst), Middleware(PicturesFirst), Middleware(GiveKey)],
     on_script_error=show_error,
 )

@@ -35,7 +35,7 @@ from pages.ui.header import View, linked_view
 from pages.ui.language import language
 from pages.ui.last_text import last_read
 from pages.ui.link import LIVE, Link, reading
-from pages.ui.traffic import is_change
+from pages.ui.traffic import run_in
 from pages.ui.url import below_base, current, whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import is_home, owner_in
@@ -171,7 +171,7 @@ class PicturesFirst:
 
         async def hear() -> Message:
             message = await receive()
-            if message.get("bytes") and is_change(message["bytes"]):
+            if run_in(message) is not None:
                 await self._wait(browser)
             return message
 

@@ -1,7 +1,7 @@
 """How many people are there, how often they change something, and how long they wait: counted where messages pass.
 
-A change is a request to run a page, or a part of it, until the server says that the run has ended. No text is looked
-at, and nothing is kept but times.
+A change is a request to run a page, or a part of it, until the server says that the run has ended; what looks again by
+itself (watch) makes none. No text is looked at, and nothing is kept but times.
 """
 
 import statistics
@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from google.protobuf.message import DecodeError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 SECONDS_LOOKED_BACK = 60.0
 MOST_KEPT = 20_000
 ENDS = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
-MOST_BYTES_OF_END = 200  # the message that a run has ended is tiny; larger ones are not read
+MOST_BYTES_OF_END = 400  # the message that a run has ended is tiny; larger ones are not read
+MOST_SECONDS_AHEAD = 5.0  # that a change lets nothing look again, should its end never be said
 
 
 @dataclass(frozen=True)
@@ -69,30 +71,67 @@ class Counter:
 COUNTER = Counter()
 
 
-class CountChanges:
-    """Count people and waits on the socket that browsers use (ASGI middleware)."""
+class _Change:
+    """A request to run a part of a page, or with "" all of it, whose end has not been said."""
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+        self._another = False  # a run in the place of its own ends it
+        self.since = time.monotonic()
+
+    def ends_with(self, data: bytes) -> bool:
+        """Tell whether a message of the server says that it has ended."""
+        message = ForwardMsg()
+        try:
+            message.ParseFromString(data)
+        except DecodeError:
+            return False
+        if message.WhichOneof("type") != "script_finished":
+            return False
+        ran = message.metadata.run.fragment_ids or [""]
+        if message.script_finished in ENDS:
+            return self._another or self._part in ran
+        self._another |= bool(self._part) and self._part in ran  # st.rerun
+        return False
+
+
+class ChangesFirst:
+    """Count people and waits on the socket that browsers use (ASGI middleware), and let changes go first.
+
+    What looks again by itself does so when no change is underway. Streamlit would else leave it on the page where the
+    change took it away, until the next change (its issue 16708).
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on as it is."""
+        """Pass everything on as it is, but for looks while a change is underway."""
         if scope["type"] != "websocket":
             await self._app(scope, receive, send)
             return
-        asked: deque[float] = deque(maxlen=1)
+        change: _Change | None = None  # the last one, until its end is said
 
         async def hear() -> Message:
-            message = await receive()
-            if message.get("bytes") and is_change(message["bytes"]):
-                asked.append(time.monotonic())
-            return message
+            nonlocal change
+            while True:
+                message = await receive()
+                run = run_in(message)
+                if run is None:
+                    return message
+                if not run.is_auto_rerun:
+                    change = _Change(run.fragment_id)
+                    return message
+                if change is None or time.monotonic() - change.since > MOST_SECONDS_AHEAD:
+                    return message
 
         async def tell(message: Message) -> None:
+            nonlocal change
             await send(message)
             data = message.get("bytes")
-            if asked and data and len(data) <= MOST_BYTES_OF_END and _is_end(data):
-                COUNTER.took(time.monotonic() - asked.pop())
+            if change is not None and data and len(data) <= MOST_BYTES_OF_END and change.ends_with(data):
+                COUNTER.took(time.monotonic() - change.since)
+                change = None
 
         COUNTER.come(1)
         try:
@@ -101,20 +140,11 @@ class CountChanges:
             COUNTER.come(-1)
 
 
-def is_change(data: bytes) -> bool:
-    """Tell whether a browser's message asks to run a page."""
-    message = BackMsg()
+def run_in(message: Message) -> ClientState | None:
+    """Return what a browser's message says of a run of a page that it asks for; None where it asks for none."""
+    asked = BackMsg()
     try:
-        message.ParseFromString(data)
+        asked.ParseFromString(message.get("bytes") or b"")
     except DecodeError:
-        return False
-    return message.WhichOneof("type") == "rerun_script"
-
-
-def _is_end(data: bytes) -> bool:
-    message = ForwardMsg()
-    try:
-        message.ParseFromString(data)
-    except DecodeError:
-        return False
-    return message.WhichOneof("type") == "script_finished" and message.script_finished in ENDS
+        return None
+    return asked.rerun_script if asked.WhichOneof("type") == "rerun_script" else None

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, Route
 
+from pages.ui.header import PAUSE
 from pages.ui.pickers import shown_word
 from tests.e2e.acting import visit, wait_painted
 from tests.e2e.serving import rest, settle
@@ -22,8 +23,15 @@ LISTEN = """
     }
   }).observe({ type: "mark" });
   window.ran = 0;
+  window.rested = []; // for each run of the page, ms since the last letter before it
+  let typed = 0;
+  document.addEventListener("input", () => (typed = performance.now()), { capture: true });
   const send = WebSocket.prototype.send;
-  WebSocket.prototype.send = function (data) { window.ran += 1; return send.call(this, data); };
+  WebSocket.prototype.send = function (data) {
+    window.ran += 1;
+    window.rested.push(performance.now() - typed);
+    return send.call(this, data);
+  };
 }
 """
 VERDICT = "() => document.querySelector('[data-verdict=heads]').textContent"
@@ -45,11 +53,11 @@ def typed(page: Page, text: str, delay: float) -> None:
 def test_each_letter_is_painted_before_the_page_runs_and_no_older_text_comes_back(page: Page, address: str) -> None:
     opened(page, address)
     typed(page, MORE, delay=100)
-    assert page.evaluate("() => window.ran") == 0  # the hand has not rested
-    assert len(page.evaluate("() => window.painted")) > len(MORE)
     wait_painted(page, f"0.0|{TEXT}{MORE}")
+    assert len(page.evaluate("() => window.painted")) > len(MORE)
     live = page.evaluate(VERDICT)
-    page.wait_for_function("() => window.ran > 0")
+    page.wait_for_function("(text) => new URLSearchParams(location.search).get('text') === text", arg=TEXT + MORE)
+    assert min(page.evaluate("() => window.rested")) >= float(PAUSE.removesuffix("ms"))
     settle(page)
     page.wait_for_timeout(300)
     assert page.evaluate(VERDICT) == live

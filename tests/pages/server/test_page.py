@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from pages.ui import traffic, who
@@ -54,12 +55,13 @@ def test_at_home_the_page_shows_what_there_is(folder: Path) -> None:
     assert EN["server.nobody"] in told(app)
 
 
-def pass_on(messages: list[dict], answers: list[dict]) -> None:
-    """Let messages of a browser and the server's answers pass through the counter."""
+def pass_on(messages: list[dict], answers: list[dict]) -> list[dict]:
+    """Let messages of a browser and the server's answers pass by turns; return the messages that came through."""
+    came = []
 
     async def app(_scope, receive, send) -> None:
         for answer in answers:
-            await receive()
+            came.append(await receive())
             await send(answer)
 
     async def receive() -> dict:
@@ -67,19 +69,22 @@ def pass_on(messages: list[dict], answers: list[dict]) -> None:
 
     async def send(message) -> None: ...
 
-    finished(traffic.CountChanges(app)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
+    finished(traffic.ChangesFirst(app)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
+    return came
 
 
-def change() -> dict:
-    """Return a visitor's change."""
-    message = BackMsg()
-    message.rerun_script.query_string = "text=x"
+def change(part: str = "", *, auto: bool = False) -> dict:
+    """Return a visitor's change, of a part of a page or of all of it, or what looks again by itself."""
+    message = BackMsg(rerun_script=ClientState(query_string="text=x", fragment_id=part, is_auto_rerun=auto))
     return {"type": "websocket.receive", "bytes": message.SerializeToString()}
 
 
-def ended(status: int) -> dict:
-    """Return the server's word that a run of a page has ended."""
-    return {"type": "websocket.send", "bytes": ForwardMsg(script_finished=status).SerializeToString()}  # type: ignore
+def ended(status: int, part: str = "") -> dict:
+    """Return the server's word that a run of a page, or of a part of it, has ended."""
+    message = ForwardMsg(script_finished=status)  # type: ignore[arg-type]
+    message.metadata.run.script_run_id = "5f41b2a3-0d7e-4ac5-8a58-f1b05a7e31c9"
+    message.metadata.run.fragment_ids.extend([part] * bool(part))
+    return {"type": "websocket.send", "bytes": message.SerializeToString()}
 
 
 def test_a_change_counts_once_when_the_page_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,3 +101,19 @@ def test_a_change_counts_once_when_the_page_has_run(monkeypatch: pytest.MonkeyPa
     assert found.changes == pytest.approx(1 / traffic.SECONDS_LOOKED_BACK)
     assert found.median is not None
     assert found.median < 1.0
+
+
+def test_what_looks_again_waits_for_a_change_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    page, part = ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
+    again = ForwardMsg.FINISHED_EARLY_FOR_RERUN
+    other = {"type": "websocket.send", "bytes": b"x"}
+    box, look = change("box"), change("box", auto=True)
+    assert pass_on([look, look], [ended(part, "box"), ended(part, "box")]) == [look, look]
+    assert pass_on([box, look, change()], [other, other]) == [box, change()]  # a look is let go
+    assert pass_on([box, look], [ended(part, "box"), other]) == [box, look]
+    assert pass_on([box, look, box], [ended(page), other]) == [box, box]  # the page ran before
+    assert pass_on([box, look, change(), look], [ended(again, "box"), ended(page), other]) == [box, change(), look]
+    assert pass_on([box, look, box], [ended(part, "another"), other]) == [box, box]
+    assert pass_on([change(), look, box], [ended(part, "box"), other]) == [change(), box]
+    monkeypatch.setattr(traffic, "MOST_SECONDS_AHEAD", 0.0)  # its end was never said
+    assert pass_on([box, look], [other, other]) == [box, look]
