@@ -206,7 +206,7 @@ class Matrix {
     this.root.dataset.beside = beside;
     this.side.hidden = !single;
     const { scene } = this;
-    for (const canvas of [this.canvas, this.marks]) sized(canvas, scene.width, scene.height, ratio);
+    sized(this.canvas, scene.width, scene.height, ratio);
     this.canvas.style.touchAction = scene.boxes.some(zoomed) ? "none" : "pan-x pan-y";
   }
 
@@ -226,10 +226,13 @@ class Matrix {
   point() {
     const { scene, theme } = this;
     const markings = this.markings();
-    const bare = !markings.current && !markings.pinned && !markings.pointed; // then nothing is marked but a panel
-    const marked = bare && JSON.stringify([theme.key, scene.width, scene.height, scene.ratio, markings.selected, scene.boxes.map(({ panel, x, y, w, h }) => [panel.id, x, y, w, h])]);
-    if (marked && marked === this.marked) return;
+    const bare = !markings.current && !markings.pinned && !markings.pointed; // then nothing is marked but a panel of a grid
+    const chosen = bare && scene.mode === "grid" && scene.boxes.find(({ panel }) => panel.id === markings.selected);
+    this.marks.hidden = bare && !chosen; // to make a canvas of another size takes a millisecond
+    const marked = bare && chosen && JSON.stringify([theme.key, scene.width, scene.height, scene.ratio, chosen.panel.id, chosen.x, chosen.y, chosen.w, chosen.h]);
+    if (this.marks.hidden || (marked && marked === this.marked)) return;
     this.marked = marked;
+    sized(this.marks, scene.width, scene.height, scene.ratio);
     const context = this.marks.getContext("2d");
     const surface = new CanvasSurface(context, theme, scene.ratio);
     context.clearRect(0, 0, scene.width, scene.height);

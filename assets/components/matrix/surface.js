@@ -78,11 +78,17 @@ export class CanvasSurface {
   rect(x, y, w, h, { fill, stroke, width = 1, radius = 0, alpha = 1 }) {
     const { context } = this;
     context.globalAlpha = alpha;
-    context.beginPath();
-    if (radius) context.roundRect(x, y, w, h, radius);
-    else context.rect(x, y, w, h);
-    if (fill) Object.assign(context, { fillStyle: fill }).fill();
-    if (stroke) Object.assign(context, { strokeStyle: stroke, lineWidth: width }).stroke();
+    if (fill) context.fillStyle = fill;
+    if (stroke) Object.assign(context, { strokeStyle: stroke, lineWidth: width });
+    if (radius) {
+      context.beginPath();
+      context.roundRect(x, y, w, h, radius);
+      if (fill) context.fill();
+      if (stroke) context.stroke();
+    } else {
+      if (fill) context.fillRect(x, y, w, h);
+      if (stroke) context.strokeRect(x, y, w, h);
+    }
     context.globalAlpha = 1;
   }
 
