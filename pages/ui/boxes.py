@@ -36,25 +36,28 @@ COVERED = """
 [class*="st-key-cover_"]:has(> .stElementContainer i.covered) {
   opacity: 0.6; pointer-events: none; user-select: none; interactivity: inert;
   --covered: blur(7px) opacity(0.5); --covered-words: hidden;
+  --covered-lines: 0 0 / 100% calc(100% - 1rem) no-repeat
+    repeating-linear-gradient(#0000 0 0.4em, #80808c33 0.4em 1.15em, #0000 1.15em 1.6em);
   & .role-mark { filter: blur(12px); }
   & .role-mark.mark-line { filter: blur(5px); }
-  & :is([data-testid="stCode"], [data-testid="stHtml"]) { visibility: hidden; }
-  & [data-testid="stMarkdown"] :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
-    background: 0 0 / 100% calc(100% - 1rem) no-repeat
-      repeating-linear-gradient(#0000 0 0.4em, #80808c33 0.4em 1.15em, #0000 1.15em 1.6em);
-    & > * { visibility: hidden; }
-  }
 }
+:is(.stCode, .stHtml) { visibility: var(--covered-words, inherit); }
+.stMarkdown :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
+  background: var(--covered-lines, none);
+  & > * { visibility: var(--covered-words, inherit); }
+}
+"""
+SLOTS = """
+[data-testid="stLayoutWrapper"]:has(> [class*="st-key-slot_"]:not(:has(> *))) { position: absolute; }
+[class*="st-key-old_"] > * > * { opacity: 0.4; }
 """
 OLD = """
 [data-testid="stLayoutWrapper"]:has(> [class*="st-key-slot_"] i.old) {
   position: absolute; align-self: center; width: min(26rem, 90%); z-index: 8; margin-top: 3rem;
-  & [class*="st-key-room_"] { background: SURFACE; }
+  & [class*="st-key-room_"] { background: var(--surface); }
   & .stElementContainer:has(> * > i.old) { position: absolute; }
   & ~ * > * { opacity: 0.4; }
 }
-[data-testid="stLayoutWrapper"]:has(> [class*="st-key-slot_"]:not(:has(> *))) { position: absolute; }
-[class*="st-key-old_"] > * > * { opacity: 0.4; }
 """
 _covered: ContextVar[bool] = ContextVar("covered", default=False)
 
@@ -151,7 +154,7 @@ def awaited(
         else:
             answer = _awaited(function, said, key, height if last is None else "content", arguments)
         if answer is None and last is not None:
-            st.html('<i class="old"></i>')  # the entry script's style knows it
+            st.html(f'<i class="old"></i><style>{OLD}</style>')
             return replace(last, old=True)
     if answer is not None:
         state[place] = answer

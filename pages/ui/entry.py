@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.boxes import COVERED, OLD
+from pages.ui.boxes import COVERED, SLOTS
 from pages.ui.glossary import STYLE, begin_page
 from pages.ui.headers import NAME_LANGUAGE
 from pages.ui.in_hall import STYLE as HALL_STYLE
@@ -56,7 +56,10 @@ surface = DARK if st.context.theme.type == "dark" else WHITE
 primary = st.get_option(f"theme.{'dark' if st.context.theme.type == 'dark' else 'light'}.primaryColor")
 on_primary = DARK if st.context.theme.type == "dark" else WHITE  # white is too pale on dark's lilac
 # What is not sent again yet keeps its colour while a person types: Streamlit would fade it.
+# A selector does not go on from :has() to *, nor to an attribute that many have: whatever changes, the browser would
+# style the whole page anew. Those that must are on the page only while they hold (PALE, OLD).
 style = f"""
+:root {{ --surface: {surface}; }}
 .stMainBlockContainer {{ padding-top: 3.75rem; }}
 .stMainBlockContainer > .stVerticalBlock > .stElementContainer:first-child {{ position: absolute; }}  /* this style */
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}
@@ -80,19 +83,18 @@ style = f"""
 .st-key-picture .stElementContainer:has(.text-line) {{ margin-top: -0.75rem; }}
 .text-line span {{ display: block; opacity: 0.75; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
 .text-line:is(:hover, :focus) span {{ position: absolute; inset: 0 0 auto; z-index: 9; padding-bottom: 4px; }}
-.text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: {surface}; }}
+.text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: var(--surface); }}
 .text-line[data-pale] span {{ opacity: 1; font-weight: 600; }}
-{STYLE.replace("SURFACE", surface)}
+{STYLE}
 .stElementContainer:has(> * > [data-formula]:empty) {{ position: absolute; }}
 .stElementContainer:has(+ .stElementContainer [data-formula] > *) {{ display: none; }}
 .await {{ display: grid; gap: 0.5rem; justify-items: center; font-size: 0.875rem; }}
 .await progress {{ width: min(20rem, 100%); height: 0.5rem; accent-color: {primary}; visibility: visible; }}
 {COVERED}
-{OLD.replace("SURFACE", surface)}
+{SLOTS}
 {ROOM}
 {TOUCH}
 .stMain:has(.st-key-text_line .text-line[data-pale]) .st-key-picture {{ opacity: 0.4; }}
-.st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * {{ opacity: 0.4; }}
 """
 hall = in_hall()
 if hall:

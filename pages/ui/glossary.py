@@ -21,7 +21,7 @@ dfn { font-style: normal; text-decoration: underline dotted; text-underline-offs
 dfn:is(:hover, :focus)::after {
   content: attr(aria-description); position: absolute; inset: 100% auto auto 0; z-index: 99; width: max-content;
   max-width: min(34rem, 100%); padding: 0.4rem 0.7rem; border: 1px solid #80808c80; border-radius: 0.5rem;
-  background: SURFACE; font-size: 0.875rem; font-weight: 400; line-height: 1.4;
+  background: var(--surface); font-size: 0.875rem; font-weight: 400; line-height: 1.4;
 }
 """
 

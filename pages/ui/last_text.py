@@ -11,6 +11,9 @@ from pages.ui.language import t
 
 T = TypeVar("T")
 MOST_SHOWN = 60
+PALE = """
+.st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * { opacity: 0.4; }
+"""
 
 
 def read_or_last(name: str, text: str, example: str, read: Callable[[str], T]) -> tuple[T, str | None]:
@@ -98,7 +101,8 @@ def show_line(*notes: str | None, pale: bool = False) -> None:
     """
     said = " · ".join(_known(notes))
     state = ' data-pale="true"' if pale else ""
-    st.html(f'<div class="text-line" tabindex="0" role="status"{state}><span>{escape(said) or "&nbsp;"}</span></div>')
+    line = f'<div class="text-line" tabindex="0" role="status"{state}><span>{escape(said) or "&nbsp;"}</span></div>'
+    st.html(f"{line}<style>{PALE}</style>" if pale else line)
 
 
 def _known(notes: Iterable[str | None]) -> list[str]:

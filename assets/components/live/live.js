@@ -53,10 +53,12 @@ class Follower {
     const { sliders, choices, page } = this.data;
     const name = [...sliders, ...Object.keys(choices)].find((slider) => target.closest(placeOf(slider, page)));
     if (!name || target !== document.activeElement) return; // moved by the page, not held
-    this.ask({ [name]: choices[name]?.[target.value] ?? target.value }); // one over options holds an option's number
+    const value = choices[name]?.[target.value] ?? target.value; // one over options holds an option's number
+    if (value !== this.changed[name]) this.ask({ [name]: value });
   }
 
   onInput({ target }) {
+    if (target.type === "range") this.onSlide({ target }); // by a key, which is heard of before React has moved it
     const name = this.data.boxes.find((box) => target.closest?.(placeOf(box, this.data.page)));
     if (name) this.ask({ [name]: target.value });
   }
