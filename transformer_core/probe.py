@@ -5,6 +5,7 @@ Read next: transformer_core/layers/dropout.py
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -20,6 +21,10 @@ class TraceTooLarge(ValueError):  # noqa: N818
     """A capture would keep more bytes than its bound allows."""
 
 
+class _Enough(Exception):  # noqa: N818
+    """What a pass was made for is recorded."""
+
+
 class Probe:
     """Record and edit the tensors of one forward pass.
 
@@ -31,6 +36,7 @@ class Probe:
             (same shape). What is recorded is what the model used: the edited tensor. A function gets a copy, which it
             may change in place.
         max_bytes: bound on the recorded bytes.
+        until: a glob pattern; the pass ends with the first tensor recorded that it matches. None: it ends by itself.
 
     Raises:
         TraceTooLarge: at the first tensor that would exceed max_bytes.
@@ -43,6 +49,7 @@ class Probe:
         *,
         edits: Mapping[str, Edit] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
+        until: str | None = None,
     ) -> None:
         if isinstance(sites, str):
             raise ValueError(f"sites={sites!r} must be a tuple of patterns, such as ({sites!r},)")
@@ -52,6 +59,7 @@ class Probe:
         self._edit_patterns = tuple(self._edits)
         self._max_bytes = max_bytes
         self._bytes = [0]
+        self._until = until
         self.applied: set[str] = set()
         self._scope = ""
         self._parent: Probe | None = None
@@ -124,6 +132,8 @@ class Probe:
         if not tensor.is_inference():
             tensor = tensor.clone() if torch.is_inference_mode_enabled() else tensor.detach()
         self.trace._tensors[name] = tensor
+        if self._until is not None and matches(name, (self._until,)):
+            raise _Enough
 
 
 class Silent(Probe):
@@ -165,20 +175,23 @@ def capture(
     sites: tuple[str, ...] = ("*",),
     edits: Mapping[str, Edit] | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
+    until: str | None = None,
     **options: Any,
 ) -> tuple[Any, Trace]:
-    """Run one forward pass without gradients and return its output with what the probe recorded.
+    """Run one forward pass without gradients and return its output, None where it ended early, with what was recorded.
 
     Args:
         model: any model of this package; it is neither changed nor put in another mode.
         inputs, options: handed to the model as they are.
-        sites, edits, max_bytes: see Probe.
+        sites, edits, max_bytes, until: see Probe.
 
     Raises:
         ValueError: a pattern in sites or edits matches no tensor of this forward pass, or as Probe.
     """
-    probe = Probe(sites, edits=edits, max_bytes=max_bytes)
-    output = model(*inputs, probe=probe, **options)
+    probe = Probe(sites, edits=edits, max_bytes=max_bytes, until=until)
+    output = None
+    with suppress(_Enough):
+        output = model(*inputs, probe=probe, **options)
     for pattern in sites:
         if not any(matches(name, (pattern,)) for name in probe.trace):
             raise ValueError(f"sites={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")

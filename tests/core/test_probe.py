@@ -128,6 +128,20 @@ def test_capture_leaves_the_model_as_it_was():
         assert not output.requires_grad
 
 
+def test_a_pass_ends_where_enough_is_recorded():
+    model = made(Classifier)
+    sites = ("encoder.layer0.self_attention.scores", "encoder.layer0.self_attention.weights")
+    output, whole = capture(model, IDS, sites=sites)
+    none, trace = capture(model, IDS, sites=sites, until="*.weights")
+    assert output is not None
+    assert none is None
+    assert list(trace) == list(sites)
+    for site in sites:
+        assert torch.equal(trace[site], whole[site])
+    with pytest.raises(ValueError, match=r"\*\.layer1\.residual"):  # the pass had ended before
+        capture(model, IDS, sites=(*sites, "*.layer1.residual"), until=sites[-1])
+
+
 def test_silent_records_nothing():
     made(Classifier)(IDS, probe=SILENT)
     assert len(SILENT.trace) == 0

@@ -21,6 +21,7 @@ SCHEMES = ("none", "sinusoidal", "learned", "rotary", "alibi")
 UNTRAINED_DEVIATION = 0.02
 UNTRAINED_SEED = 0
 ATTENTION = "layer0.self_attention"
+WEIGHTS = f"*{ATTENTION}.weights"  # the first layer's: no pass need go on
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +144,8 @@ def _content(bundle: Bundle, ids: Tensor, head: int) -> tuple[Tensor, Tensor]:
     """Return query and key of the head, (pos, d_head), without any positions."""
     sites = (f"*{ATTENTION}.query", f"*{ATTENTION}.key")
     edits = order_edits(bundle.config.positions, None)
-    _, trace = capture(bundle.model, ids.to(next(bundle.model.parameters()).device), sites=sites, edits=edits)
+    token_ids = ids.to(next(bundle.model.parameters()).device)
+    _, trace = capture(bundle.model, token_ids, sites=(*sites, WEIGHTS), edits=edits, until=WEIGHTS)
     query, key = (trace.stack(site)[0, 0, head].float().cpu() for site in sites)
     return query, key
 
@@ -178,8 +180,8 @@ def _seen(
         edits |= {f"*{ATTENTION}.query": rotate, f"*{ATTENTION}.key": rotate}
     if scheme == "alibi":
         edits[f"*{ATTENTION}.scores"] = lambda x: x + alibi_bias(x.shape[1], x.shape[2], x.shape[3], x.device)
-    sites = (f"*{ATTENTION}.scores", f"*{ATTENTION}.weights")
-    _, trace = capture(bundle.model, ids[:, :reached].to(device), sites=sites, edits=edits)
+    sites = (f"*{ATTENTION}.scores", WEIGHTS)
+    _, trace = capture(bundle.model, ids[:, :reached].to(device), sites=sites, edits=edits, until=WEIGHTS)
     seen = np.full((2, ids.shape[1], ids.shape[1]), np.nan, dtype=np.float32)
     seen[:, :reached, :reached] = [trace.stack(site)[0, 0, head].float().cpu().numpy() for site in sites]
     return seen[0], seen[1]
