@@ -186,7 +186,8 @@ def capture(
         sites, edits, max_bytes, until: see Probe.
 
     Raises:
-        ValueError: a pattern in sites or edits matches no tensor of this forward pass, or as Probe.
+        ValueError: a pattern in sites or edits matches no tensor of this forward pass, or until none that is recorded,
+            or as Probe.
     """
     probe = Probe(sites, edits=edits, max_bytes=max_bytes, until=until)
     output = None
@@ -195,6 +196,8 @@ def capture(
     for pattern in sites:
         if not any(matches(name, (pattern,)) for name in probe.trace):
             raise ValueError(f"sites={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")
+    if until is not None and not any(matches(name, (until,)) for name in probe.trace):
+        raise ValueError(f"until={until!r} matches no recorded tensor of {type(model).__name__}'s forward pass")
     for pattern in set(edits or ()) - probe.applied:
         raise ValueError(f"edits={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")
     return output, probe.trace

@@ -140,6 +140,8 @@ def test_a_pass_ends_where_enough_is_recorded():
         assert torch.equal(trace[site], whole[site])
     with pytest.raises(ValueError, match=r"\*\.layer1\.residual"):  # the pass had ended before
         capture(model, IDS, sites=(*sites, "*.layer1.residual"), until=sites[-1])
+    with pytest.raises(ValueError, match="until='class_logits' matches no recorded tensor of Classifier"):
+        capture(model, IDS, sites=sites, until="class_logits")
 
 
 def test_silent_records_nothing():

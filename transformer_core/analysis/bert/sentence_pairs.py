@@ -211,7 +211,8 @@ def segment_rows(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> Segm
     """
     matrix, encoding = _segment_matrix(bundle).float().cpu(), encode_pair(bundle, text, pair, n_tokens)
     ids, segment_ids = tensors(bundle, [encoding.ids], encoding.segment_ids)
-    _, trace = capture(bert_of(bundle).encoder, ids, segment_ids=segment_ids, sites=("embedding.*",))
+    part, sites = bert_of(bundle).encoder, ("embedding.*",)
+    _, trace = capture(part, ids, segment_ids=segment_ids, sites=sites, until="embedding.residual")
     token = "scaled_embedding" if bundle.config.scale_embeddings else "token_embedding"
 
     def norms(leaf: str) -> np.ndarray:

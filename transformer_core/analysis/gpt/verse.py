@@ -106,7 +106,7 @@ def poem_head(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int
     """
     model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
     site = f"decoder.layer{layer}.self_attention.weights"
-    _, trace = capture(model, ids_on_device(model, encoding.ids), sites=(site,))
+    _, trace = capture(model, ids_on_device(model, encoding.ids), sites=(site,), until=site)
     weights = trace[site][0, head].float().cpu().numpy()  # (query_pos, key_pos)
     characters = tuple(encoding.text[start:end] for start, end in encoding.offsets)
     lines, columns = zip(*laid_out(characters), strict=True)
