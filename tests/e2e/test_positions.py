@@ -92,3 +92,16 @@ def test_order_is_measured_on_the_typed_sentence(page: Page, address: str) -> No
     flips = int((found.probabilities[1].argmax(-1) != found.probabilities[0, 0].argmax()).sum())
     told = page.get_by_text(f"In {flips} of 20 shuffles the verdict is another.")
     expect(told).to_be_visible(timeout=30_000)
+
+
+def test_a_list_of_words_has_the_words_of_the_text_in_the_box(page: Page, address: str) -> None:
+    visit(page, address, "positions", positions_part="schemes", text="The film", lang="en")
+    word = page.locator("[class*='st-key-positions_word-'] input")
+    expect(word).to_have_value("1 the")
+    word.click()
+    page.get_by_role("option", name="2 film").click()
+    for text, held in (("Dogs bark", "2 bark"), ("A tree grows", "2 tree"), ("Cats sleep", "2 sleep")):
+        page.get_by_role("textbox").first.fill(text)
+        expect(word).to_have_value(held)
+        settle(page)
+        assert "positions_word=2" in page.url
