@@ -7,7 +7,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 
 MOST_LINES = 450
 MOST_LINES_PAGE = 120

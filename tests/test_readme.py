@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.analysis.translation.toy_batch import CONFIG, SOURCE, TARGETS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)

@@ -30,7 +30,7 @@ from tests.benchmarks.painted import (
     run_over,
     told,
 )
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core import Classifier, ModelConfig, load, save
 
 SLIDER_MS, CELL_MS = 80, 60

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Page, sync_playwright
 
 from tests.benchmarks.painted import LETTERS, UNMEASURED, add_changes, told
-from tests.e2e.serving import launch, settle, started
+from tests.helpers.browser import launch, settle, started
 
 BOUND_MS = 250
 STILL_MS = 500

@@ -6,8 +6,8 @@ machine takes away.
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.e2e.film_serving import example, staging
-from tests.e2e.serving import launch
+from tests.helpers.browser import launch
+from tests.helpers.film_stage import example, staging
 
 POINTS = (600, 1_200)
 SIZES = ((1280, 800), (1920, 1080))

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from pages.ui.lectures import Lecture, lectures
 from tests.benchmarks.visitors import ask, connected, memory_mb
-from tests.e2e.serving import started
+from tests.helpers.browser import started
 
 LECTURE = "twelve_scenes"
 JOIN_SECONDS, ANSWER_SECONDS, SCENE_SECONDS = 30.0, 5.0, 4.0

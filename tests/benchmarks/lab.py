@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Page
 
 from tests.benchmarks.painted import ACTED, UNMEASURED, WAYS, browsing, painted_page, run_over, told
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core import load
 from transformer_core.analysis.lab.patching import patch_map
 

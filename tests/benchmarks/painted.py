@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.e2e.serving import launch, settle, started
+from tests.helpers.browser import launch, settle, started
 
 TEXT = (
     "The story was slow at first but the actors were good and I forgot the time and in the end "

@@ -26,7 +26,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
 from pages.ui.navigation import ICONS
-from tests.e2e.serving import started
+from tests.helpers.browser import started
 from transformer_core.training.runs.presets import QUICK
 from transformer_core.training.runs.queue.launcher import Launcher
 from transformer_core.training.runs.run_list import RunList

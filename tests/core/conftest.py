@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Gpt
 from transformer_core.text import Tokenizer
@@ -26,7 +26,7 @@ def folder(tmp_path, word_tokenizer) -> Path:
 @pytest.fixture(scope="module")
 def sound_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a checkpoint that the library `transformers` wrote."""
-    from tests.core.tools.open_checkpoints import written
+    from tests.helpers.open_checkpoints import written
 
     folder = tmp_path_factory.mktemp("sound")
     written("BertModel", folder)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.core.tools.bundles import change_model, refused, rewrite
+from tests.helpers.bundles import change_model, refused, rewrite
 from transformer_core.bundle_files import CONFIG
 from transformer_core.checkpoints import load
 

@@ -7,7 +7,7 @@ import time
 import pytest
 import torch
 
-from tests.core.tools.bundles import FILES, change_weights, refused, rewrite, seal
+from tests.helpers.bundles import FILES, change_weights, refused, rewrite, seal
 from transformer_core.bundle_files import CARD, CARD_ZH, CONFIG, TOKENIZER, WEIGHTS
 from transformer_core.checkpoints import load
 from transformer_core.text import Tokenizer

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.core.tools.bundles import FILES
-from tests.core.tools.helpers import exactly, first_of, inputs, made, padded_ids
+from tests.helpers.bundles import FILES
+from tests.helpers.engine import exactly, first_of, inputs, made, padded_ids
 from transformer_core.bundle import CONFIGS, LABELLED, MODELS, Bundle, save
 from transformer_core.bundle_files import CARD, CARD_ZH, LANGUAGES, WEIGHTS, BundleError
 from transformer_core.checkpoints import load

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import exactly
+from tests.helpers.engine import exactly
 from transformer_core.config import FLAGS, LARGEST, ModelConfig
 
 ERRORS = {

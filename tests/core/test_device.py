@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.tools.helpers import MODELS, close, exactly, first_of, inputs, made
+from tests.helpers.engine import MODELS, close, exactly, first_of, inputs, made
 from transformer_core.device import best_device
 from transformer_core.probe import capture
 

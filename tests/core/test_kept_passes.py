@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core import kept_passes, load
 from transformer_core.analysis.attention.head_ablation import head_effects
 from transformer_core.analysis.attention.heads import head_entropies, heads_of_text

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close, made, padded_ids
+from tests.helpers.engine import close, made, padded_ids
 from transformer_core.models import Gpt
 from transformer_core.packed_linear import Linear
 

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from tests.test_architecture import name_of, parsed, sources
 
 FIRST, LAST = "transformer_core/__init__.py", "transformer_core/checkpoints.py"

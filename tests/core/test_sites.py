@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 import torch
 
-from tests.core.tools.helpers import MODELS, inputs, made
+from tests.helpers.engine import MODELS, inputs, made
 from transformer_core.models import Bert, Decoder, Translation
 from transformer_core.probe import capture
 from transformer_core.sites import RECURRENT_SITES, SITES, site_of

@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 import torch
 
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.models import Classifier, Gpt
 from transformer_core.probe import capture
 

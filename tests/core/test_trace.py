@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.tools.helpers import exactly
+from tests.helpers.engine import exactly
 from transformer_core.trace import Trace
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, sync_playwright
 
-from tests.e2e.serving import browser_path, launch, serving
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.browser import browser_path, launch, serving
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, Position, expect
 
-from tests.e2e.acting import download, grid, large, type_text, visit, wait_painted, weights
+from tests.helpers.browser import download, grid, large, type_text, visit, wait_painted, weights
 
 TEXT = "The plot was thin but I loved every minute"
 

@@ -6,8 +6,7 @@ from urllib.parse import parse_qs, urlparse
 import numpy as np
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.e2e.acting import BUNDLE, download, visit, weights
-from tests.e2e.serving import settle
+from tests.helpers.browser import BUNDLE, download, settle, visit, weights
 from transformer_core.analysis.attention.head_ablation import head_effects
 
 TEXT = "The plot was thin but I loved every minute"

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from pages.ui.models import model_folders
 from pages.ui.number_format import significant
-from tests.e2e.acting import visit, wait_painted
+from tests.helpers.browser import visit, wait_painted
 from transformer_core.analysis.before.alignments import both_alignments, compared, word_alignment
 from transformer_core.analysis.before.beside import timed_translation
 from transformer_core.analysis.before.by_length import by_length

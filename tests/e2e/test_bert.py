@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.ui.number_format import percent
-from tests.e2e.acting import visit
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.browser import visit
 from transformer_core.analysis.bert.masked_words import fill_in
 from transformer_core.analysis.bert.sentence_pairs import pair_verdict
 from transformer_core.analysis.bert.tied_output import one_score

@@ -6,8 +6,8 @@ import torch
 from playwright.sync_api import Page, expect
 
 from pages.ui.language import words
-from tests.e2e.acting import type_text, visit
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.browser import type_text, visit
 from transformer_core.analysis.gpt.continuation import written_on
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load

@@ -5,8 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import visit
-from tests.e2e.serving import settle
+from tests.helpers.browser import settle, visit
 
 COVERED = [
     ("feed_forward", {"feed_forward_part": "dead"}, "feed_forward_dead", ".role-mark"),

@@ -3,7 +3,7 @@
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import BUNDLE, download, large, visit, wait_painted
+from tests.helpers.browser import BUNDLE, download, large, visit, wait_painted
 from transformer_core.analysis.words.nearest_words import nearest_words
 from transformer_core.analysis.words.sentence_vectors import sentence_vectors
 from transformer_core.analysis.words.vocabulary import find

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import BUNDLE, visit, wait_painted
+from tests.helpers.browser import BUNDLE, visit, wait_painted
 from transformer_core.analysis.encoder.layers import layer_verdicts
 from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.measures import measures

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import BUNDLE, download, visit, wait_painted
+from tests.helpers.browser import BUNDLE, download, visit, wait_painted
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.neurons import neurons

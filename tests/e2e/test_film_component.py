@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.film_acting import POINTS, slider, small_stage, told, wait_frame, watch
-from tests.e2e.film_serving import Stage, staging
+from tests.helpers.film_stage import POINTS, Stage, slider, small_stage, staging, told, wait_frame, watch
 
 
 @pytest.fixture

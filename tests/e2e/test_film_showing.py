@@ -7,9 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.film.figures.page import to_html
-from tests.e2e.film_acting import POINTS, slider, small_stage, told, wait_frame, watch
-from tests.e2e.film_serving import Stage, staging
-from tests.pages.film.films import ATTACK, film_words
+from tests.helpers.figures import ATTACK, film_words
+from tests.helpers.film_stage import POINTS, Stage, slider, small_stage, staging, told, wait_frame, watch
 
 
 @pytest.fixture

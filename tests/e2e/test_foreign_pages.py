@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import visit, wait_painted
+from tests.helpers.browser import visit, wait_painted
 
 TEXT = "still alive"
 CLOSES = """(address) => new Promise((resolve) => {

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import BUNDLE, download, visit, wait_painted
-from tests.e2e.serving import settle
+from tests.helpers.browser import BUNDLE, download, settle, visit, wait_painted
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through
 
 TEXT = "The plot was thin but I loved every minute"

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.ui.language import words
-from tests.e2e.acting import visit
+from tests.helpers.browser import visit
 
 SHOWN = "(term) => getComputedStyle(term, '::after').content.slice(1, -1)"
 

@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import type_text, visit
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.browser import type_text, visit
 from transformer_core.analysis.gpt.continuation import written_on
 from transformer_core.analysis.gpt.next_token import expected
 from transformer_core.checkpoints import load

@@ -5,8 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from pages.ui.language import words
-from tests.e2e.acting import visit
-from tests.e2e.serving import rest
+from tests.helpers.browser import rest, visit
 
 WAITING = ".await progress"
 

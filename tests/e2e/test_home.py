@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import BUNDLE, type_text, visit
+from tests.helpers.browser import BUNDLE, type_text, visit
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.outcome import one_text
 from transformer_core.text.encoding import words_of

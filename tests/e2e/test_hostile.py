@@ -4,8 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.ui.header import DEFAULT_TEXT
-from tests.e2e.acting import type_text, visit, wait_painted
-from tests.e2e.serving import rest
+from tests.helpers.browser import rest, type_text, visit, wait_painted
 
 TEXT = "still alive"
 SCRIPTS = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"

@@ -9,8 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import BUNDLE, download, visit
-from tests.e2e.serving import rest, settle
+from tests.helpers.browser import BUNDLE, download, rest, settle, visit
 from transformer_core.analysis.lab.healing import heal_spec
 from transformer_core.analysis.lab.intervention import intervene
 from transformer_core.training.corpora.reviews import reviews

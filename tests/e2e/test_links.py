@@ -3,8 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.acting import grid, large, type_text, visit, wait_painted
-from tests.e2e.serving import serving, settle
+from tests.helpers.browser import grid, large, serving, settle, type_text, visit, wait_painted
 
 TEXT = "A slow film, but not a bad one"
 

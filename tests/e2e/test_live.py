@@ -10,9 +10,8 @@ from playwright.sync_api import Page, Route
 
 from pages.ui.header import PAUSE
 from pages.ui.pickers import shown_word
-from tests.e2e.acting import visit, wait_painted
-from tests.e2e.serving import rest, settle
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.browser import rest, settle, visit, wait_painted
 from transformer_core import load
 from transformer_core.analysis.masks.codes import painted_mask
 from transformer_core.analysis.translation.greedy_steps import written_greedily

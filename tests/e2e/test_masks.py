@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from playwright.sync_api import Locator, Page, expect
 
-from tests.e2e.acting import BUNDLE, visit
+from tests.helpers.browser import BUNDLE, visit
 from transformer_core.analysis.masks.codes import painted_code, painted_mask
 from transformer_core.analysis.masks.masked_head import MaskedHead, masked_head
 

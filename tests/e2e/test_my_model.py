@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.core.tools.open_checkpoints import written
-from tests.e2e.acting import BUNDLE, visit
-from tests.e2e.serving import rest, settle
+from tests.helpers.browser import BUNDLE, rest, settle, visit
+from tests.helpers.open_checkpoints import written
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 

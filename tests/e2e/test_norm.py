@@ -4,7 +4,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from pages.ui.number_format import significant
-from tests.e2e.acting import BUNDLE, visit, wait_painted
+from tests.helpers.browser import BUNDLE, visit, wait_painted
 from transformer_core.analysis.stream.depth import gradients_by_depth
 from transformer_core.analysis.stream.normalization import normed_vector
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.acting import visit
+from tests.helpers.browser import visit
 
 PLACES = (  # where numbers stand large in narrow columns, and where names are longest
     ("feed_forward", {"feed_forward_part": "curves"}),

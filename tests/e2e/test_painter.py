@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.painting import SIZE, cell, on_screen, show, told
+from tests.helpers.painting import SIZE, cell, on_screen, show, told
 from transformer_core.analysis.masks.codes import painted_mask
 
 OPEN = np.ones((SIZE, SIZE), bool)

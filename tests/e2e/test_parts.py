@@ -9,9 +9,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.acting import visit
-from tests.e2e.first_screen import PAGES, low
-from tests.e2e.serving import rest, settle
+from tests.helpers.browser import PAGES, low, rest, settle, visit
 
 SECONDS = 5  # that a busy machine may take for an answer
 Controls = dict[str, list[str]]

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.e2e.serving import rest
-from tests.pages.screens import ALL_SCREENS, named
+from tests.helpers.browser import rest
+from tests.helpers.pages import ALL_SCREENS, named
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
 TABLET: ViewportSize = {"width": 820, "height": 1180}

@@ -7,9 +7,8 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from pages.ui.header import DEFAULT_TEXT
-from tests.e2e.acting import BUNDLE, download, visit
-from tests.e2e.serving import settle
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.browser import BUNDLE, download, settle, visit
 from transformer_core.analysis.positions.order_worth import what_order_is_worth_here
 from transformer_core.analysis.positions.schemes import score_schemes
 from transformer_core.analysis.positions.sinusoids import compare_exponents, step_as_rotation

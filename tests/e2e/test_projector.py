@@ -7,7 +7,7 @@ from playwright.sync_api import FrameLocator, Page, ViewportSize, expect
 
 from pages.ui.language import words
 from pages.ui.lectures import Lecture, lectures
-from tests.e2e.serving import rest
+from tests.helpers.browser import rest
 
 NAME = "twelve_scenes"
 LARGE: ViewportSize = {"width": 1920, "height": 1080}

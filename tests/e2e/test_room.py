@@ -13,8 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Response, ViewportSize, expect
 
 from pages.ui.language import words
-from tests.e2e.serving import started
 from tests.e2e.test_projector import project, wait_ready
+from tests.helpers.browser import started
 
 PHONE: ViewportSize = {"width": 360, "height": 640}
 MOST_BYTES = 60_000

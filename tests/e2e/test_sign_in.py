@@ -15,8 +15,8 @@ from joserfc.jwk import RSAKey
 from playwright.sync_api import Browser, expect
 
 from pages.ui.language import words
-from tests.e2e.serving import free_port, started
 from tests.e2e.test_two_people import person
+from tests.helpers.browser import free_port, started
 
 EN = words("en")
 CLIENT = "vitrine"

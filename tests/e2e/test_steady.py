@@ -5,9 +5,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Page, TimeoutError
 
-from tests.e2e.acting import type_text, visit
-from tests.e2e.first_screen import PAGES, low
-from tests.e2e.serving import rest
+from tests.helpers.browser import PAGES, low, rest, type_text, visit
 
 RECORD = """
 () => {

@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from pages.ui.language import words
 from pages.ui.lectures import Lecture, lectures
-from tests.e2e.serving import rest
 from tests.e2e.test_projector import project
 from tests.e2e.test_room import code_of, join
+from tests.helpers.browser import rest
 
 MOST_BYTES = 15_000_000
 MARKUP = "<img src=x onerror=alert(1)>"

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.e2e.acting import BUNDLE, download, type_text, visit
+from tests.helpers.browser import BUNDLE, download, type_text, visit
 from transformer_core.analysis.words.bpe_merges import merge_step
 from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
 

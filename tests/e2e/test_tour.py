@@ -7,8 +7,7 @@ from playwright.sync_api import Page, expect
 
 from pages.ui.language import words
 from pages.ui.lectures import Lecture, lectures
-from tests.e2e.acting import type_text, visit, wait_painted
-from tests.e2e.serving import rest
+from tests.helpers.browser import rest, type_text, visit, wait_painted
 
 
 def scenes_of(language: str) -> Lecture:

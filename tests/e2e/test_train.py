@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.serving import settle
+from tests.helpers.browser import settle
 
 SMALL = "examples=256&held_out=64&epochs=2&frames=4&points=40&d_model=16&n_heads=2&d_ff=16&threads=1"
 LONG = "examples=2000&held_out=64&epochs=200&frames=4&points=40&d_model=16&n_heads=2&d_ff=16&threads=1"

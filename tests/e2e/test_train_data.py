@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.serving import settle
+from tests.helpers.browser import settle
 from transformer_core.checkpoints import load
 from transformer_core.training.runs.presets import PRESETS
 from transformer_core.training.runs.run_list import RunList

@@ -8,8 +8,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.acting import visit, wait_painted
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.browser import visit, wait_painted
 from transformer_core.analysis.translation.beam_tree import beam_tree
 from transformer_core.analysis.translation.greedy_steps import written_greedily
 from transformer_core.analysis.translation.letter_search import letter_search

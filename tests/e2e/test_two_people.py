@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pages.ui.language import words
-from tests.e2e.serving import started
+from tests.helpers.browser import started
 
 EN = words("en")
 SMALL = "lang=en&d_model=32&n_heads=2&n_layers=1&epochs=40"

@@ -6,7 +6,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 from pages.ui.number_format import significant
-from tests.e2e.acting import BUNDLE, download, visit, weights
+from tests.helpers.browser import BUNDLE, download, visit, weights
 from transformer_core.analysis.why.projections import tied_query_key
 from transformer_core.analysis.why.scaling import WIDTHS, spread_by_width
 

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.core.tools.open_checkpoints import cached, written
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.open_checkpoints import cached, written
 
 READ = """
 import sys

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.training.runs.tiny_runs import BAD_SEED, COMMAND, SPEC, WORKERS, own_curve, stored_curve, wait_for
+from tests.helpers.tiny_runs import BAD_SEED, COMMAND, SPEC, WORKERS, own_curve, stored_curve, wait_for
 from transformer_core.training.runs.errors import FULL, RunError
 from transformer_core.training.runs.queue import slots
 from transformer_core.training.runs.queue.launcher import Launcher, Standby

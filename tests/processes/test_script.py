@@ -9,8 +9,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.training.runs.tiny_runs import SPEC, stored_curve
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.tiny_runs import SPEC, stored_curve
 from transformer_core.training.runs.exchange.script import repeat_script
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.run_store import RunStore

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.separable import separable
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.engine import separable
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.recipes import command, sentiment, sentiment_zh

@@ -22,8 +22,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from pages.ui.limits import visitors_for
-from tests.e2e.serving import started
-from tests.pages.running import finished
+from tests.helpers.browser import started
+from tests.helpers.pages import finished
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of open files are Unix's")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.core.training.runs.tiny_runs import SPEC, called, own_curve, stored_curve, wait_for
+from tests.helpers.tiny_runs import SPEC, called, own_curve, stored_curve, wait_for
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.slots import SLOTS
 from transformer_core.training.runs.run_list import RunList

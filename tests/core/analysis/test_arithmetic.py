@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.helpers import exactly, inputs, made
-from tests.core.tools.latex import value_of
+from tests.helpers.engine import exactly, inputs, made, value_of
 from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass_through, recompute, tensor_of
 from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.source import ROOT, lines_of

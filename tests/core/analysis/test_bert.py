@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.helpers import lively, made
+from tests.helpers.engine import lively, made
 from transformer_core.analysis.bert.layers import by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import each_hidden, fill_in, hidden_text, hide, own_places
 from transformer_core.analysis.bert.masking_recipe import masking_recipe, three_ways

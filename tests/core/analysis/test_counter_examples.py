@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.analysis.counter_examples import MOST_TRIED, counter_examples
 from transformer_core.analysis.outcome import outcome_of, read
 from transformer_core.bundle import Bundle

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tests.core.tools.attention import small_bundle
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.engine import small_bundle
 from transformer_core.analysis.bert.head_gelu import head_gelu, head_scores
 from transformer_core.checkpoints import load
 

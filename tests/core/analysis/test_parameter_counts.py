@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.analysis.parameter_counts import PARTS, REST, count_parts
 from transformer_core.bundle import CONFIGS, MODELS, Bundle
 from transformer_core.config import ModelConfig

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core import load
 from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, reads_text
 from transformer_core.analysis.words.vocabulary import embedding_matrix

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.made_runs import FRAMES, POINTS, SPECS, made_run
+from tests.helpers.made_runs import FRAMES, POINTS, SPECS, made_run
 from transformer_core.analysis.refitted_maps import refitted_maps
 from transformer_core.layout.neighbours import squared_distances
 from transformer_core.layout.sequence import LayoutSequence

@@ -5,8 +5,8 @@ import pytest
 import torch
 import transformers
 
-from tests.core.tools.helpers import made
-from tests.core.tools.open_checkpoints import written
+from tests.helpers.engine import made
+from tests.helpers.open_checkpoints import written
 from transformer_core.analysis.arithmetic import tensor_of
 from transformer_core.analysis.bert.answers import MOST_SPAN, find_answers
 from transformer_core.analysis.bert.token_labels import kind_of_label, token_labels

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from tests.core.tools.helpers import exactly, made
+from tests.helpers.engine import exactly, made
 from transformer_core.analysis.before.by_length import read_by_length
 from transformer_core.bundle import Bundle, save
 from transformer_core.evaluation.by_length import main, measure_by_length, places_by_length, resampled_bleu

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.core.separable import separable
+from tests.helpers.engine import separable
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig

@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.core.tools.bundles import refused
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.bundles import refused
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load

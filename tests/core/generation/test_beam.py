@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close, made
+from tests.helpers.engine import close, made
 from transformer_core.generation import beam_search, best_of, exhaustive_search, greedy, greedy_words, ranked
 from transformer_core.models import Gpt, Translation
 

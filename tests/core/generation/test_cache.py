@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.models.test_properties import CHANGES, POSITIONS
-from tests.core.tools.helpers import close, exactly, inputs, made, padded_ids
+from tests.helpers.engine import close, exactly, inputs, made, padded_ids
 from transformer_core.config import ModelConfig
 from transformer_core.layers.cache import KeyValueCache
 from transformer_core.models import Gpt, Translation

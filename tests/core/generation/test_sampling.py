@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close
+from tests.helpers.engine import close
 from transformer_core.generation import chances
 from transformer_core.generation.sampling import without
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.models.test_properties import POSITIONS
-from tests.core.tools.helpers import close, made
+from tests.helpers.engine import close, made
 from transformer_core.generation import SpeculativePass, greedy, greedy_from_drafts
 from transformer_core.models import Translation
 

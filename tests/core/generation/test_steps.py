@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.core.models.test_properties import POSITIONS
-from tests.core.tools.helpers import close, made
+from tests.helpers.engine import close, made
 from transformer_core.generation import Written, greedy, greedy_words, sample
 from transformer_core.models import Gpt, Translation
 

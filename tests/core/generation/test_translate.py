@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.bundle import Bundle
 from transformer_core.generation import beam_search, best_of, greedy, translate
 from transformer_core.models import Gpt, Translation

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tests.core.tools.helpers import close, exactly, lively
-from tests.core.tools.torch_twins import copy_attention
+from tests.helpers.engine import close, exactly, lively
+from tests.helpers.torch_twins import copy_attention
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.masks import causal_mask
 from transformer_core.probe import SILENT, Probe, capture

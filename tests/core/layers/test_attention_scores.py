@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close
+from tests.helpers.engine import close
 from transformer_core.layers.attention import AdditiveScores, dot_product_scores, masked_softmax
 
 QUERY, KEY = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6)

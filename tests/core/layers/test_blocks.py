@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tests.core.tools import torch_twins
-from tests.core.tools.helpers import close, lively, tiny
+from tests.helpers import torch_twins
+from tests.helpers.engine import close, lively, tiny
 from transformer_core.layers.blocks import DecoderBlock, EncoderBlock, Stack
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.masks import causal_mask

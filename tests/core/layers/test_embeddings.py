@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, exactly, lively, padded_ids, tiny
+from tests.helpers.engine import close, exactly, lively, padded_ids, tiny
 from transformer_core.layers.embeddings import Embedding, InputEmbedding
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.positions import sinusoidal_table

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close, exactly, lively
+from tests.helpers.engine import close, exactly, lively
 from transformer_core.layers.feed_forward import FeedForward, gelu, gelu_tanh, relu
 from transformer_core.probe import Probe
 

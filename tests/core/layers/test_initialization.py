@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tests.core.tools.helpers import tiny
+from tests.helpers.engine import tiny
 from transformer_core.layers.initialization import initialize
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close, exactly
+from tests.helpers.engine import close, exactly
 from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import additive_mask, causal_mask, check_mask, combined_mask, padding_mask
 

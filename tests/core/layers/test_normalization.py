@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tests.core.tools.helpers import close, exactly, lively
+from tests.helpers.engine import close, exactly, lively
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm, make_norm
 from transformer_core.probe import Probe
 

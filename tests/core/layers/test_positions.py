@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close, exactly, made, padded_ids
+from tests.helpers.engine import close, exactly, made, padded_ids
 from transformer_core.layers.positions import LearnedPositions, alibi_bias, make_positions, rotate, sinusoidal_table
 from transformer_core.models import Encoder
 

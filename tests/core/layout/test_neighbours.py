@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close, exactly
+from tests.helpers.engine import close, exactly
 from transformer_core.layout.neighbours import (
     displacement,
     nearest,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, exactly
+from tests.helpers.engine import close, exactly
 from transformer_core.layout.pca import normalised, pca, spread, turned_onto
 from transformer_core.layout.sequence import LayoutSequence
 

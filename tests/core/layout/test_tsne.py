@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import close, exactly
+from tests.helpers.engine import close, exactly
 from transformer_core.layout.neighbours import displacement, squared_distances, trustworthiness
 from transformer_core.layout.pca import spread, turned_onto
 from transformer_core.layout.tsne import FRESH, Phase, _Slope, affinities, descend, follow, fresh

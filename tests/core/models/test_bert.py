@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, made, padded_ids
+from tests.helpers.engine import close, made, padded_ids
 from transformer_core.layers.feed_forward import gelu
 from transformer_core.models import Bert, BertOutput
 from transformer_core.probe import capture

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, made, padded_ids
+from tests.helpers.engine import close, made, padded_ids
 from transformer_core.models import Classifier
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import capture

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.core.tools.helpers import close, exactly, inputs, made, padded_ids, tiny_recurrent_lm
+from tests.helpers.engine import close, exactly, inputs, made, padded_ids, tiny_recurrent_lm
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.evaluate import evaluate

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.core.tools.helpers import padded_ids, tiny
+from tests.helpers.engine import padded_ids, tiny
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 
 SOURCE, TARGET = padded_ids(4, 6, seed=3), padded_ids(4, 5, seed=4)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.tools.helpers import MODELS, close, first_of, inputs, made, padded_ids
+from tests.helpers.engine import MODELS, close, first_of, inputs, made, padded_ids
 from transformer_core.models import Bert, Classifier, Decoder, Encoder, Gpt, MaskedDecoder, Translation
 from transformer_core.probe import Probe, capture
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.core.tools.helpers import close, exactly, padded_ids, tiny_recurrent
+from tests.helpers.engine import close, exactly, padded_ids, tiny_recurrent
 from transformer_core.models.recurrent import Bidirectional, Gru, Lstm, Rnn
 from transformer_core.models.recurrent.cells import initialize_cell
 from transformer_core.models.recurrent.layers import Recurrent

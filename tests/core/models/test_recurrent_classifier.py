@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.core.tools.helpers import close, inputs, made, tiny_recurrent_classifier
+from tests.helpers.engine import close, inputs, made, tiny_recurrent_classifier
 from transformer_core.models.output import sentence_site
 from transformer_core.models.recurrent import RecurrentClassifier
 from transformer_core.probe import capture

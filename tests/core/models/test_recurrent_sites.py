@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, inputs, made
+from tests.helpers.engine import close, inputs, made
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import capture
 from transformer_core.sites import RECURRENT_SITES, site_of

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, made, padded_ids
+from tests.helpers.engine import close, made, padded_ids
 from transformer_core.analysis.parts import reading_part
 from transformer_core.layers.masks import padding_mask
 from transformer_core.layers.positions import sinusoidal_table

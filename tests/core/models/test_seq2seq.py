@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, inputs, made
+from tests.helpers.engine import close, inputs, made
 from transformer_core.bundle import Bundle
 from transformer_core.generation import beam_search, best_of, greedy, translate
 from transformer_core.models.recurrent import Seq2Seq

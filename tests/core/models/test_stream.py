@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, made, padded_ids
+from tests.helpers.engine import close, made, padded_ids
 from transformer_core.layers.blocks import Stream
 from transformer_core.models import Bert, Classifier, Gpt
 from transformer_core.probe import SILENT, Probe, capture

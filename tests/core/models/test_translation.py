@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, exactly, inputs, made, padded_ids
+from tests.helpers.engine import close, exactly, inputs, made, padded_ids
 from transformer_core.config import ModelConfig
 from transformer_core.layers.masks import padding_mask
 from transformer_core.models import Decoder, Translation

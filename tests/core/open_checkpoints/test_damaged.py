@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.core.tools.bundles import refused
-from tests.core.tools.open_checkpoints import written
+from tests.helpers.bundles import refused
+from tests.helpers.open_checkpoints import written
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import kind_of_folder

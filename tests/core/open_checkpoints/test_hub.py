@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import huggingface_hub
 import pytest
 
-from tests.core.tools.open_checkpoints import written
+from tests.helpers.open_checkpoints import written
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.core.tools.open_checkpoints import padded, written
+from tests.helpers.open_checkpoints import padded, written
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import check_against_reference, kind_of_folder

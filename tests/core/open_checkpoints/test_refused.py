@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.tools.bundles import refused
-from tests.core.tools.open_checkpoints import change_settings, written
+from tests.helpers.bundles import refused
+from tests.helpers.open_checkpoints import change_settings, written
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import kind_of_folder
 from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules

@@ -6,8 +6,8 @@ import pytest
 import torch
 import transformers
 
-from tests.core.tools.helpers import made, padded_ids
-from tests.core.tools.open_checkpoints import TEXTS
+from tests.helpers.engine import made, padded_ids
+from tests.helpers.open_checkpoints import TEXTS
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load

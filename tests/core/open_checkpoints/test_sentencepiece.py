@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.tools.bundles import refused
-from tests.core.tools.open_checkpoints import padded, written
+from tests.helpers.bundles import refused
+from tests.helpers.open_checkpoints import padded, written
 from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load

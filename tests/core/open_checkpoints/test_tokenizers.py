@@ -9,8 +9,8 @@ import tokenizers
 import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from tests.core.tools.bundles import refused
-from tests.core.tools.open_checkpoints import PIECES, TEXTS, byte_files, change_settings, written
+from tests.helpers.bundles import refused
+from tests.helpers.open_checkpoints import PIECES, TEXTS, byte_files, change_settings, written
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from tests.core.separable import separable
+from tests.helpers.engine import separable
 from transformer_core.recipes.classifiers import ClassifierMeasures, divided, everyday_table, without_parts_of
 from transformer_core.recipes.wording import Say
 from transformer_core.training.examples import Example

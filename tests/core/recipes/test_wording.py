@@ -6,7 +6,7 @@ from string import Formatter
 import polib
 import pytest
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.recipes.wording import CATALOGUE, Say, chinese, template
 
 RECIPES = sorted((ROOT / "transformer_core" / "recipes").glob("*.py"))

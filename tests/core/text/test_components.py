@@ -12,7 +12,7 @@ import pytest
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.text.components import KNOWN_PATTERNS
 

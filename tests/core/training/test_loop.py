@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.separable import separable
+from tests.helpers.engine import separable
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer

@@ -7,7 +7,7 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 
-from tests.core.tools.open_checkpoints import cached, written
+from tests.helpers.open_checkpoints import cached, written
 from transformer_core.bundle_files import BundleError
 from transformer_core.user_models import hub as module
 from transformer_core.user_models.hub import Fetching, NoHubError, forget_fetched, hub_answers, open_from_hub

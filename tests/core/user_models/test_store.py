@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.tools.open_checkpoints import packed, written
+from tests.helpers.open_checkpoints import packed, written
 from transformer_core.bundle_files import BundleError
 from transformer_core.user_models.store import Opened, OpenedModels, Room, default_root, name_from
 

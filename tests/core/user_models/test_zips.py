@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.tools.open_checkpoints import written
-from tests.core.tools.zips import zipped
+from tests.helpers.bundles import zipped
+from tests.helpers.open_checkpoints import written
 from transformer_core import archives
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load

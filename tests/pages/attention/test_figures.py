@@ -23,7 +23,7 @@ from pages.attention.figures import (
 )
 from pages.figures.charts import rows_of
 from pages.ui.language import strings
-from tests.pages.figures.matrices import ATTACK, ENGLISH_WORDS
+from tests.helpers.figures import ATTACK, ENGLISH_WORDS
 
 LABELS = ("[CLS]", "good", "good", "[SEP]")
 RNG = np.random.default_rng(0)

@@ -12,8 +12,7 @@ from pages.figures.heads import STEP_NAMES
 from pages.ui.asking import ask
 from pages.ui.language import LANGUAGES, words
 from pages.ui.models import open_bundle
-from tests.pages.running import asks, run, show_all, told
-from tests.pages.scripts import repeats
+from tests.helpers.pages import asks, repeats, run, show_all, told
 from transformer_core.analysis.attention.dropped import dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import Ablation

@@ -6,8 +6,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import ask
 from pages.ui.language import plain
 from pages.ui.models import open_bundle
-from tests.pages.running import run, told
-from tests.pages.scripts import repeats
+from tests.helpers.pages import repeats, run, told
 from transformer_core.analysis.arithmetic import read_through, tensor_of
 from transformer_core.analysis.before.alignments import words_read
 from transformer_core.bundle import Bundle

@@ -11,9 +11,8 @@ from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle, opener
 from pages.ui.number_format import significant
 from tests.core.analysis.before.conftest import SENTENCE
-from tests.core.tools.helpers import made
-from tests.pages.running import answered, asks, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.engine import made
+from tests.helpers.pages import answered, asks, repeats, run, told
 from transformer_core.analysis.before import step_times as timing
 from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
 from transformer_core.analysis.before.forced_and_free import forced_and_free

@@ -3,9 +3,8 @@
 import pytest
 
 from pages.ui.models import open_bundle
+from tests.helpers.pages import answered, repeats, run, show_all, told
 from tests.pages.before.test_page import PARTS, before, bundle
-from tests.pages.running import answered, run, show_all, told
-from tests.pages.scripts import repeats
 from transformer_core.analysis.before.beside import foreseen, timed_translation
 from transformer_core.analysis.before.by_length import by_length
 from transformer_core.analysis.before.gates import gates_of_sentence

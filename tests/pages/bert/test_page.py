@@ -10,9 +10,8 @@ from pages.ui.asking import ask
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.number_format import percent, significant
-from tests.core.tools.helpers import lively
-from tests.pages.running import asks, metrics, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.engine import lively
+from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.arithmetic import tensor_of
 from transformer_core.analysis.bert.head_gelu import head_gelu
 from transformer_core.analysis.bert.layers import by_layer, each_by_layer

@@ -12,9 +12,8 @@ from pages.ui.asking import ask
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.number_format import percent
-from tests.core.tools.helpers import lively
-from tests.pages.running import asks, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.engine import lively
+from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.bert.answers import find_answers
 from transformer_core.analysis.bert.token_labels import token_labels
 from transformer_core.bundle import MODELS, Bundle, save

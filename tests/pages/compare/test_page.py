@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 from pages.compare.pair import gap_by_step, kin_of, measure_rows
 from pages.train.same_but import GUESSES, measured_change, one_changes
 from pages.ui.language import words
-from tests.pages.made_runs import FRAMES, SPECS, STEPS, made_run, spoil_measures
-from tests.pages.running import run, told
+from tests.helpers.made_runs import FRAMES, SPECS, STEPS, made_run, spoil_measures
+from tests.helpers.pages import run, told
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change, differences
 from transformer_core.training.spec import Origin

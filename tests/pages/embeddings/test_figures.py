@@ -23,7 +23,7 @@ from pages.embeddings.figures.vectors import (
     word_bars,
 )
 from pages.figures.charts import rows_of
-from tests.pages.running import strings
+from tests.helpers.pages import strings
 
 RNG = np.random.default_rng(0)
 LABELS = ("it's", 'a "b"', "\\n")

@@ -5,8 +5,7 @@ import pytest
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.pages.running import asks, run, told
-from tests.pages.scripts import repeats, saved_by
+from tests.helpers.pages import asks, repeats, run, saved_by, told
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words
 from transformer_core.analysis.words.one_hot import one_hot_row

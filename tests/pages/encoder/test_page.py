@@ -11,8 +11,7 @@ from pages.ui.asking import ask, ask_once
 from pages.ui.language import LANGUAGES, prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import asks, metrics, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration
 from transformer_core.analysis.encoder.faithfulness import deletion, sanity_check

@@ -6,8 +6,7 @@ from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import asks, metrics, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.convolution import as_convolution

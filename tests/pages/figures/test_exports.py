@@ -9,7 +9,7 @@ import pandas as pd
 
 from pages.figures.exports import panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
 from pages.figures.matrix import Panel, Scale
-from tests.pages.figures.matrices import attention, figure
+from tests.helpers.figures import attention, figure
 
 
 def test_csv_reads_back_exactly_and_no_label_is_a_formula() -> None:

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import Axis, Panel, Scale, quantise, to_html, unpack
 from pages.figures.standalone import component_assets
-from tests.pages.figures.matrices import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
+from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
 
 
 @pytest.mark.parametrize("kind", ["probability", "signed", "count"])
@@ -245,7 +245,7 @@ def test_page_script_mounts_it():
         from pages.figures import matrix as matrix_parts
         from pages.ui.asking import Answer
         from pages.ui.matrix import Choice, show_matrix
-        from tests.pages.figures.matrices import ENGLISH_WORDS
+        from tests.helpers.figures import ENGLISH_WORDS
 
         axis = matrix_parts.Axis("position", ("a", "b"))
         panel = matrix_parts.Panel("p", "", np.eye(2), matrix_parts.Scale.of("probability"))

@@ -11,7 +11,7 @@ from PIL import Image
 
 from pages.film.figures import stills as animation
 from pages.film.figures.stills import MOST_PICTURES, curves_csv, embedding_gif, still
-from tests.pages.film.films import ATTACK, clouds, film_words, reversing
+from tests.helpers.figures import ATTACK, clouds, film_words, reversing
 
 
 @pytest.mark.parametrize(("n_frames", "pictures"), [(1, 1), (2, 9), (5, 33), (64, 127), (200, MOST_PICTURES)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pages.film.figures.film import CURVES, MOST_STEPS, FollowedMoment, coded, film_bytes, followed_bytes, thinned
-from tests.pages.film.films import ATTACK, clouds, followed_of, reversing
+from tests.helpers.figures import ATTACK, clouds, followed_of, reversing
 from transformer_core.training.runs.store.records import Curves
 
 

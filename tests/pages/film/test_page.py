@@ -11,7 +11,7 @@ import pytest
 
 from pages.film.figures.film import DARK, LIGHT
 from pages.film.figures.page import film_data, to_html
-from tests.pages.film.films import ATTACK, clouds, film_words, followed_of
+from tests.helpers.figures import ATTACK, clouds, film_words, followed_of
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from pages.film import reading as film_reading
 from pages.film.mount import FilmAsk, _asked, film_routes
 from pages.ui.language import words
+from tests.helpers.made_runs import FRAMES, POINTS, STEPS, held, made_run
 from tests.pages.film.test_figures import read
-from tests.pages.made_runs import FRAMES, POINTS, STEPS, held, made_run
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.run_store import RunStore

@@ -10,7 +10,7 @@ import pytest
 
 from pages.figures.standalone import component_assets
 from pages.film.figures.film import film_bytes
-from tests.pages.film.films import clouds
+from tests.helpers.figures import clouds
 from transformer_core.training.runs.store.records import Curves
 
 NODE = shutil.which("node")

@@ -13,8 +13,7 @@ from pages.ui.asking import ask, repeating
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import run, told
-from tests.pages.scripts import repeats
+from tests.helpers.pages import repeats, run, told
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through, recompute, tensor_of
 from transformer_core.analysis.source import lines_of
 

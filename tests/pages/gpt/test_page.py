@@ -19,9 +19,8 @@ from pages.ui.charts import place_of
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.figures.matrices import ENGLISH_WORDS
-from tests.pages.running import asks, first_screen, metrics, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.figures import ENGLISH_WORDS
+from tests.helpers.pages import asks, first_screen, metrics, repeats, run, told
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, written_on
 from transformer_core.analysis.gpt.lens import logit_lens

@@ -11,7 +11,7 @@ from pages.ui.asking import forget_answers
 from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.pages.running import first_screen, note, run, told
+from tests.helpers.pages import first_screen, note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.outcome import read

@@ -17,9 +17,9 @@ from pages.lab.heads import OFF
 from pages.lab.log import rows_from
 from pages.lab.script import script_of
 from pages.lab.table import Window
-from tests.pages.figures.matrices import ENGLISH_WORDS
-from tests.pages.running import first_screen, metrics, told
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.figures import ENGLISH_WORDS
+from tests.helpers.pages import first_screen, metrics, told
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import intervene

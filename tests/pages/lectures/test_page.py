@@ -11,7 +11,7 @@ from pages.ui import own_lectures as own
 from pages.ui.language import LANGUAGES, words
 from pages.ui.lectures import Lecture, LectureError
 from pages.ui.link import Link, reading
-from tests.pages.running import first_screen, run, told
+from tests.helpers.pages import first_screen, run, told
 
 EVIL = """---
 title: <img src=x onerror=alert(1)> ![a](http://evil.example/p.png)

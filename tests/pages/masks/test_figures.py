@@ -11,7 +11,7 @@ from pages.figures.charts import rows_of
 from pages.figures.matrix import Panel, Scale, unpack
 from pages.masks.figures import SERIES, batch_figure, losses, painter
 from pages.ui.language import strings
-from tests.pages.figures.matrices import ENGLISH_WORDS, TOKENS, attention, figure
+from tests.helpers.figures import ENGLISH_WORDS, TOKENS, attention, figure
 
 WORDS = strings("axis", "en") | strings("masks_figure", "en")
 MASK = np.tril(np.ones((5, 5), bool))

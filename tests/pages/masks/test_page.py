@@ -11,10 +11,9 @@ import torch
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import covered
 from pages.ui.language import words
-from tests.e2e.acting import BUNDLE
-from tests.pages import running
-from tests.pages.running import asks, run, told
-from tests.pages.scripts import repeats
+from tests.helpers import pages
+from tests.helpers.browser import BUNDLE
+from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.masks.batch_masks import batch_masks
 from transformer_core.analysis.masks.codes import painted_code
 from transformer_core.analysis.masks.masked_head import masked_head
@@ -32,7 +31,7 @@ def masked(mask: str, **changes):
 
 
 def metrics(app) -> list[str]:
-    return list(running.metrics(app).values())
+    return list(pages.metrics(app).values())
 
 
 def press(app, label: str) -> None:

@@ -16,10 +16,9 @@ from pages.ui.asking import ask, forget_answers
 from pages.ui.language import plain, words
 from pages.ui.models import READERS, forget_models, model_folders, open_bundle
 from pages.ui.navigation import ICONS, page_path
-from tests.core.tools.open_checkpoints import packed, written
-from tests.pages.running import asks, metrics, run, told
-from tests.pages.scripts import repeats
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.open_checkpoints import packed, written
+from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import MODELS
 from transformer_core.checkpoints import load

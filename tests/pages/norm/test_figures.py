@@ -5,7 +5,7 @@ import pytest
 
 from pages.figures.charts import rows_of, specification
 from pages.norm.figures import order_chart, written_chart
-from tests.pages.running import strings
+from tests.helpers.pages import strings
 
 STAGES = np.array(["embedding", "0.self_attention", "0.feed_forward"])
 FOUND = {

@@ -6,8 +6,7 @@ from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import asks, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.stream.batch_norm import batch_norms
 from transformer_core.analysis.stream.depth import deep_training, gradients_by_depth
 from transformer_core.analysis.stream.normalization import normed_vector, other_norm

@@ -12,10 +12,9 @@ from pages.positions.order import texts_for
 from pages.ui import models
 from pages.ui.asking import ask, forget_answers
 from pages.ui.models import open_bundle, opener
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
+from tests.helpers.pages import asks, repeats, strings, told
 from tests.pages.positions.test_page import TEXT, page
-from tests.pages.running import asks, strings, told
-from tests.pages.scripts import repeats
 from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Bert, Classifier, Gpt, Translation

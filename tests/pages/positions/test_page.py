@@ -7,7 +7,7 @@ from pages.positions import beyond as part
 from pages.ui.language import section, words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import significant
-from tests.pages.running import answered, asks, run, told
+from tests.helpers.pages import answered, asks, run, told
 from transformer_core.analysis.positions.beyond_measured import beyond_shipped
 from transformer_core.analysis.positions.counted import counted_positions
 from transformer_core.analysis.positions.data_and_length import data_and_length

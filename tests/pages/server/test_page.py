@@ -9,8 +9,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from pages.ui import traffic, who
 from pages.ui.language import words
-from tests.pages.made_runs import made_run
-from tests.pages.running import finished, metrics, run, told
+from tests.helpers.made_runs import made_run
+from tests.helpers.pages import finished, metrics, run, told
 
 EN = words("en")
 

@@ -8,8 +8,7 @@ from pages.tokens.one_hot import TRIPLES
 from pages.tokens.split import SAMPLES, SIZES
 from pages.ui.asking import ask
 from pages.ui.models import open_bundle
-from tests.pages.running import asks, note, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.pages import asks, note, repeats, run, told
 from transformer_core.analysis.words.bpe_merges import merge_step
 from transformer_core.analysis.words.one_hot import likeness, word_relations
 from transformer_core.analysis.words.tokenizer_comparison import cut_sentence

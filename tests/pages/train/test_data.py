@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import plain, prose, words
 from pages.ui.server import may_read
-from tests.pages.running import run, told
+from tests.helpers.pages import run, told
 from tests.pages.train.test_page import button
 from transformer_core.training.runs.presets import PRESETS
 from transformer_core.training.runs.run_list import RunList

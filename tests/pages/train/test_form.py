@@ -24,7 +24,7 @@ from pages.train.settings import (
     apply,
 )
 from pages.ui.language import words
-from tests.pages.running import run, told
+from tests.helpers.pages import run, told
 from transformer_core.evaluation.article_differences import article_measured
 from transformer_core.training.runs.presets import PRESETS, QUICK, fitted
 from transformer_core.training.runs.settings import change, settings

@@ -17,8 +17,8 @@ from pages.train.panel import attempt
 from pages.train.same_but import one_changes
 from pages.ui import runs
 from pages.ui.language import prose, words
-from tests.pages.made_runs import SPECS, STEPS, held, made_run, spoil_measures
-from tests.pages.running import asks, run, told
+from tests.helpers.made_runs import SPECS, STEPS, held, made_run, spoil_measures
+from tests.helpers.pages import asks, run, told
 from transformer_core.training.runs.run_list import BOUNDS, RunList
 from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.store.folder import REQUEST

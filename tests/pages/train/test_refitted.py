@@ -11,9 +11,8 @@ from pages.train.refitted import times_as_far
 from pages.ui import asking
 from pages.ui.asking import ask
 from pages.ui.language import words
-from tests.pages.made_runs import SPECS, made_run
-from tests.pages.running import answered, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.made_runs import SPECS, made_run
+from tests.helpers.pages import answered, repeats, run, told
 from transformer_core.analysis.refitted_maps import refitted_maps
 
 SAID = {key.partition(".")[2]: word for key, word in words("en").items() if key.startswith("refit.")}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pages.train.results import Outcome, outcome, separation, verdict_words
-from tests.pages.made_runs import made_run
+from tests.helpers.made_runs import made_run
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pages.translation.figures.charts import forced_bars, hiding_chart, likelies
 from pages.translation.figures.matrices import step_rows, toy_attentions, toy_logits
 from pages.translation.figures.search import LEAST_SPAN, MARKS, by_width_chart, ranked_chart, tree_chart
 from pages.ui.language import words
-from tests.pages.running import strings
+from tests.helpers.pages import strings
 
 STRINGS = strings("matrix")
 SAID = {key.partition(".")[2]: word for key, word in words("en").items() if key.startswith("translation_")}

@@ -10,9 +10,8 @@ from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle, opener
 from pages.ui.number_format import significant
-from tests.core.tools.translation import SOURCE, letters_bundle
-from tests.pages.running import answered, asks, run, show_all, told
-from tests.pages.scripts import repeats
+from tests.helpers.engine import SOURCE, letters_bundle
+from tests.helpers.pages import answered, asks, repeats, run, show_all, told
 from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width
 from transformer_core.analysis.translation.greedy_steps import written_greedily
 from transformer_core.analysis.translation.letter_search import letter_search

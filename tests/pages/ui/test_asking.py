@@ -15,8 +15,8 @@ from pages.ui import asking
 from pages.ui.asking import ask, ask_once, repeating
 from pages.ui.exports import caption_of
 from pages.ui.models import code_that_opens, open_bundle
-from tests.pages.scripts import same
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.pages import same
 from transformer_core.analysis.arithmetic import tensor_of
 
 

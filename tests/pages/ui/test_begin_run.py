@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pages.ui import runs
-from tests.core.training.runs.tiny_runs import SPEC
+from tests.helpers.tiny_runs import SPEC
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue import slots
 from transformer_core.training.runs.queue.launcher import Launcher

@@ -8,7 +8,7 @@ import pytest
 from pages.ui.card import safe_line
 from pages.ui.language import plain, words
 from pages.ui.models import MORE_MODELS, forget_models, open_bundle
-from tests.pages.running import run, told
+from tests.helpers.pages import run, told
 from transformer_core.bundle import save
 
 CARD = """# Sign in

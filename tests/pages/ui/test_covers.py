@@ -7,8 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import words
-from tests.pages.running import asks, run, show_all
-from tests.pages.screens import SCREENS, named
+from tests.helpers.pages import SCREENS, asks, named, run, show_all
 
 PICTURES = ("vega_lite_chart", "bidi_component", "plotly_chart", "metric", "html")
 

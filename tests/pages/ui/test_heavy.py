@@ -16,8 +16,8 @@ from pages.ui.asking import ask, ask_away, ask_once, forget_answers
 from pages.ui.heavy import Pool, ProcessDiedError
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.pages.scripts import same
-from tests.pages.ui.heavy_work import drawn, dying, of_model, slow, wrong
+from tests.helpers.heavy_work import drawn, dying, of_model, slow, wrong
+from tests.helpers.pages import same
 from transformer_core.analysis.translation.toy_batch import toy_batch
 
 LONG = {"steps": 1_000, "seconds": 0.1}

@@ -7,7 +7,7 @@ import torch
 
 from pages.ui.language import prose
 from pages.ui.models import MORE_MODELS
-from tests.pages.running import asks, run, told
+from tests.helpers.pages import asks, run, told
 from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier

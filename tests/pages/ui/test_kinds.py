@@ -10,8 +10,8 @@ from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS
 from pages.ui.navigation import page_path
-from tests.pages.made_runs import SPECS, made_run
-from tests.pages.running import run, show_all, told
+from tests.helpers.made_runs import SPECS, made_run
+from tests.helpers.pages import run, show_all, told
 from transformer_core.bundle import MODELS, Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer

@@ -18,8 +18,8 @@ from pages.ui.lectures import (
     said_of,
 )
 from pages.ui.tour import FIRST_TOUR, NEWEST, measured
-from tests.pages.made_runs import made_run
-from tests.pages.running import asks, first_screen, told
+from tests.helpers.made_runs import made_run
+from tests.helpers.pages import asks, first_screen, told
 from transformer_core.analysis.questions import QUESTIONS, Finding
 
 OURS = [(path.parent.name, path.stem) for path in sorted(FOLDER.glob("*/*.md"))]

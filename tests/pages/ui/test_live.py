@@ -25,7 +25,7 @@ from pages.figures.matrix import unpack
 from pages.translation import translated
 from pages.ui import component, live, matrix
 from pages.ui.link import LIVE as ROUTED
-from tests.pages.running import run
+from tests.helpers.pages import run
 from transformer_core.analysis.masks.codes import painted_code
 
 TEXT = "The film was not good, but I loved the ending."

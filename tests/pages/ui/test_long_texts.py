@@ -5,7 +5,7 @@ import pytest
 from pages.ui.header import whole_words, word_start
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.pages.running import run, told
+from tests.helpers.pages import run, told
 
 
 def test_a_long_text_is_read_in_a_window_that_moves_back_with_a_shortened_text() -> None:

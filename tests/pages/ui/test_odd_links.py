@@ -7,9 +7,8 @@ import pytest
 from streamlit.runtime.state import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.made_runs import SPECS, made_run
-from tests.pages.running import run
-from tests.pages.screens import ALL_SCREENS, named
+from tests.helpers.made_runs import SPECS, made_run
+from tests.helpers.pages import ALL_SCREENS, named, run
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.folder import DATABASE, SPEC
 from transformer_core.training.runs.store.records import State

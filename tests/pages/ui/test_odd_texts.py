@@ -3,8 +3,7 @@
 import pytest
 
 from pages.ui.language import words
-from tests.pages.running import note, run
-from tests.pages.screens import SCREENS, named
+from tests.helpers.pages import SCREENS, named, note, run
 from tests.pages.ui.test_second_boxes import BOXES
 
 DROPPED = ("\ufffd", "\u2061", "\u202e", "\0", "\U000e0041", "\u200b\ufeff")  # by the tokenizer of BERT and the like

@@ -7,8 +7,8 @@ import pytest
 from pages.ui.language import words
 from pages.ui.limits import limits
 from pages.ui.runs import launcher
-from tests.pages.made_runs import made_run
-from tests.pages.running import run
+from tests.helpers.made_runs import made_run
+from tests.helpers.pages import run
 from transformer_core.training.runs.errors import RunError
 
 

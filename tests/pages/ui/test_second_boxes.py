@@ -3,7 +3,7 @@
 import pytest
 
 from pages.ui.language import words
-from tests.pages.running import note, run
+from tests.helpers.pages import note, run
 
 PICTURES = ("vega_lite_chart", "bidi_component")
 BOXES = [

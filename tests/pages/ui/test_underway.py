@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 
 from pages.ui import underway
 from pages.ui.underway import underway_routes
-from tests.pages.made_runs import held, made_run
-from tests.pages.running import run
+from tests.helpers.made_runs import held, made_run
+from tests.helpers.pages import run
 from transformer_core.training.runs.run_list import RunList
 
 ADDRESS = "/runs/underway"

@@ -9,7 +9,7 @@ from pages.ui import uploads
 from pages.ui.language import words
 from pages.ui.limits import Limits, limits
 from pages.ui.uploads import REFUSED, UploadBounds
-from tests.pages.running import finished, run
+from tests.helpers.pages import finished, run
 from transformer_core.archives import MB
 
 BOUNDS = replace(limits(), upload_mb=5, session_uploads_mb=8, all_uploads_mb=20)

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import models, who
 from pages.ui.link import Link, reading
-from tests.pages.running import finished
+from tests.helpers.pages import finished
 
 
 def ask_as(scope: dict, kind: str = "text/html; charset=utf-8") -> SimpleCookie:

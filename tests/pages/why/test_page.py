@@ -11,8 +11,7 @@ from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import percent
-from tests.pages.running import asks, run, told
-from tests.pages.scripts import repeats
+from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.why.gates import gates
 from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
 from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.analysis.attention.dropped import draw_weights, dropped_weights
 from transformer_core.bundle import Bundle
 from transformer_core.models import Classifier, Gpt, SentenceEncoder

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.core.tools.attention import small_bundle, small_tokenizer
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made, small_bundle, small_tokenizer
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import attention_scope, head_off, heads_of_text, layer_looks
 from transformer_core.analysis.attention.heads import without as replaced

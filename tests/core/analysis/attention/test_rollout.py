@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.core.tools.attention import random_weights, small_bundle
+from tests.helpers.engine import random_weights, small_bundle
 from transformer_core.analysis.attention.heads import entropy, head_entropies
 from transformer_core.analysis.attention.occlusion import occlusion, verdict_evidence
 from transformer_core.analysis.attention.rollout import attention_flow, rollout

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.core.tools.attention import random_weights, small_bundle, small_tokenizer
+from tests.helpers.engine import random_weights, small_bundle, small_tokenizer
 from transformer_core.analysis.attention.tendencies import (
     NONE,
     PLACES,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.analysis.attention.occlusion import occlusion, word_worth
 from transformer_core.analysis.outcome import one_text, outcome_of
 from transformer_core.bundle import Bundle

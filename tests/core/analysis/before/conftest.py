@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.bundle import Bundle
 from transformer_core.models import Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.core.analysis.before.conftest import SENTENCE
-from tests.core.tools.helpers import exactly
+from tests.helpers.engine import exactly
 from transformer_core.analysis.before.alignments import both_alignments, word_alignment
 from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.core.analysis.before.conftest import SENTENCE
-from tests.core.tools.helpers import exactly, made
+from tests.helpers.engine import exactly, made
 from transformer_core.analysis.before.beside import foreseen, timed_translation
 from transformer_core.bundle import Bundle
 from transformer_core.evaluation.gpt import measure_text

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.analysis.before.by_length import FOLDER, by_length, read_by_length, write_by_length
 
 SHIPPED = FOLDER / "length_en_fr.json"

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.analysis.before.alignments import word_alignment
 from transformer_core.analysis.before.forced_and_free import forced_and_free
 from transformer_core.analysis.translation.teacher_forcing import forced_target

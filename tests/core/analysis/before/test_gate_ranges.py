@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.analysis.before.gate_ranges import TEXTS, gate_ranges
 from transformer_core.analysis.before.gates import layer_of
 from transformer_core.checkpoints import load

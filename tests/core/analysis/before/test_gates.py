@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.core.analysis.before.conftest import SENTENCE
-from tests.core.tools.helpers import exactly
+from tests.helpers.engine import exactly
 from transformer_core.analysis.before.gates import gates_of_sentence, states_of_sentence
 from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.probe import capture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.analysis.before.gates import gates_of_sentence, states_of_sentence
 from transformer_core.analysis.before.one_step import one_step
 from transformer_core.checkpoints import load

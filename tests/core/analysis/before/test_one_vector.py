@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.core.analysis.before.conftest import SENTENCE
-from tests.core.tools.helpers import exactly
+from tests.helpers.engine import exactly
 from transformer_core.analysis.before.alignments import compared, one_vector
 from transformer_core.probe import capture
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.e2e.acting import BUNDLE
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.browser import BUNDLE
 from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.printed_gru import PrintedGruCell, printed_gru
 from transformer_core.checkpoints import load

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.paths import ROOT
+from tests.helpers import ROOT
 from transformer_core.analysis.encoder.faithfulness import POINTS, deletion, deletion_on_reviews, hiding_orders
 from transformer_core.analysis.encoder.measures import MEASURES, values_of
 from transformer_core.bundle import Bundle

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.attention import small_bundle
+from tests.helpers.engine import small_bundle
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
 from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.two_sentences import aligned, depth_of_parting, sentence_pair

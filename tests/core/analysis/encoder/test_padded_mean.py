@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.attention import small_bundle
-from tests.e2e.acting import BUNDLE
+from tests.helpers.browser import BUNDLE
+from tests.helpers.engine import small_bundle
 from transformer_core.analysis.encoder.padded_mean import padded_mean
 
 TEXT = "The film was not good, but I loved the ending."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.attention import small_bundle
+from tests.helpers.engine import small_bundle
 from transformer_core.analysis.encoder.calibration import (
     best_temperature,
     bins_of,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.attention import small_bundle
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made, small_bundle
 from transformer_core.analysis.encoder.faithfulness import cascade, sanity_check, stages_of
 from transformer_core.analysis.encoder.measures import MEASURES, margin_lost, measures, pairs_of, rank_matrix
 from transformer_core.analysis.encoder.saliency import gradients, margins, saliency

@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.core.tools.helpers import exactly
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.engine import exactly
 from transformer_core.analysis.feed_forward.activations import own_activations, value_and_slope
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.timing import log_log_slope

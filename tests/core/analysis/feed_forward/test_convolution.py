@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.core.tools.attention import small_bundle
-from tests.e2e.acting import BUNDLE
+from tests.helpers.browser import BUNDLE
+from tests.helpers.engine import small_bundle
 from transformer_core.analysis.feed_forward.convolution import as_convolution
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.helpers import exactly
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.engine import exactly
 from transformer_core.analysis.feed_forward.neurons import (
     corpus_neurons,
     exciting_tokens,

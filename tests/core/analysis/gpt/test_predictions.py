@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.analysis.gpt import kept_logits as kept_module
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, kept_logits, labels_after

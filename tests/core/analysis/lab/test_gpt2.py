@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.core.tools.open_checkpoints import written
+from tests.helpers.open_checkpoints import written
 from transformer_core.analysis.lab.cases import Cases, one_case
 from transformer_core.analysis.lab.changes import HeadOff, Steer
 from transformer_core.analysis.lab.directions import Direction, direction_of, stream_norm

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from tests.core.analysis.lab.lab_models import bundle_of
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.lab_models import bundle_of
 from transformer_core import load
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks

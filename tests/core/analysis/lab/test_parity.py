@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.core.analysis.lab.lab_models import (
+from tests.helpers.lab_models import (
     MADE,
     TRANSFORMERS,
     Change,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.core.analysis.lab.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
+from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
 from transformer_core.analysis.lab.changes import streams
 from transformer_core.analysis.lab.side_by_side import FEWEST, linear_cka, side_by_side
 from transformer_core.bundle import MODELS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.analysis.lab.lab_models import bundle_of, cases_of
+from tests.helpers.lab_models import bundle_of, cases_of
 from transformer_core.analysis.lab.changes import change_of, code_of
 from transformer_core.analysis.lab.intervention import changed_answers
 from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, blocks_of, damaged, matrices_of

@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.e2e.acting import BUNDLE
+from tests.helpers.browser import BUNDLE
 from transformer_core.analysis.masks.batch_masks import batch_masks, mask_polarity
 from transformer_core.analysis.masks.codes import mask_from_code, painted_code
 from transformer_core.analysis.masks.masked_head import (

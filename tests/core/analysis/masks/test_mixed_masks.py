@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.attention import small_bundle
-from tests.e2e.acting import BUNDLE
+from tests.helpers.browser import BUNDLE
+from tests.helpers.engine import small_bundle
 from transformer_core.analysis.masks.mixed_masks import mixed_masks, repeated_by_head
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt

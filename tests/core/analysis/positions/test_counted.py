@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.core.tools.attention import small_bundle
-from tests.e2e.acting import BUNDLE
+from tests.helpers.browser import BUNDLE
+from tests.helpers.engine import small_bundle
 from transformer_core.analysis.positions.counted import LENGTHS, SCHEMES, counted_positions, positions_by
 
 TEXT = "The film was not good at all."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.helpers import close, exactly, first_of, made
+from tests.helpers.engine import close, exactly, first_of, made
 from transformer_core.analysis.positions.order_cases import best_language, cases_of_reviews, cases_of_text
 from transformer_core.analysis.positions.order_worth import (
     TREATMENTS,

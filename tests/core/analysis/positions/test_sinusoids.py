@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.core.tools.helpers import exactly
+from tests.helpers.engine import exactly
 from transformer_core.analysis.positions.sinusoids import (
     STILL,
     compare_exponents,

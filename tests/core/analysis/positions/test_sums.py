@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.helpers import exactly, made
+from tests.helpers.engine import exactly, made
 from transformer_core.analysis.parts import first_attention, input_embedding, position_vectors
 from transformer_core.analysis.positions.schemes import SCHEMES, same_distance_spread, score_schemes
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tests.core.tools.attention import small_bundle
-from tests.e2e.acting import BUNDLE
+from tests.helpers.browser import BUNDLE
+from tests.helpers.engine import small_bundle
 from transformer_core.analysis.stream.batch_norm import EPS, batch_norms, over_batch, over_dimensions
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.core.tools.helpers import exactly
+from tests.helpers.engine import exactly
 from transformer_core.analysis.stream.depth import (
     NORMS,
     DepthProfile,

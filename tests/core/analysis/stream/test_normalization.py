@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.core.tools.helpers import exactly, made
+from tests.helpers.engine import exactly, made
 from transformer_core.analysis.stream.normalization import normed_vector, other_norm
 from transformer_core.analysis.stream.residual_sum import stream_growth, stream_sum
 from transformer_core.bundle import Bundle

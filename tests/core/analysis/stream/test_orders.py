@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.helpers import exactly, made
+from tests.helpers.engine import exactly, made
 from transformer_core.analysis.stream.orders import (
     STEPS,
     SublayerSteps,

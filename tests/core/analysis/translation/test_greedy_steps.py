@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.tools.translation import SOURCE, letters_bundle
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.engine import SOURCE, letters_bundle
 from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width
 from transformer_core.analysis.translation.cross_attention import agreement, cross_head, without_source
 from transformer_core.analysis.translation.greedy_steps import Writing, Written, written_greedily

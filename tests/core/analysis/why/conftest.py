@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.bundle import Bundle
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer

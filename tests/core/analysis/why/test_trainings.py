@@ -8,7 +8,7 @@ import torch
 
 import transformer_core.analysis.why.joined_positions as joined
 import transformer_core.analysis.why.short_training as short
-from tests.core.tools.helpers import made
+from tests.helpers.engine import made
 from transformer_core.analysis.why.gates import train_activations
 from transformer_core.analysis.why.projections import parameters_saved, train_shared_values
 from transformer_core.bundle import Bundle

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from tests.e2e.acting import BUNDLE
+from tests.helpers.browser import BUNDLE
 from transformer_core.analysis.words.one_hot import likeness, word_relations
 
 TEXT = "The film was good, but the ending of the film was bad."

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.e2e.acting import BUNDLE
+from tests.helpers.browser import BUNDLE
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.words.tokenizer_comparison import Cut, Cuts, cut, cut_sentence, learned_tokenizer
 

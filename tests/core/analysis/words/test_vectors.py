@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.core.tools.helpers import made
-from tests.paths import ROOT
+from tests.helpers import ROOT
+from tests.helpers.engine import made
 from transformer_core.analysis.outcome import read
 from transformer_core.analysis.words.nearest_words import Measure, analogy, nearest_words
 from transformer_core.analysis.words.one_hot import lookup_times, one_hot_row

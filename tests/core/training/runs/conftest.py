@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from tests.core.training.runs.tiny_runs import WITH_DATA, first_two, tiny_task
+from tests.helpers.tiny_runs import WITH_DATA, first_two, tiny_task
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.worker.session import Session
 

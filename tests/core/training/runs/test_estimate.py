@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.core.training.runs.tiny_runs import SPEC, WITH_DATA, own_curve, tiny_task
+from tests.helpers.tiny_runs import SPEC, WITH_DATA, own_curve, tiny_task
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.runs.worker.build_run import build_run

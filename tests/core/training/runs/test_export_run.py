@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.core.tools.zips import zipped
-from tests.core.training.runs.tiny_runs import SPEC, called, first_two, own_curve, stored_curve, tiny_task, wait_for
+from tests.helpers.bundles import zipped
+from tests.helpers.tiny_runs import SPEC, called, first_two, own_curve, stored_curve, tiny_task, wait_for
 from transformer_core.checkpoints import load
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.run_list import RunList

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from tests.core.training.runs.tiny_runs import SPEC, first_two, own_curve, stored_curve, tiny_task
+from tests.helpers.tiny_runs import SPEC, first_two, own_curve, stored_curve, tiny_task
 from transformer_core.training.loop import DivergedError
 from transformer_core.training.runs.errors import FULL, RunError
 from transformer_core.training.runs.queue.slots import Queue

@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tests.core.tools.zips import zipped
+from tests.helpers.bundles import zipped
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.exchange import import_run
 from transformer_core.training.runs.run_list import RunList

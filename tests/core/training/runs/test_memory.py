@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.core.training.runs.tiny_runs import SPEC, first_two, tiny_task
+from tests.helpers.tiny_runs import SPEC, first_two, tiny_task
 from transformer_core.training.runs.errors import NO_MEMORY, RunError, words_of
 from transformer_core.training.runs.presets import CHARACTERS, QUICK, REVERSE
 from transformer_core.training.runs.run_list import RunList

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.core.training.runs.tiny_runs import SPEC, called, first_two, tiny_task, wait_for
+from tests.helpers.tiny_runs import SPEC, called, first_two, tiny_task, wait_for
 from transformer_core.training.runs import run_list as run_list_module
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.slots import Queue

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.core.training.runs.tiny_runs import (
+from tests.helpers.tiny_runs import (
     LABELS,
     SPEC,
     TEXTS,

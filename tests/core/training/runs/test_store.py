@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from tests.core.training.runs.tiny_runs import SPEC
+from tests.helpers.tiny_runs import SPEC
 from transformer_core.training.runs.errors import FULL, RunError, in_words, without_paths, words_of
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.database import RunWriter, from_blob, to_blob

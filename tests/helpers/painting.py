@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 from pages.figures.standalone import component_assets
 from pages.masks.figures import painter
 from pages.ui.language import strings
-from tests.pages.figures.matrices import ENGLISH_WORDS, attention
+from tests.helpers.figures import ENGLISH_WORDS, attention
 
 SIZE = 8
 TOKENS = tuple(f"w{index}" for index in range(SIZE))

@@ -1,17 +1,26 @@
-"""Run a page as Streamlit would, without a browser."""
+"""Run a page as Streamlit would, without a browser; every part of every page; the scripts that pages export."""
 
+import ast
 import asyncio
+import json
+import os
 import re
-from collections.abc import Coroutine
+import subprocess
+import sys
+import tempfile
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from html import unescape
+from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.ui.language import words
-from tests.paths import ROOT
+from tests.helpers import ROOT
 
 T = TypeVar("T")
 NUMBER = re.compile('data-label="".*?>(.*?)</div><div data-value="".*?>(.*?)</div>')
@@ -91,3 +100,85 @@ def show_all(app: AppTest) -> AppTest:
     for button in [button for button in app.button if str(button.key).startswith("show_")]:
         app.button(key=button.key).click().run()
     return app
+
+
+CHOSEN_BY = {"why": "why"}
+
+
+def parts_of(script: Path) -> list[str]:
+    """Return the names of a page's parts as its script has them; one without a name where it has none."""
+    for node in ast.parse(script.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("PARTS", "QUESTIONS"):
+            assert isinstance(node.value, ast.Dict | ast.Tuple)
+            names = node.value.keys if isinstance(node.value, ast.Dict) else node.value.elts
+            return [ast.unparse(name).strip("'\"").lower() for name in names if name is not None]
+    return [""]
+
+
+ALL_SCREENS = [
+    (script.parent.name, part) for script in sorted((ROOT / "pages").glob("*/page.py")) for part in parts_of(script)
+]
+NO_TEXT = ("train", "compare", "my_model", "server", "lectures")
+SCREENS = [screen for screen in ALL_SCREENS if screen[0] not in NO_TEXT]
+
+
+def named(page: str, part: str) -> dict[str, str]:
+    """Return how a link asks for a part of a page."""
+    return {CHOSEN_BY.get(page, f"{page}_part"): part} if part else {}
+
+
+RUNNER = """
+import contextlib, io, json, os, runpy, sys, traceback
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    os.chdir(asked["folder"])
+    sys.path[0] = asked["folder"]
+    wrong = ""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            runpy.run_path("again.py", run_name="__main__")
+    except BaseException:
+        wrong = traceback.format_exc()
+    print(json.dumps(wrong), flush=True)
+"""
+
+
+@lru_cache(maxsize=1)
+def _runner() -> subprocess.Popen[str]:
+    """Start the one process for all scripts, which then has torch; it ends with the tests."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", RUNNER], cwd=tempfile.gettempdir(), text=True, **pipes)
+
+
+def saved_by(script: str) -> dict[str, np.ndarray]:
+    """Run a script as a person would, from a folder of its own, and return the arrays that it saves."""
+    runner = _runner()
+    assert runner.stdin is not None
+    assert runner.stdout is not None
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "again.py").write_text(script, encoding="utf-8")
+        environment = {**os.environ, "VITRINE": str(ROOT)}
+        print(json.dumps({"folder": folder, "environment": environment}), file=runner.stdin, flush=True)
+        wrong = json.loads(runner.stdout.readline())
+        assert not wrong, wrong
+        (path,) = Path(folder).glob("*.npz")
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+
+
+def repeats(script: str, arrays: Mapping[str, np.ndarray], *, atol: float = 1e-5) -> None:
+    """Assert that a script saves the same arrays under the same names."""
+    same(saved_by(script), arrays, atol=atol)
+
+
+def same(saved: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray], *, atol: float = 1e-5) -> None:
+    """Assert that arrays are the same under the same names."""
+    assert saved.keys() == arrays.keys()
+    for name, array in arrays.items():
+        if array.dtype.kind in "fc":
+            np.testing.assert_allclose(saved[name], array, atol=atol, rtol=1e-4, err_msg=name)
+        else:
+            np.testing.assert_array_equal(saved[name], array, err_msg=name)

@@ -1,7 +1,10 @@
-"""Ways to spoil a bundle, as an accident or an attacker would."""
+"""Ways to damage a bundle or a zip, as an accident or an attacker would."""
 
 import hashlib
+import io
 import json
+import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -46,3 +49,17 @@ def refused(folder: Path, *parts: str, **options) -> None:
     for part in parts:
         assert part in str(caught.value)
     assert len(str(caught.value)) < 600
+
+
+def zipped(files: Mapping[str, bytes], change: Callable[[zipfile.ZipInfo], None] | None = None) -> io.BytesIO:
+    """Return files, by name, as a zip; `change` may spoil the entry of each."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            if change is not None:
+                change(entry)
+            archive.writestr(entry, content)
+    packed.seek(0)
+    return packed

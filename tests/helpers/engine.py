@@ -1,12 +1,19 @@
-"""Tiny models with lively weights, and inputs with padding in them."""
+"""Tiny models with lively weights, inputs with padding in them, and small bundles made of them."""
 
+import math
+import random
 import re
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer_core.analysis.translation.letter_search import trained_letters
+from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models import (
     AnswerFinder,
@@ -29,6 +36,9 @@ from transformer_core.models.recurrent import (
     RecurrentLmConfig,
     Seq2Seq,
 )
+from transformer_core.text import Tokenizer
+from transformer_core.training.examples import Example
+from transformer_core.training.intake.labelled import write_labelled
 
 MODELS: tuple[type[nn.Module], ...] = (
     *(Encoder, Decoder, MaskedDecoder),
@@ -111,3 +121,84 @@ def close(ours: Tensor, theirs: Tensor, atol: float = ATOL) -> None:
 def exactly(message: str) -> str:
     """Return the pattern for pytest.raises that a whole message must match, to the last value in it."""
     return f"(?s)^{re.escape(message)}$"
+
+
+@lru_cache(maxsize=4)
+def small_tokenizer() -> Tokenizer:
+    """Return a tokenizer of at most 13 words."""
+    return Tokenizer.train("word", ["a glass box", "a glass bell", "a box"] * 3, vocab_size=13)
+
+
+def small_bundle(**changes: Any) -> Bundle:
+    """Return a classifier that nobody trained."""
+    return Bundle("glass", made(Classifier, **changes), small_tokenizer(), ("no", "yes"))
+
+
+def random_weights(layers: int, heads: int, n: int, seed: int = 0) -> np.ndarray:
+    """Return rows that sum to 1, of shape (layer, head, query_pos, key_pos)."""
+    raw = np.random.default_rng(seed).random((layers, heads, n, n))
+    return raw / raw.sum(-1, keepdims=True)
+
+
+SOURCE = "a b c a b"
+
+
+@lru_cache(maxsize=1)
+def letters_bundle() -> Bundle:
+    """Return a translator that reverses letters, not well."""
+    letters = trained_letters("reverse", epochs=4, seed=0)
+    return Bundle("letters", letters.model, letters.tokenizer)
+
+
+FUNCTIONS = {
+    "sqrt": math.sqrt,
+    "tanh": math.tanh,
+    "sin": math.sin,
+    "cos": math.cos,
+    "exp": math.exp,
+    "sigma": lambda x: 1 / (1 + math.exp(-x)),
+}
+NAMES = FUNCTIONS | {"max": max, "abs": abs, "inf": math.inf, "pi": math.pi}
+INNER = r"\{([^{}]*)\}"  # braces without braces in them
+
+
+def value_of(latex: str) -> float:
+    """Return the number that a right side such as ``\\frac{1\\cdot(-2)}{\\sqrt{4}}+0.5`` comes to."""
+    text = latex.rpartition("=")[2]
+    text = re.sub(r"\\left|\\right|\\,", "", text)
+    text = re.sub(r"\\times10\^\{(-?\d+)\}", r"e\1", text)
+    text = re.sub(r"(?<![\d.])10\^\{(-?\d+)\}", r"1e\1", text)
+    text = re.sub(r"_\{\\Sigma\d+\}", "", text).replace(r"\tfrac12", "0.5").replace(r"\infty", "inf")
+    text = re.sub(r"\\(sin|cos)\s*(\d+(?:\.\d+)?(?:e-?\d+)?)", r"\1(\2)", text)
+    before = ""
+    while before != text:
+        before = text
+        text = re.sub(rf"\\underbrace{INNER}", r"(\1)", text)
+        text = re.sub(rf"\\sqrt{INNER}", r"sqrt(\1)", text)
+        text = re.sub(rf"\\frac{INNER}{INNER}", r"((\1)/(\2))", text)
+        text = re.sub(rf"(?<!\d)e\^{INNER}", r"exp(\1)", text)
+        text = re.sub(rf"\^{INNER}", r"**(\1)", text)
+    text = re.sub(r"\|([^|]*)\|", r"abs(\1)", text).replace("^", "**").replace(r"\cdot", "*")
+    text = re.sub(r"(?<=[\d)])(?=\(|sin|cos)", "*", text.replace("\\", ""))
+    return float(eval(text, {"__builtins__": {}}, NAMES))
+
+
+GOOD, BAD = ("good", "great", "lovely", "superb"), ("bad", "awful", "dull", "poor")
+FILLER = ("the", "film", "plot", "was", "and", "actor", "a", "scene", "story", "music")
+
+
+def separable(n: int, *, seed: int = 0) -> list[Example]:
+    """Return n different sentences; those with a good word are of class 1, those with a bad word of class 0."""
+    rng = random.Random(seed)
+    found: dict[str, int] = {}
+    while len(found) < n:
+        label = len(found) % 2
+        words = [*rng.choices(FILLER, k=rng.randint(4, 14)), rng.choice((BAD, GOOD)[label])]
+        rng.shuffle(words)
+        found[" ".join(words) + "."] = label
+    return [Example(text, label) for text, label in found.items()]
+
+
+def write_separable(path: Path, n: int, *, seed: int = 0) -> None:
+    """Write such sentences as a .csv."""
+    write_labelled(path, separable(n, seed=seed))

@@ -11,7 +11,7 @@ import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
 
-from tests.core.tools.zips import zipped
+from tests.helpers.bundles import zipped
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()

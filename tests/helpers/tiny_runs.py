@@ -92,11 +92,9 @@ def first_two(store: RunStore):
     return lay_out
 
 
-COMMAND = (sys.executable, "-m", "tests.core.training.runs.tiny_runs")
+COMMAND = (sys.executable, "-m", "tests.helpers.tiny_runs")
 WORKERS = multiprocessing.get_context("forkserver")
-WORKERS.set_forkserver_preload(
-    ["tests.core.training.runs.tiny_runs", "torch._dynamo"]
-)  # which the first optimizer imports
+WORKERS.set_forkserver_preload(["tests.helpers.tiny_runs", "torch._dynamo"])  # which the first optimizer imports
 
 
 def run_session(folder: Path, most_runs: int, most_pauses: int) -> None:
