@@ -1,15 +1,32 @@
-"""What every test shares: examples that do not change from run to run, one thread, no GPU test without a GPU."""
+"""What every test shares: the two tiers, examples that are the same in each run, one thread, a GPU test's reason.
+
+The gate is `python -m pytest`. The nightly tier, `python -m pytest -m nightly`, has what is marked nightly, and the
+gate's Hypothesis tests once more with many more examples.
+"""
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
 
-settings.register_profile("vitrine", deadline=None, derandomize=True, max_examples=40)
-settings.load_profile("vitrine")
+from tests.helpers import ROOT
+
+settings.register_profile("gate", deadline=None, derandomize=True, max_examples=10)
+settings.register_profile("nightly", deadline=None, derandomize=True, max_examples=200)
 torch.set_num_threads(1)
+FIRST = ("e2e", "processes", "pages")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the examples' number before the tests are read."""
+    settings.load_profile("nightly" if _is_nightly(config) else "gate")
+
+
+def _is_nightly(config: pytest.Config) -> bool:
+    return config.option.markexpr == "nightly"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,10 +48,24 @@ def pytest_runtest_setup() -> None:
     torch.manual_seed(0)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests marked gpu where there is none, with the reason."""
-    if torch.cuda.is_available():
-        return
-    for item in items:
-        if "gpu" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="no CUDA device here"))
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the browser's tests first, give the nightly tier the Hypothesis tests, and skip GPU tests without a GPU.
+
+    Two workers halve the list, and the one that is done first takes over from the end of the other's half: so one
+    server and one browser do nearly all of the browser's tests.
+    """
+    items.sort(key=lambda item: _place(item.path))
+    if _is_nightly(config):
+        for item in items:
+            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+                item.add_marker(pytest.mark.nightly)
+    if not torch.cuda.is_available():
+        for item in items:
+            if "gpu" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="no CUDA device here"))
+
+
+def _place(path: Path) -> int:
+    folder = path.relative_to(ROOT / "tests").parts[0]
+    return FIRST.index(folder) if folder in FIRST else len(FIRST)

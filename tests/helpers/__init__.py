@@ -1,5 +1,24 @@
 """What several test files use: tiny models, pages run without a browser, the browser, runs made in a moment."""
 
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+def nightly_but(cases: Iterable[Any], gate: Collection[Any] | Callable[[Any], bool]) -> list[Any]:
+    """Return cases for parametrize; the gate runs the chosen ones, the nightly tier the others.
+
+    Args:
+        gate: the chosen cases, or a function that tells whether a case is one of them.
+    """
+    chosen = gate if callable(gate) else gate.__contains__
+    return [case if chosen(case) else _nightly(case) for case in cases]
+
+
+def _nightly(case: Any) -> Any:
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=pytest.mark.nightly)

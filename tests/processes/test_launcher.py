@@ -129,7 +129,7 @@ def test_a_worker_that_cannot_take_a_run_says_why_and_leaves_no_mark(tmp_path):
 
 LIMITED = (
     "import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000));"
-    "runpy.run_module('tests.core.training.runs.tiny_runs', run_name='__main__')"
+    "runpy.run_module('tests.helpers.tiny_runs', run_name='__main__')"
 )
 
 

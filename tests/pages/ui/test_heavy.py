@@ -138,7 +138,7 @@ def page_of(name: str, *, stays: bool = False) -> AppTest:
     source = f"""
         import streamlit as st
         from pages.ui.boxes import awaited
-        from tests.pages.ui import heavy_work
+        from tests.helpers import heavy_work
 
         asked = st.session_state.get("asked", {{}})
         try:
