@@ -2,7 +2,7 @@ VENV ?= .venv
 PYTHON ?= python3.11
 BIN := $(VENV)/bin
 
-.PHONY: setup run test quick lint bench models
+.PHONY: setup run test nightly quick lint bench models
 
 setup: ## install everything that running and testing needs
 	$(PYTHON) -m venv $(VENV)
@@ -11,8 +11,11 @@ setup: ## install everything that running and testing needs
 run: ## start the app for somebody who changes it: it follows the files
 	$(BIN)/streamlit run app.py --server.fileWatcherType poll
 
-test: ## pass the tests
+test: ## pass the gate, in eight minutes at most
 	$(BIN)/python -m pytest
+
+nightly: ## pass what is long by nature, on the newest Python at hand, too
+	$(BIN)/python -m pytest -m nightly
 
 quick: ## pass the tests of the engine alone, which take a minute at most
 	$(BIN)/python -m pytest tests/core -x
