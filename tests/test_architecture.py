@@ -1,13 +1,19 @@
-"""The rules of the design, each checked in one walk over the source: who imports whom, how long files are."""
+"""The rules of the design, of style and of README, each checked in one walk over the source."""
 
 import ast
 import re
 import subprocess
+import sys
+from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+import torch
+
 from tests.helpers import ROOT
+from transformer_core.analysis.translation.toy_batch import CONFIG, SOURCE, TARGETS
 
 MOST_LINES = 450
 MOST_LINES_PAGE = 120
@@ -237,3 +243,74 @@ def test_readme_tree_names_the_folders_with_a_phrase_each() -> None:
     of_a_page = {name_of(script.parent) for script in (ROOT / "pages").glob("*/page.py")}  # one line tells them all
     lacking = folders_of("pages", "transformer_core", "assets", "tests") - set(named) - of_a_page
     assert not lacking, f"README's tree lacks {sorted(lacking)}"
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)
+def test_ruff_has_nothing_to_say(command: list[str]) -> None:
+    run = subprocess.run([sys.executable, "-m", "ruff", *command, "."], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_examples_run_and_give_the_shapes_they_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL):
+        exec(compile(block, "README.md", "exec"), names)
+    n_tokens = len(names["encoding"])
+    config = names["bundle"].config
+    stacked = torch.Size((config.n_layers, 1, config.n_heads, n_tokens, n_tokens))
+    assert names["bundle"].model is not None
+    assert names["logits"].shape == (4, 6, 5)
+    assert sum(parameter.numel() for parameter in names["model"].parameters()) == 3_700_096
+    assert (names["source"].tolist(), names["target"].tolist()) == ([list(SOURCE)] * 4, [list(row) for row in TARGETS])
+    assert names["config"] == replace(CONFIG, max_len=names["config"].max_len)
+    for weights in (names["encoder_self"], names["decoder_self"], names["cross"]):
+        assert weights.shape == (4, 4, 8, 6, 6)
+    assert not torch.equal(names["without"], names["verdict"])
+    assert names["weights"].shape == stacked
+
+
+def test_each_command_is_one_line_and_the_gate_runs_the_test_command() -> None:
+    commands = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)[:2]
+    assert all(len(command.strip().splitlines()) == 1 for command in commands)
+    gate = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    found = re.search(r"sed -n '([^']+)' README.md", gate)
+    assert found is not None
+    shown = subprocess.run(
+        ["sed", "-n", found.group(1), "README.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.strip() == commands[1].strip()
+
+
+FIRST, LAST = "transformer_core/__init__.py", "transformer_core/checkpoints.py"
+LINE = re.compile("Read " + r"next: *(\S+)")
+
+
+def next_of(name: str) -> list[str]:
+    """Return the files that a file's module docstring names as the next to read."""
+    return LINE.findall(ast.get_docstring(parsed(ROOT / name)) or "")
+
+
+def path() -> list[str]:
+    """Follow the lines from the first file on; a loop ends where it closes."""
+    followed = [FIRST]
+    while (found := next_of(followed[-1])) and found[0] not in followed:
+        followed.append(found[0])
+    return followed
+
+
+def test_the_path_leads_from_the_public_names_to_load_without_a_gap_or_a_loop() -> None:
+    followed = path()
+    assert all((ROOT / name).is_file() for name in followed)
+    assert (followed[-1], next_of(LAST)) == (LAST, [])
+    assert all(len(next_of(name)) == 1 for name in followed[:-1])
+    assert 20 <= len(followed) <= 30
+
+
+def test_no_other_file_has_such_a_line() -> None:
+    files = [path for folder in ("transformer_core", "pages", "tests") for path in sources(folder)] + [ROOT / "app.py"]
+    with_a_line = {name_of(path) for path in files if LINE.search(path.read_text(encoding="utf-8"))}
+    assert with_a_line == set(path()[:-1])

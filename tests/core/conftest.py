@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.engine import made
+from tests.helpers.engine import made, shipped
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Gpt
 from transformer_core.text import Tokenizer
@@ -14,6 +14,12 @@ from transformer_core.text import Tokenizer
 def word_tokenizer() -> Tokenizer:
     """Return a tokenizer of at most 13 words."""
     return Tokenizer.train("word", ["a glass box", "a glass bell", "a box"] * 3, vocab_size=13)
+
+
+@pytest.fixture(scope="session")
+def sentiment() -> Bundle:
+    """Return the shipped classifier; no test may change it."""
+    return shipped("sentiment")
 
 
 @pytest.fixture

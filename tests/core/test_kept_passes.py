@@ -1,6 +1,8 @@
-"""Kept passes: one pass answers again, and never for other weights, another model, or one that is being trained."""
+"""Kept passes, packed weights, progress and devices: quicker, and the same numbers."""
 
+import copy
 import gc
+import pickle
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,14 +10,22 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
-from tests.helpers import ROOT
-from transformer_core import kept_passes, load
+from tests.helpers.engine import MODELS, close, exactly, first_of, inputs, made, padded_ids, shipped
+from transformer_core import kept_passes
 from transformer_core.analysis.attention.head_ablation import head_effects
 from transformer_core.analysis.attention.heads import head_entropies, heads_of_text
 from transformer_core.analysis.attention.rollout import attention_flow
+from transformer_core.device import best_device
 from transformer_core.kept_passes import MOST, MOST_BYTES, MOST_BYTES_OF_ONE, kept_pass
+from transformer_core.models import Gpt
+from transformer_core.packed_linear import Linear
+from transformer_core.probe import capture
+from transformer_core.progress import counted, listening
 
 ASKED = {"text": "The film was not good.", "n_tokens": 16}
 
@@ -105,7 +115,7 @@ def test_a_kept_pass_keeps_no_model():
 
 
 def test_questions_about_one_text_make_one_pass_and_leave_it_as_it_was(monkeypatch: pytest.MonkeyPatch):
-    bundle = load(ROOT / "assets" / "checkpoints" / "sentiment")
+    bundle = shipped("sentiment")
     passes = []
     forward = type(bundle.model).forward
     monkeypatch.setattr(type(bundle.model), "forward", lambda *args, **kw: passes.append(1) or forward(*args, **kw))
@@ -123,3 +133,225 @@ def test_questions_about_one_text_make_one_pass_and_leave_it_as_it_was(monkeypat
         np.testing.assert_array_equal(values, getattr(anew.steps, name))
     np.testing.assert_array_equal(entropies.heads, head_entropies(bundle=bundle, **ASKED).heads)
     np.testing.assert_array_equal(effects.change, head_effects(bundle=bundle, **ASKED).change)
+
+
+OPTIMIZERS = {
+    "SGD": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
+    "AdamW": lambda p: torch.optim.AdamW(p, lr=0.05),
+    "foreach": lambda p: torch.optim.AdamW(p, lr=0.05, foreach=True),
+    "fused": lambda p: torch.optim.AdamW(p, lr=0.05, fused=True),
+}
+
+
+@torch.inference_mode()
+def packed_result(layer: Linear, x: torch.Tensor) -> torch.Tensor:
+    return layer(x).clone()
+
+
+def follows(layer: Linear, x: torch.Tensor) -> None:
+    """Assert that the quick path gives what the weight of this moment gives."""
+    close(packed_result(layer, x), F.linear(x, layer.weight, layer.bias).detach())
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.lists(st.integers(0, 5), max_size=3), st.booleans())
+def test_packed_is_f_linear_for_every_shape(inputs, outputs, leading, bias):
+    layer = Linear(inputs, outputs, bias=bias)
+    x = torch.randn(*leading, inputs)
+    assert packed_result(layer, x).shape == (*leading, outputs)
+    follows(layer, x)
+
+
+def test_views_that_are_not_contiguous():
+    layer = Linear(6, 4)
+    for x in (torch.randn(6, 9).T, torch.randn(1, 6).expand(5, 6), torch.randn(3, 12)[:, ::2]):
+        follows(layer, x)
+
+
+def test_no_rows():
+    assert packed_result(Linear(6, 4), torch.empty(0, 6)).shape == (0, 4)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_follows_an_optimizer(optimizer):
+    layer, x = Linear(6, 4), torch.randn(3, 6)
+    before = packed_result(layer, x)
+    steps = optimizer(layer.parameters())
+    for _ in range(2):
+        layer(x).square().sum().backward()
+        steps.step()
+        follows(layer, x)
+    assert not torch.allclose(packed_result(layer, x), before)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_follows_an_edit_in_place(mode):
+    layer, x = Linear(6, 4), torch.randn(3, 6)
+    packed_result(layer, x)
+    with mode():
+        layer.weight[1, 2] = 7.0
+    follows(layer, x)
+
+
+def test_follows_load_state_dict_and_a_new_parameter():
+    layer, x = Linear(6, 4), torch.randn(3, 6)
+    packed_result(layer, x)
+    layer.load_state_dict(Linear(6, 4).state_dict())
+    follows(layer, x)
+    for _ in range(20):  # memory and identity of a freed weight are used again
+        layer.weight = torch.nn.Parameter(torch.randn(4, 6))
+        packed_result(layer, x)
+        layer.weight = torch.nn.Parameter(torch.randn(4, 6))
+        layer.weight = torch.nn.Parameter(torch.randn(4, 6))
+        follows(layer, x)
+
+
+def test_follows_a_change_of_dtype_and_back():
+    layer, x = Linear(6, 4), torch.randn(3, 6)
+    packed_result(layer, x)
+    layer.to(torch.float64)
+    follows(layer, x.double())
+    with torch.no_grad():
+        layer.weight.mul_(2)
+    layer.to(torch.float32)
+    follows(layer, x)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
+def test_a_copy_leaves_the_original_behind(duplicate):
+    layer, x = Linear(6, 4), torch.randn(3, 6)
+    before = packed_result(layer, x)
+    twin = duplicate(layer)
+    with torch.no_grad():
+        twin.weight.add_(1.0)
+    follows(twin, x)
+    assert torch.equal(packed_result(layer, x), before)
+
+
+def test_a_model_that_has_packed_can_be_copied_and_pickled():
+    model, ids = made(Gpt), padded_ids(2, 5)
+    with torch.inference_mode():
+        before = model(ids)
+        for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+            close(twin(ids), before)
+            assert twin.output.proj.weight is twin.decoder.embedding.token.weight
+
+
+def test_gradients_are_those_of_f_linear():
+    layer, x = Linear(6, 4), torch.randn(3, 6, requires_grad=True)
+    packed_result(layer, x.detach())
+    grads = torch.autograd.grad(layer(x).square().sum(), [x, layer.weight, layer.bias])
+    expected = torch.autograd.grad(F.linear(x, layer.weight, layer.bias).square().sum(), [x, layer.weight, layer.bias])
+    for ours, theirs in zip(grads, expected, strict=True):
+        close(ours, theirs)
+
+
+def test_forward_derivatives_do_not_vanish_under_no_grad():
+    layer, x = Linear(6, 4), torch.randn(3, 6)
+    with torch.no_grad():
+        _, derivative = torch.func.jvp(layer, (x,), (x,))
+    close(derivative, F.linear(x, layer.weight).detach())
+
+
+def test_the_packed_copy_is_no_part_of_the_state():
+    layer = Linear(6, 4)
+    packed_result(layer, torch.randn(3, 6))
+    assert set(layer.state_dict()) == {"weight", "bias"}
+
+
+def test_a_loop_inside_a_loop_is_a_part_of_its_item() -> None:
+    told: list[float] = []
+    with listening(lambda done, total: told.append(done / total)):
+        for _ in counted("ab"):
+            for _ in counted(iter(range(4)), 4):
+                pass
+        for _ in counted([1, 2]):
+            pass
+    assert told == [0, 0, 1 / 8, 2 / 8, 3 / 8, 1 / 2, 4 / 8, 5 / 8, 6 / 8, 7 / 8, 0, 1 / 2]
+
+
+def test_who_does_not_listen_is_told_nothing_and_a_loop_left_early_leaves_nothing_behind() -> None:
+    told: list[int] = []
+    with listening(lambda done, _: told.append(done)):
+        for item in counted([5, 6, 7]):
+            if item == 6:
+                break
+    assert list(counted([1, 2])) == [1, 2]
+    assert told == [0, 1]
+    with listening(lambda done, _: told.append(done)):
+        assert list(counted([1, 2])) == [1, 2]
+    assert told == [0, 1, 0, 1]
+
+
+@pytest.fixture(autouse=True)
+def _no_variable(monkeypatch):
+    monkeypatch.delenv("VITRINE_DEVICE", raising=False)
+
+
+@pytest.fixture
+def no_accelerator(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+
+
+def with_devices(monkeypatch, cuda: int, mps: bool) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+
+@pytest.mark.parametrize(("cuda", "mps", "best"), [(1, True, "cuda"), (0, True, "mps"), (0, False, "cpu")])
+def test_the_quickest_at_hand(monkeypatch, cuda, mps, best):
+    with_devices(monkeypatch, cuda, mps)
+    assert best_device() == torch.device(best)
+    assert best_device("cpu") == torch.device("cpu")
+
+
+def test_the_variable_overrides_and_the_argument_overrides_it(monkeypatch):
+    with_devices(monkeypatch, 2, True)
+    monkeypatch.setenv("VITRINE_DEVICE", "mps")
+    assert best_device() == torch.device("mps")
+    assert best_device("cuda:1") == torch.device("cuda:1")
+    monkeypatch.setenv("VITRINE_DEVICE", "")
+    assert best_device() == torch.device("cuda")
+
+
+@pytest.mark.usefixtures("no_accelerator")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gpu", "device='gpu' is unknown; it must be one of cuda, mps, cpu"),
+        ("cuda", "device='cuda' is not at hand here; at hand: cpu"),
+        ("cuda:1", "device='cuda:1' is not at hand here; at hand: cpu"),
+        ("mps", "device='mps' is not at hand here; at hand: cpu"),
+        ("meta", "device='meta' is not at hand here; at hand: cpu"),
+    ],
+)
+def test_a_device_that_is_not_there_is_named(monkeypatch, name, message):
+    with pytest.raises(ValueError, match=exactly(message)):
+        best_device(name)
+    monkeypatch.setenv("VITRINE_DEVICE", name)
+    with pytest.raises(ValueError, match=exactly(message)):
+        best_device()
+
+
+def test_a_second_card_that_is_not_there_is_named(monkeypatch):
+    with_devices(monkeypatch, 1, False)
+    assert best_device("cuda:0") == torch.device("cuda:0")
+    with pytest.raises(ValueError, match=exactly("device='cuda:1' is not at hand here; at hand: cuda, cpu")):
+        best_device("cuda:1")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+def test_cuda_computes_the_same_numbers(kind):
+    for positions in ("sinusoidal", "learned", "rotary", "alibi", "none"):
+        given = inputs(kind)
+        here, traced_here = capture(made(kind, positions=positions), *given)
+        model = made(kind, positions=positions).to("cuda")
+        there, traced_there = capture(model, *(part.to("cuda") for part in given))
+        with torch.inference_mode():
+            silent = first_of(model(*(part.to("cuda") for part in given)))
+        close(first_of(there).cpu(), first_of(here), atol=1e-4)
+        close(silent.cpu(), first_of(here), atol=1e-4)
+        assert list(traced_there) == list(traced_here)
+        for name, tensor in traced_here.items():
+            close(traced_there[name].cpu(), tensor, atol=1e-4)

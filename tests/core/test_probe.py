@@ -1,11 +1,17 @@
-"""The probe records what was asked, edits what was asked, and leaves everything else as it was."""
+"""The probe records and edits what was asked, thread by thread; SITES says what every model records."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Barrier
 
 import pytest
 import torch
 
-from tests.helpers.engine import close, exactly, inputs, made, padded_ids
-from transformer_core.models import Classifier, Gpt, Translation
+from tests.helpers.engine import MODELS, close, exactly, inputs, made, padded_ids
+from transformer_core.models import Bert, Classifier, Decoder, Gpt, Translation
 from transformer_core.probe import SILENT, Probe, TraceTooLarge, capture
+from transformer_core.sites import RECURRENT_SITES, SITES, site_of
+from transformer_core.trace import Trace
 
 IDS = padded_ids(3, 5)
 
@@ -209,3 +215,161 @@ ERRORS = {
 def test_errors_name_the_values(options, error, message):
     with pytest.raises(error, match=exactly(message)):
         capture(made(Gpt), IDS, **options)
+
+
+def test_a_trace_is_a_mapping():
+    trace = Trace({"a.weights": torch.zeros(2, 3), "b.weights": torch.ones(2, 3), "b.scores": torch.ones(4)})
+    assert len(trace) == 3
+    assert list(trace) == ["a.weights", "b.weights", "b.scores"]
+    assert "a.weights" in trace
+    assert "weights" not in trace
+    assert trace.nbytes == 4 * (6 + 6 + 4)
+    assert list(trace.select("*.weights")) == ["a.weights", "b.weights"]
+    assert trace.stack("*.weights").shape == (2, 2, 3)
+    assert trace.site("a.weights").scale == "probability"
+
+
+def test_errors_of_a_trace_name_the_values():
+    trace = Trace({"a.weights": torch.zeros(2), "b.scores": torch.zeros(3)})
+    with pytest.raises(KeyError, match=r"'a\.heads' was not recorded; recorded: a\.weights, b\.scores"):
+        trace["a.heads"]
+    with pytest.raises(KeyError, match=r"'a\.heads' was not recorded; recorded: nothing"):
+        Trace()["a.heads"]
+    nothing = "pattern='*.mean' matches nothing recorded; recorded: a.weights, b.scores"
+    with pytest.raises(ValueError, match=exactly(nothing)):
+        trace.stack("*.mean")
+    several = "pattern='*' matches tensors of several shapes: a.weights (2,), b.scores (3,); name one site"
+    with pytest.raises(ValueError, match=exactly(several)):
+        trace.stack("*")
+
+
+SOURCE, TARGET, BATCH = 6, 5, 3
+CHANGES = {
+    "plain": {},
+    "post": {"norm_order": "post", "norm": "unbiased"},
+    "bert": {"positions": "learned", "n_segments": 2, "embedding_norm": True, "tied_output": False},
+    "rotary": {"positions": "rotary", "d_head": 6, "scale_embeddings": True},
+    "alibi": {"positions": "alibi", "scoring": "additive"},
+    "mean": {"pooling": "mean", "n_classes": 7, "share_query_key": True, "share_key_value": True},
+    "pooled": {"pooler": "tanh", "pair_head": False, "activation": "silu"},
+    "bare": {"projections": False, "positions": "none", "residual": False},
+    "two_vocabularies": {"target_vocab_size": 17, "d_head": 10},
+}
+ALL = [(kind, name) for kind in MODELS for name in CHANGES]
+
+
+@cache
+def recorded(kind, variant: str) -> tuple[Trace, dict[str, int]]:
+    """Capture everything; return it with the size that each axis of SITES has in this model."""
+    model = made(kind, **CHANGES[variant])
+    config = model.config
+    sizes = {"batch": BATCH, "head": config.n_heads, "d_head": config.d_head, "d_model": config.d_model}
+    sizes |= {"d_ff": config.d_ff, "one": 1, "bound": 2, "class": 2 if kind is Bert else config.n_classes}
+    sizes["vocab"] = config.target_vocab_size if kind is Translation else config.vocab_size
+    ids = inputs(kind, batch=BATCH, source=SOURCE, target=TARGET)
+    return capture(model, *ids)[1], sizes
+
+
+def lengths(kind, name: str) -> dict[str, int]:
+    """Return the sizes of the axes of positions at one site of one model."""
+    reads_source = kind is Translation and (name.startswith("encoder.") or name == "memory")
+    here = SOURCE if reads_source else TARGET
+    keys = SOURCE if ".cross_attention." in name else here
+    return {"pos": here, "query_pos": here, "key_pos": keys}
+
+
+@pytest.mark.parametrize(("kind", "variant"), ALL)
+def test_every_recorded_tensor_has_the_shape_and_the_scale_that_its_row_states(kind, variant):
+    trace, sizes = recorded(kind, variant)
+    assert trace
+    for name, tensor in trace.items():
+        row = site_of(name)
+        assert trace.site(name) is row
+        expected = sizes | lengths(kind, name)
+        assert tuple(tensor.shape) == tuple(expected[axis] for axis in row.axes), name
+        assert row.scale in ("probability", "signed", "count", "id")
+        assert tensor.is_floating_point() == (row.scale != "id")
+        if row.scale in ("probability", "id"):
+            assert tensor.min() >= 0
+        if row.scale == "probability":
+            assert tensor.max() <= 1 + 1e-6
+
+
+def test_every_row_is_recorded_somewhere():
+    leaves = {name.rpartition(".")[2] for kind, variant in ALL for name in recorded(kind, variant)[0]}
+    assert leaves == set(SITES) - set(RECURRENT_SITES)  # those are met in models/test_recurrent_sites.py
+
+
+def test_cross_attention_reads_two_lengths():
+    trace, _ = recorded(Decoder, "plain")
+    assert trace["layer0.cross_attention.weights"].shape == (BATCH, 2, TARGET, SOURCE)
+    assert trace["layer0.self_attention.weights"].shape == (BATCH, 2, TARGET, TARGET)
+
+
+def test_every_row_is_filled_in():
+    for leaf, row in SITES.items():
+        assert all((row.axes, row.formula, row.source, row.meaning)), leaf
+        assert "\n" not in row.meaning
+        assert row.formula.count("{") == row.formula.count("}")
+
+
+def test_an_unknown_leaf_is_named():
+    with pytest.raises(KeyError, match=r"'encoder\.layer0\.smell' ends in 'smell', which is not in SITES: token_ids, "):
+        site_of("encoder.layer0.smell")
+
+
+def test_tensors_are_recorded_in_the_order_they_are_computed():
+    trace, _ = recorded(Translation, "plain")
+    names = list(trace)
+    assert names[0] == "encoder.embedding.token_ids"
+    assert names[-1] == "logits"
+    assert names.index("memory") < names.index("decoder.embedding.token_ids")
+    inner = ("scores", "masked_scores", "weights", "heads", "output")
+    places = [names.index(f"decoder.layer1.cross_attention.{leaf}") for leaf in inner]
+    assert places == sorted(places)
+    assert torch.equal(trace["memory"], trace["encoder.final_norm.normalized"])
+
+
+THREADS, CAPTURES = 8, 40
+KEPT = ("*.token_ids", "*.weights", "*.heads", "*logits")
+
+
+def sentence(thread: int) -> torch.Tensor:
+    return torch.randint(1, 13, (1, 3 + thread % 4), generator=torch.Generator().manual_seed(thread))
+
+
+@pytest.mark.parametrize("kind", [Classifier, Gpt])
+def test_captures_of_threads_do_not_mix(kind):
+    model = made(kind, positions="alibi", n_layers=1)
+    start, expected = Barrier(THREADS), []
+    for thread in range(THREADS):
+        output, trace = capture(model, sentence(thread), sites=KEPT)
+        expected.append((output, {name: tensor.clone() for name, tensor in trace.items()}))
+
+    def work(thread: int) -> int:
+        ids, (output, tensors) = sentence(thread), expected[thread]
+        start.wait()
+        for _ in range(CAPTURES):
+            again, seen = capture(model, ids, sites=KEPT)
+            assert list(seen) == list(tensors)
+            assert torch.allclose(again, output, atol=1e-6)
+            assert all(torch.allclose(seen[name], tensor, atol=1e-6) for name, tensor in tensors.items())
+        return CAPTURES
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert sum(pool.map(work, range(THREADS))) == THREADS * CAPTURES
+
+
+def test_edits_of_one_thread_stay_there():
+    model, ids = made(Gpt, n_layers=1), sentence(0)
+    plain = capture(model, ids)[0]
+    start = Barrier(2)
+
+    def work(edits) -> list[torch.Tensor]:
+        start.wait()
+        return [capture(model, ids, edits=edits)[0] for _ in range(50)]
+
+    with ThreadPoolExecutor(2) as pool:
+        edited, untouched = pool.map(work, ({"*.heads": torch.zeros_like}, None))
+    assert all(torch.equal(output, plain) for output in untouched)
+    assert not any(torch.allclose(output, plain, atol=1e-2) for output in edited)

@@ -4,16 +4,20 @@ import math
 import random
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
+from tests.helpers import ROOT
 from transformer_core.analysis.translation.letter_search import trained_letters
 from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.models import (
     AnswerFinder,
@@ -118,9 +122,33 @@ def close(ours: Tensor, theirs: Tensor, atol: float = ATOL) -> None:
     torch.testing.assert_close(ours, theirs, atol=atol, rtol=0.0, equal_nan=False)
 
 
+class _Numbers(TorchDispatchMode):
+    """Counts the numbers that torch's operations give back."""
+
+    made = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.made += sum(part.numel() for part in tree_leaves(found) if isinstance(part, Tensor))
+        return found
+
+
+def numbers_made(call: Callable[[], object], **_: Any) -> float:
+    """Return how many numbers torch makes in a call: a measure of its work that stands in for seconds."""
+    with _Numbers() as counted:
+        call()
+    return float(counted.made)
+
+
 def exactly(message: str) -> str:
     """Return the pattern for pytest.raises that a whole message must match, to the last value in it."""
     return f"(?s)^{re.escape(message)}$"
+
+
+@cache
+def shipped(name: str) -> Bundle:
+    """Return a shipped model, loaded once for all tests of a process; no test may change it."""
+    return load(ROOT / "assets" / "checkpoints" / name, device="cpu")
 
 
 @lru_cache(maxsize=4)
@@ -132,6 +160,34 @@ def small_tokenizer() -> Tokenizer:
 def small_bundle(**changes: Any) -> Bundle:
     """Return a classifier that nobody trained."""
     return Bundle("glass", made(Classifier, **changes), small_tokenizer(), ("no", "yes"))
+
+
+SENTENCE = "a cat sat on the mat"
+
+
+@cache
+def sentence_tokenizer() -> Tokenizer:
+    """Return a tokenizer of a few words that marks both ends of a text."""
+    return Tokenizer.train("word", [SENTENCE, "le chat dort"], min_frequency=1, template="bos_eos")
+
+
+def seq2seq_bundle(**changes: Any) -> Bundle:
+    """Return a recurrent translator that nobody trained, called old."""
+    tokenizer = sentence_tokenizer()
+    return Bundle("old", made(Seq2Seq, vocab_size=tokenizer.vocab_size, **changes).requires_grad_(False), tokenizer)
+
+
+def translation_bundle() -> Bundle:
+    """Return a Transformer that translates, not well, with the same tokenizer, called new."""
+    tokenizer = sentence_tokenizer()
+    return Bundle("new", made(Translation, vocab_size=tokenizer.vocab_size).requires_grad_(False), tokenizer)
+
+
+def lm_bundle(name: str = "lm", **changes: Any) -> Bundle:
+    """Return a recurrent language model of characters."""
+    characters = Tokenizer.train("character", [SENTENCE], min_frequency=1, template="none")
+    model = made(RecurrentLm, vocab_size=characters.vocab_size, max_len=24, **changes)
+    return Bundle(name, model.requires_grad_(False), characters)
 
 
 def random_weights(layers: int, heads: int, n: int, seed: int = 0) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Every recorded tensor is what its formula makes of its inputs, cell by cell and as a whole, also as it is printed."""
+"""Every tensor is what its formula makes of its inputs, and every parameter is counted."""
 
 import math
 import re
@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.engine import exactly, inputs, made, value_of
+from tests.helpers import ROOT, nightly_but
+from tests.helpers.engine import inputs, made, seq2seq_bundle, shipped, value_of
 from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass_through, recompute, tensor_of
 from transformer_core.analysis.attention.heads import head_off
-from transformer_core.analysis.source import ROOT, lines_of
-from transformer_core.bundle import Bundle
-from transformer_core.checkpoints import load
+from transformer_core.analysis.parameter_counts import PARTS, REST, count_parts
+from transformer_core.analysis.part_tensors import part_tensors
+from transformer_core.analysis.source import lines_of
+from transformer_core.bundle import CONFIGS, MODELS, Bundle
+from transformer_core.config import ModelConfig
 from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.sites import SITES
@@ -43,6 +46,12 @@ RECURRENT = {
 LM = {f"lm_{unit}": {"unit": unit} for unit in ("gru", "lstm", "tanh")}
 ALL = [(kind, variant) for kind in KINDS for variant in CHANGES] + [(Seq2Seq, variant) for variant in RECURRENT]
 ALL += [(RecurrentLm, variant) for variant in LM] + [(kind, "plain") for kind in (TokenClassifier, AnswerFinder)]
+GATE = [
+    *((Translation, variant) for variant in CHANGES),
+    *((Classifier, variant) for variant in ("plain", "mean", "pooled", "bent")),
+    *[(Bert, "bert"), (Bert, "roberta"), (Gpt, "plain"), (Gpt, "unbiased"), (SentenceEncoder, "mean")],
+    *((kind, variant) for kind, variant in ALL if kind in (Seq2Seq, RecurrentLm, TokenClassifier, AnswerFinder)),
+]
 LOOKED_UP = re.compile(r"[EPS]_{\d+,")  # printed as a place in a matrix, such as E_{30,7}
 
 
@@ -64,10 +73,10 @@ def some_cells(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 def test_every_leaf_has_its_rule_and_is_met_here() -> None:
     assert RULES.keys() == SITES.keys()
-    assert {name.rpartition(".")[2] for kind, variant in ALL for name in run_of(kind, variant).trace} == SITES.keys()
+    assert {name.rpartition(".")[2] for kind, variant in GATE for name in run_of(kind, variant).trace} == SITES.keys()
 
 
-@pytest.mark.parametrize(("kind", "variant"), ALL)
+@pytest.mark.parametrize(("kind", "variant"), nightly_but(ALL, GATE))
 def test_every_tensor_is_its_formula_recomputed_in_float64(kind, variant: str) -> None:
     run = run_of(kind, variant)
     for name, recorded in run.trace.items():
@@ -79,10 +88,14 @@ def test_every_tensor_is_its_formula_recomputed_in_float64(kind, variant: str) -
         np.testing.assert_allclose(found.recomputed, recorded.numpy(), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("kind", "variant"), ALL)
-def test_a_cells_numbers_make_the_recorded_value_and_print_it(kind, variant: str) -> None:
+@pytest.mark.parametrize(("kind", "variant"), nightly_but(ALL, GATE))
+def test_a_cells_numbers_come_from_what_was_recorded_and_make_its_value_and_print_it(kind, variant: str) -> None:
     run = run_of(kind, variant)
+    order = list(run.trace)
     for name, recorded in run.trace.items():
+        for source in explain_cell(run, name, (0,) * recorded.dim()).sources.values():
+            of_the_step_before = source.rpartition(".")[2] in ("hidden", "cell") and kind in (Seq2Seq, RecurrentLm)
+            assert of_the_step_before or order.index(source) < order.index(name), f"{name} cannot come from {source}"
         for index in some_cells(tuple(recorded.shape)):
             found = explain_cell(run, name, index)
             assert found.recorded == float(recorded[index])
@@ -94,16 +107,6 @@ def test_a_cells_numbers_make_the_recorded_value_and_print_it(kind, variant: str
             assert value_of(found.result) == pytest.approx(found.cell.value, rel=1e-3, abs=1e-9)
             assert found.cell.symbols.count("{") == found.cell.symbols.count("}")
             assert "<" not in found.cell.symbols + found.cell.numbers
-
-
-@pytest.mark.parametrize(("kind", "variant"), ALL)
-def test_what_went_in_was_recorded(kind, variant: str) -> None:
-    run = run_of(kind, variant)
-    order = list(run.trace)
-    for name, recorded in run.trace.items():
-        for source in explain_cell(run, name, (0,) * recorded.dim()).sources.values():
-            of_the_step_before = source.rpartition(".")[2] in ("hidden", "cell") and kind in (Seq2Seq, RecurrentLm)
-            assert of_the_step_before or order.index(source) < order.index(name), f"{name} cannot come from {source}"
 
 
 def test_a_looked_up_row_is_printed_with_its_id() -> None:
@@ -150,12 +153,6 @@ def test_another_number_in_the_trace_is_found_out() -> None:
     assert recompute(spoilt, name).difference == pytest.approx(0.01, rel=1e-3)
 
 
-def test_a_cell_outside_is_refused() -> None:
-    run = run_of(Classifier, "plain")
-    with pytest.raises(ValueError, match=exactly("index=(0, 9) must lie within class_logits of shape (3, 2)")):
-        explain_cell(run, "class_logits", (0, 9))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_tensor_has_its_line(kind) -> None:
     run = run_of(kind, "bert")
@@ -167,22 +164,102 @@ def test_every_tensor_has_its_line(kind) -> None:
         assert text[line.number - 1].strip() == line.code.splitlines()[-1].strip()
 
 
-@cache
-def sentiment() -> Bundle:
-    """Return the shipped classifier."""
-    return load(ROOT / "assets" / "checkpoints" / "sentiment", device="cpu")
-
-
 def test_a_tensor_of_a_text_comes_with_its_check() -> None:
-    found = tensor_of(bundle=sentiment(), text="a dull film", n_tokens=4, name="class_logits")
+    found = tensor_of(bundle=shipped("sentiment"), text="a dull film", n_tokens=4, name="class_logits")
     assert found.agrees
     assert found.axes == ("batch", "class")
-    with pytest.raises(ValueError, match=r"name='smell' is not recorded; recorded: encoder\.embedding\.token_ids, "):
-        tensor_of(bundle=sentiment(), text="a dull film", n_tokens=4, name="smell")
 
 
-def test_a_translation_needs_two_texts() -> None:
-    bundle = Bundle("pair", made(Translation), sentiment().tokenizer)
-    message = "bundle='pair' is a translation, which reads two texts; it must read one"
-    with pytest.raises(ValueError, match=exactly(message)):
-        tensor_of(bundle=bundle, text="hello", n_tokens=4, name="logits")
+TEXT = "The actors were bad, the story was good."
+
+
+@pytest.mark.parametrize(
+    "name",
+    nightly_but(
+        ["sentiment", "sentiment-zh", "bert", "gpt", "gpt-poem", "translation-en-fr"], ["sentiment", "bert", "gpt"]
+    ),
+)
+def test_each_part_has_its_tensor(name: str) -> None:
+    bundle = shipped(name)
+    found, config = part_tensors(bundle=bundle, text=TEXT, n_tokens=64), bundle.config
+    ids = bundle.tokenizer.encode(TEXT, max_len=64).ids
+    n = len(ids)
+    assert found["tokens"].tolist() == list(ids)
+    assert found["embedding"].shape == found["positions"].shape == (n, config.d_model)
+    assert found["attention"].shape == (config.n_heads, n, n)
+    np.testing.assert_allclose(found["attention"].sum(-1), 1, atol=1e-5)
+    assert found["feed_forward"].shape == (n, config.d_ff)
+    with torch.inference_mode():
+        if name.startswith("sentiment"):
+            own = bundle.model(torch.tensor([ids])).softmax(-1)[0]
+            assert found["pooled"].shape == (config.d_model,)
+        elif name.startswith("gpt"):
+            own = bundle.model(torch.tensor([ids])).softmax(-1)[0]
+        else:
+            assert "outcome" not in found
+            return
+    if name.startswith("gpt"):
+        np.testing.assert_allclose(found["word_scores"], own, atol=1e-6)
+        assert found["outcome"].shape == (config.vocab_size,)
+    else:
+        np.testing.assert_allclose(found["outcome"], own, atol=1e-6)
+
+
+def test_what_stands_at_mask_is_the_outcome_of_a_bert() -> None:
+    bundle = shipped("bert")
+    found = part_tensors(bundle=bundle, text="A man is riding a [MASK].", n_tokens=64)
+    place = found["tokens"].tolist().index(bundle.tokenizer.mask_id)
+    np.testing.assert_allclose(found["outcome"], found["word_scores"][place], atol=1e-6)
+
+
+def test_a_text_of_one_token_keeps_its_shapes() -> None:
+    bundle = shipped("gpt-char")
+    found = part_tensors(bundle=bundle, text="a", n_tokens=64)
+    width = bundle.config.d_model
+    assert [found[part].shape for part in ("tokens", "embedding", "positions")] == [(1,), (1, width), (1, width)]
+    assert found["word_scores"].shape == (1, bundle.config.vocab_size)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_all_parameters_are_counted(kind: str, word_tokenizer) -> None:
+    torch.manual_seed(0)
+    config = CONFIGS[kind](vocab_size=13) if kind in CONFIGS else ModelConfig(vocab_size=13, d_model=8, n_heads=2)
+    bundle = Bundle("x", MODELS[kind](config), word_tokenizer)
+    found = count_parts(bundle=bundle)
+    assert found.counts.sum() == bundle.n_parameters
+    assert set(found.parts) <= {*PARTS, REST}
+    assert list(found.counts) == sorted(found.counts, reverse=True)
+    assert found.shares.sum() == pytest.approx(1)
+
+
+def test_the_parts_of_a_gpt(word_tokenizer) -> None:
+    model = made(Gpt)
+    found = count_parts(bundle=Bundle("x", model, word_tokenizer))
+    counts = dict(zip(found.parts, found.counts, strict=True))
+    config = model.config
+    width = config.n_heads * config.d_head
+    per_layer = 4 * config.d_model * width + 3 * width + config.d_model
+    assert counts["attention"] == config.n_layers * per_layer
+    assert counts["feed_forward"] == config.n_layers * (2 * config.d_model * config.d_ff + config.d_ff + config.d_model)
+
+
+PAIR = Bundle("pair", made(Translation), shipped("sentiment").tokenizer)
+PLAIN = run_of(Classifier, "plain")
+REFUSED = [
+    (lambda: explain_cell(PLAIN, "class_logits", (0, 9)), "index=(0, 9) must lie within class_logits of shape (3, 2)"),
+    (
+        lambda: tensor_of(bundle=shipped("sentiment"), text="a dull film", n_tokens=4, name="smell"),
+        "name='smell' is not recorded; recorded: encoder.embedding.token_ids, ",
+    ),
+    (
+        lambda: tensor_of(bundle=PAIR, text="hello", n_tokens=4, name="logits"),
+        "bundle='pair' is a translation, which reads two texts; it must read one",
+    ),
+    (lambda: part_tensors(bundle=seq2seq_bundle(), text=TEXT, n_tokens=64), "must be a Classifier"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_what_cannot_be_asked_is_told(call, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

@@ -1,12 +1,19 @@
-"""What the library says of a BERT: the same numbers as its forward pass, rows that sum to one, identities that hold."""
+"""What the library says of a BERT: the same numbers as its forward pass, and as the reference's."""
 
+import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 import torch
+import transformers
 
-from tests.helpers.engine import lively, made
+from tests.helpers.engine import lively, made, shipped, small_bundle
+from tests.helpers.open_checkpoints import written
+from transformer_core.analysis.arithmetic import tensor_of
+from transformer_core.analysis.bert.answers import MOST_SPAN, find_answers
+from transformer_core.analysis.bert.head_gelu import head_gelu, head_scores
 from transformer_core.analysis.bert.layers import by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import each_hidden, fill_in, hidden_text, hide, own_places
 from transformer_core.analysis.bert.masking_recipe import masking_recipe, three_ways
@@ -19,9 +26,11 @@ from transformer_core.analysis.bert.sentence_pairs import (
     words_of_pair,
 )
 from transformer_core.analysis.bert.tied_output import one_score
+from transformer_core.analysis.bert.token_labels import kind_of_label, token_labels
 from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
-from transformer_core.models import Bert, Gpt
+from transformer_core.models import AnswerFinder, Bert, Gpt, TokenClassifier
 from transformer_core.text import MASK_ID, Tokenizer
 
 TEXTS = ["a man in a red shirt rides a horse", "two dogs run on the beach", "the dogs play near the water"] * 3
@@ -37,10 +46,16 @@ SHAPES = {
 @pytest.fixture(params=list(SHAPES))
 def bundle(request: pytest.FixtureRequest) -> Bundle:
     """Return a tiny lively Bert of each shape."""
+    return shaped(request.param)
+
+
+@cache
+def shaped(shape: str) -> Bundle:
+    """Return a tiny lively Bert."""
     tokenizer = Tokenizer.train("wordpiece", TEXTS, vocab_size=90, lowercase=True, min_frequency=1)
     sizes = {"d_model": 16, "n_heads": 2, "d_ff": 24, "n_layers": 3, "max_len": 32, "dropout": 0.0}
     torch.manual_seed(0)
-    model = lively(Bert(ModelConfig(vocab_size=tokenizer.vocab_size, **sizes, **SHAPES[request.param])))
+    model = lively(Bert(ModelConfig(vocab_size=tokenizer.vocab_size, **sizes, **SHAPES[shape])))
     return Bundle("tiny", model, tokenizer)
 
 
@@ -125,12 +140,10 @@ def test_hiding_a_word_of_a_pair(bundle: Bundle) -> None:
     assert found.segments[-1] == 1
 
 
-def test_segments_through_the_probe(bundle: Bundle) -> None:
+@pytest.mark.parametrize("shape", ["pre", "post"])
+def test_segments_through_the_probe(shape: str) -> None:
+    bundle = shaped(shape)
     asked = {"bundle": bundle, "text": TEXT, "pair": PAIR, "n_tokens": N}
-    if not bundle.config.n_segments:
-        with pytest.raises(ValueError, match="0 segment vectors"):
-            without_segments(**asked)
-        return
     found, rows = without_segments(**asked), segment_rows(**asked)
     shares = dict(zip(CHANGES, found.follows, strict=True))
     encoding = bundle.tokenizer.encode(TEXT, PAIR)
@@ -188,26 +201,190 @@ def test_special_tokens_may_have_any_ids(bundle: Bundle) -> None:
     assert masked.true_ids == (None, encoding.ids[5])
 
 
-def test_what_cannot_be_asked_is_refused(bundle: Bundle) -> None:
-    asked = {"bundle": bundle, "text": TEXT, "n_tokens": N}
-    with pytest.raises(ValueError, match="at least one token must be hidden"):
-        fill_in(**asked, hidden=())
-    with pytest.raises(ValueError, match="got 0"):
-        fill_in(**asked, hidden=(0,))
-    with pytest.raises(ValueError, match="top=0"):
-        fill_in(**asked, hidden=(2,), top=0)
-    with pytest.raises(ValueError, match=r"place=4 must be one of the masks' places, \(2,\)"):
-        by_layer(**asked, hidden=(2,), place=4)
-    with pytest.raises(ValueError, match="must be a sentence"):
-        pair_verdict(**asked, pair=" ")
-    with pytest.raises(ValueError, match="copies=0"):
-        masking_recipe(**asked, probability=0.1, seed=0, copies=0)
-    with pytest.raises(ValueError, match="is a gpt; it must be a bert"):
-        fill_in(**asked | {"bundle": replace(bundle, model=made(Gpt))}, hidden=(2,))
+BUNDLE = shipped("bert")
+MASKED = "A man in a [MASK] shirt is riding a horse."
 
 
-def test_a_bert_without_the_head_for_pairs_says_so(bundle: Bundle) -> None:
-    headless = replace(bundle, model=Bert(replace(bundle.config, pair_head=False)).eval())
-    with pytest.raises(ValueError, match="without a head for pairs"):
-        pair_verdict(bundle=headless, text=TEXT, pair=PAIR, n_tokens=N)
-    assert len(fill_in(bundle=headless, text=TEXT, n_tokens=N, hidden=(2,)).places) == 1
+def test_gelu_itself_gives_the_models_own_scores() -> None:
+    ids = torch.tensor([BUNDLE.tokenizer.encode(MASKED).ids])
+    with torch.inference_mode():
+        own = head_scores(BUNDLE.model.mlm_head, BUNDLE.model.encoder(ids), "gelu")
+        torch.testing.assert_close(own, BUNDLE.model(ids).mlm_logits)
+
+
+def test_the_tanh_formula_moves_little() -> None:
+    found = head_gelu(bundle=BUNDLE, text=MASKED, n_tokens=64, hidden=(), place=5, top=5)
+    assert 1e-4 < found.greatest < 5e-4
+    assert found.apart.max() <= found.greatest
+    assert 0 < found.chances_apart < 1e-3
+    assert found.scores_apart > found.chances_apart
+    assert found.same >= found.places - 1
+    assert found.chances.shape == (2, 5)
+    assert (found.chances[0, :-1] >= found.chances[0, 1:]).all()
+
+
+NAMES = "glass boxes ring in a glass hall of boxes"
+LABELS = ("O", "B-PER", "I-PER", "B-LOC")
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return names_tokenizer()
+
+
+@cache
+def names_tokenizer() -> Tokenizer:
+    """Return a tokenizer of the words of names and passages."""
+    return Tokenizer.train("wordpiece", [NAMES, "a ring"] * 3, vocab_size=60, lowercase=True, min_frequency=1)
+
+
+def tagger(tokenizer: Tokenizer) -> Bundle:
+    """A lively token classifier of four labels, with room for the text."""
+    model = made(TokenClassifier, vocab_size=tokenizer.vocab_size, max_len=64, n_classes=len(LABELS), n_segments=2)
+    return Bundle("tagger", model, tokenizer, LABELS)
+
+
+def answerer(tokenizer: Tokenizer, seed: int = 0) -> Bundle:
+    model = made(AnswerFinder, seed, vocab_size=tokenizer.vocab_size, max_len=64, n_segments=2)
+    return Bundle("answerer", model, tokenizer)
+
+
+def forced(bundle: Bundle, wanted: dict[str, str]) -> Bundle:
+    """Let each known token have the label that is wanted, through a map that reads a one-hot embedding alone."""
+    model = bundle.model
+    with torch.no_grad():
+        model.class_proj.weight.zero_()
+        model.class_proj.bias.zero_()
+    labels = {bundle.tokenizer.id_of(token): LABELS.index(label) for token, label in wanted.items()}
+
+    def forward(token_ids, *, segment_ids=None, mask=None, probe=None):
+        return torch.stack([torch.eye(len(LABELS))[labels.get(int(id_), 0)] * 20 for id_ in token_ids[0]])[None]
+
+    model.forward = forward
+    return bundle
+
+
+def test_each_token_has_the_model_s_own_probabilities_and_each_word_its_first_token_s_label(tokenizer) -> None:
+    bundle = tagger(tokenizer)
+    found = token_labels(bundle=bundle, text=NAMES, n_tokens=64)
+    encoding = tokenizer.encode(NAMES)
+    ids = torch.tensor([encoding.ids])
+    segments = torch.tensor([encoding.segment_ids])
+    with torch.inference_mode():
+        expected = bundle.model(ids, segment_ids=segments)[0].softmax(-1).numpy()
+    np.testing.assert_allclose(found.probabilities, expected, atol=1e-6)
+    assert found.words == tuple(NAMES.split())
+    assert found.tokens == encoding.labels
+    for own, label, sure in zip(found.places, found.chosen, found.sure, strict=True):
+        assert label == expected[own[0]].argmax()
+        assert sure == pytest.approx(expected[own[0]].max(), abs=1e-6)
+
+
+def test_neighbours_of_one_kind_are_one_name_unless_another_begins(tokenizer) -> None:
+    wanted = {"glass": "B-PER", "boxes": "I-PER", "ring": "B-LOC", "hall": "I-PER"}
+    assert all(tokenizer.id_of(token) is not None for token in wanted)
+    found = token_labels(bundle=forced(tagger(tokenizer), wanted), text=NAMES, n_tokens=64)
+    named = [(name.kind, NAMES[name.start : name.end]) for name in found.names]
+    assert named == [("PER", "glass boxes"), ("LOC", "ring"), ("PER", "glass hall"), ("PER", "boxes")]
+    assert [(name.first, name.last) for name in found.names] == [(0, 1), (2, 2), (5, 6), (8, 8)]
+    assert found.disagreeing == 0
+    assert (kind_of_label("B-PER"), kind_of_label("B-"), kind_of_label("LABEL_1")) == ("PER", "B-", "LABEL_1")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_span_is_the_best_of_all_valid_ones(tokenizer, seed: int) -> None:
+    bundle = answerer(tokenizer, seed)
+    question, passage = "a ring of glass", NAMES
+    found = find_answers(bundle=bundle, question=question, passage=passage, n_tokens=64, top=4)
+    encoding = tokenizer.encode(question, passage)
+    ids, segments = torch.tensor([encoding.ids]), torch.tensor([encoding.segment_ids])
+    with torch.inference_mode():
+        chances = bundle.model(ids, segment_ids=segments)[0].double().softmax(0).numpy()
+    places = [p for p in range(len(encoding)) if encoding.segment_ids[p] and not encoding.special[p]]
+    every = sorted(
+        (
+            (chances[i, 0] * chances[j, 1], passage[encoding.offsets[i][0] : encoding.offsets[j][1]])
+            for i in places
+            for j in places
+            if i <= j < i + MOST_SPAN
+        ),
+        reverse=True,
+    )
+    assert [span.text for span in found.spans] == [text for _, text in every[:4]]
+    assert [span.probability for span in found.spans] == pytest.approx([chance for chance, _ in every[:4]], rel=1e-5)
+    np.testing.assert_allclose(found.start, chances[places, 0], rtol=1e-4)
+    assert found.nothing == pytest.approx(chances[0].prod(), rel=1e-4)
+    assert found.backwards == (chances[places, 0].argmax() > chances[places, 1].argmax())
+    assert found.start.sum() < 1
+
+
+def test_a_span_has_a_bounded_length_and_a_passage_too(tokenizer) -> None:
+    bundle = answerer(tokenizer)
+    found = find_answers(bundle=bundle, question="a", passage=" ".join(["glass"] * 50), n_tokens=64, top=2_000)
+    assert max(span.last - span.first for span in found.spans) == MOST_SPAN - 1
+    assert min(span.last - span.first for span in found.spans) == 0
+    cut = find_answers(bundle=answerer(tokenizer), question="a", passage=NAMES * 9, n_tokens=24, top=1)
+    assert cut.truncated > 0
+    assert len(cut.tokens) == 24 - 3 - 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "architecture"), [("names", "BertForTokenClassification"), ("answers", "BertForQuestionAnswering")]
+)
+def test_the_same_as_theirs_on_a_text(kind: str, architecture: str, tmp_path) -> None:
+    theirs = written(architecture, tmp_path)
+    bundle = load(tmp_path, device="cpu")
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
+    if kind == "names":
+        with torch.inference_mode():
+            expected = theirs(**read("a glass, café", return_tensors="pt")).logits[0].softmax(-1).numpy()
+        found = token_labels(bundle=bundle, text="a glass, café", n_tokens=20)
+        np.testing.assert_allclose(found.probabilities, expected, atol=1e-5)
+        return
+    with torch.inference_mode():
+        output = theirs(**read("a cafe", "glass, a café", return_tensors="pt"))
+    found = find_answers(bundle=bundle, question="a cafe", passage="glass, a café", n_tokens=20, top=1)
+    start, end = output.start_logits[0].softmax(-1).numpy(), output.end_logits[0].softmax(-1).numpy()
+    np.testing.assert_allclose(found.start, start[4:-1], atol=1e-5)
+    np.testing.assert_allclose(found.end, end[4:-1], atol=1e-5)
+
+
+@pytest.mark.parametrize(("make", "site"), [(tagger, "token_logits"), (answerer, "span_logits")])
+def test_their_arithmetic_is_shown_under_the_glass(tokenizer, make, site: str) -> None:
+    bundle = make(tokenizer)
+    encoding = tokenizer.encode(NAMES)
+    found = tensor_of(bundle=bundle, text=NAMES, n_tokens=len(encoding), name=site)
+    assert found.agrees
+
+
+TINY = shaped("pre")
+ASKED = {"bundle": TINY, "text": TEXT, "n_tokens": N}
+HEADLESS = replace(TINY, model=Bert(replace(TINY.config, pair_head=False)).eval())
+OTHER = replace(TINY, model=made(Gpt), name="g")
+GELU = {"bundle": BUNDLE, "text": MASKED, "n_tokens": 64, "hidden": (), "place": 1, "top": 5}
+PASSAGE = {"question": "a", "passage": "a", "n_tokens": 8, "top": 1}
+REFUSED = [
+    (lambda: fill_in(**ASKED, hidden=()), "at least one token must be hidden"),
+    (lambda: fill_in(**ASKED, hidden=(0,)), "got 0"),
+    (lambda: fill_in(**ASKED, hidden=(2,), top=0), "top=0"),
+    (lambda: fill_in(**ASKED | {"bundle": OTHER}, hidden=(2,)), "is a gpt; it must be a bert"),
+    (lambda: by_layer(**ASKED, hidden=(2,), place=4), "place=4 must be one of the masks' places, (2,)"),
+    (lambda: pair_verdict(**ASKED, pair=" "), "must be a sentence"),
+    (lambda: pair_verdict(**ASKED | {"bundle": HEADLESS}, pair=PAIR), "without a head for pairs"),
+    (lambda: without_segments(**ASKED | {"bundle": shaped("bare")}, pair=PAIR), "0 segment vectors"),
+    (lambda: masking_recipe(**ASKED, probability=0.1, seed=0, copies=0), "copies=0"),
+    (lambda: head_gelu(**GELU), "place=1 must be one of the masks' places, (5,)"),
+    (lambda: head_gelu(**GELU | {"bundle": small_bundle()}), "must be a bert"),
+    (lambda: token_labels(bundle=OTHER, text="a", n_tokens=8), "bundle='g' is a gpt; it must be a tagger"),
+    (lambda: find_answers(bundle=OTHER, **PASSAGE), "bundle='g' is a gpt; it must be an answerer"),
+    (
+        lambda: find_answers(bundle=answerer(names_tokenizer()), **PASSAGE | {"question": " "}),
+        "question=' ' must be a text",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_what_cannot_be_asked_is_told(call, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

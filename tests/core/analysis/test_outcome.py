@@ -1,16 +1,21 @@
-"""What a model concludes is read at the right place, whatever its kind, and every analysis means the same by it."""
+"""What a model concludes is read at the right place, and every question comes to what its own analysis says."""
+
+import re
 
 import numpy as np
 import pytest
 import torch
 
-from transformer_core.analysis.attention.head_ablation import head_effects, without_head
+from tests.helpers.engine import SENTENCE, lm_bundle, shipped
 from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.attention.occlusion import occlusion, substitutes
 from transformer_core.analysis.attention.tendencies import tendencies_of
+from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.feed_forward.neurons import without_neuron
 from transformer_core.analysis.masks.masked_head import masked_head, own_mask, padded_encoding
 from transformer_core.analysis.outcome import copies_at_once, outcome_label, outcome_of, read, require_outcome
+from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, reads_text
+from transformer_core.analysis.words.vocabulary import embedding_matrix
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
@@ -55,13 +60,6 @@ def test_a_bert_guesses_behind_its_first_mask_or_nothing() -> None:
     assert read(bundle, encoding).probabilities == pytest.approx(logits.softmax(-1).tolist(), abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["encoder", "translation"])
-def test_who_concludes_nothing_says_so(kind: str) -> None:
-    bundle = bundle_of(kind)
-    with pytest.raises(ValueError, match="concludes nothing"):
-        require_outcome(bundle, bundle.tokenizer.encode(TEXT))
-
-
 def test_names_are_classes_or_tokens() -> None:
     classifier, gpt = bundle_of("classifier"), bundle_of("gpt", "none")
     encoding = gpt.tokenizer.encode(TEXT)
@@ -74,17 +72,6 @@ def test_names_are_classes_or_tokens() -> None:
 def test_a_large_vocabulary_is_read_in_fewer_copies() -> None:
     assert copies_at_once(bundle_of("gpt", "none"), 12, 32) == 32
     assert copies_at_once(bundle_of("gpt", "none"), 1 << 22, 32) == 1
-
-
-@pytest.mark.parametrize("kind", ["classifier", "gpt", "bert"])
-def test_a_board_of_heads_is_each_head_off_alone(kind: str) -> None:
-    arguments = asked(kind, "a [MASK] box rings" if kind == "bert" else TEXT)
-    board = head_effects(**arguments)
-    for layer in range(2):
-        for head in range(2):
-            one = without_head(**arguments, layer=layer, head=head)
-            assert one.winner == board.winner
-            assert one.moved == pytest.approx(board.change[layer, head], abs=1e-6)
 
 
 def test_cutting_a_token_off_is_hiding_its_column() -> None:
@@ -132,3 +119,126 @@ def test_a_causal_token_can_spread_only_over_what_it_sees() -> None:
     np.testing.assert_allclose(found.bounds, np.log(np.arange(1, 5)))
     assert (found.tokens <= found.bounds + 1e-6).all()
     assert (found.shares <= 1 + 1e-6).all()
+
+
+REVIEW = "The actors were bad, the story was good."
+SWAPPED = "The story was good, the actors were bad."
+
+
+def chances(bundle: Bundle, text: str) -> np.ndarray:
+    """Return the classes' probabilities as the model itself gives them."""
+    with torch.inference_mode():
+        return bundle.model(torch.tensor([bundle.tokenizer.encode(text).ids])).softmax(-1)[0].numpy()
+
+
+def answered(name: str, bundle: Bundle, text: str = REVIEW, **numbers: int) -> Finding:
+    return QUESTIONS[name](bundle=bundle, text=text, n_tokens=64, **numbers)
+
+
+def test_a_verdict_is_that_of_the_model(sentiment: Bundle) -> None:
+    for text in (REVIEW, SWAPPED):
+        own = chances(sentiment, text)
+        found = answered("verdict", sentiment, text)
+        assert found.option == sentiment.labels[int(own.argmax())]
+        assert found.value == pytest.approx(float(own.max()), abs=1e-6)
+
+
+def test_without_positions_the_order_of_words_is_nothing(sentiment: Bundle) -> None:
+    left = [
+        chances(sentiment, text).max() + answered("without_positions", sentiment, text).value
+        for text in (REVIEW, SWAPPED)
+    ]
+    winners = [int(chances(sentiment, text).argmax()) for text in (REVIEW, SWAPPED)]
+    assert winners[0] != winners[1]
+    assert left[0] == pytest.approx(1 - left[1], abs=1e-5)
+    assert "flips" in {answered("without_positions", sentiment, text).option for text in (REVIEW, SWAPPED)}
+
+
+def test_moves_are_named_by_their_size(sentiment: Bundle) -> None:
+    for name, numbers in (
+        ("under_a_causal_mask", {}),
+        ("another_activation", {}),
+        ("a_head_off", {"layer": 0, "head": 1}),
+    ):
+        for text in (REVIEW, SWAPPED):
+            found, before = answered(name, sentiment, text, **numbers), chances(sentiment, text).max()
+            after = before + found.value
+            named = "flips" if after < 0.5 else "much" if abs(found.value) >= 0.05 else "little"
+            assert found.option == named
+
+
+def test_words_and_places_are_those_of_the_text(sentiment: Bundle) -> None:
+    labels = sentiment.tokenizer.encode(REVIEW).labels
+    assert answered("how_many_tokens", sentiment) == Finding("10", 10)
+    assert answered("weightiest_word", sentiment).option == "good"
+    table = embedding_matrix(sentiment.model).detach()
+    row = labels.index("good")
+    found = answered("nearest_word", sentiment, row=row)
+    pair = [table[sentiment.tokenizer.id_of(word)] for word in ("good", found.option)]
+    assert found.value == pytest.approx(float(torch.cosine_similarity(*pair, dim=0)), abs=1e-5)
+    assert answered("where_a_head_looks", sentiment, layer=0, head=0).option == "previous"
+    assert answered("where_a_head_looks", sentiment, layer=0, head=7).option == "next"
+
+
+def test_depth_and_parts_are_told(sentiment: Bundle) -> None:
+    assert answered("settled_at", sentiment).option in {str(depth) for depth in range(sentiment.config.n_layers + 1)}
+    assert answered("settled_at", sentiment).value > 0.5
+    assert answered("larger_part", sentiment).value >= 1
+    assert answered("strongest_head", sentiment).option in ("strongest", "another")
+
+
+def test_what_is_written_next_and_where_the_decoder_looks() -> None:
+    gpt = shipped("gpt")
+    assert answered("next_token", gpt, "Once upon a time there was a little girl named").option == "Lily"
+    translation = shipped("translation-en-fr")
+    text = "A man in a red shirt is riding a horse."
+    assert answered("written_word", translation, text, step=6).option == "rouge"
+    assert answered("where_the_decoder_looks", translation, text, step=6).option == "red"
+    assert QUESTIONS["falls_most_with_length"]().option == "seq2seq-en-fr-plain"
+
+
+def test_half_of_a_gradient_and_what_is_left_of_words_are_those_of_the_recurrent_layer() -> None:
+    bundle = lm_bundle()
+    norms = sentence_reach(bundle=bundle, text=SENTENCE, n_tokens=24).norms[::-1]
+    half = int(np.argmax(norms < norms[0] / 2))
+    assert answered("half_of_the_gradient", bundle, SENTENCE).option == str(half)
+    assert answered("half_of_the_gradient", bundle, SENTENCE).value == pytest.approx(norms[half] / norms[0])
+    plain = shipped("seq2seq-en-fr-plain")
+    assert answered("most_left_of", plain, "A man in a red shirt is riding a horse.").option == "horse"
+
+
+@pytest.mark.nightly
+def test_gates_let_learning_reach_farther_back() -> None:
+    text = "To be, or not to be: that is the questio"
+    back = {
+        name: int(answered("half_of_the_gradient", shipped(f"lm-{name}"), text).option)
+        for name in ("rnn", "gru", "lstm")
+    }
+    assert back["rnn"] < back["lstm"] < back["gru"]
+
+
+def test_each_question_tells_what_it_takes() -> None:
+    assert numbers_of("where_a_head_looks") == ("layer", "head")
+    assert numbers_of("falls_most_with_length") == ()
+    assert not reads_text("falls_most_with_length")
+    assert all(reads_text(name) for name in QUESTIONS if name not in ("falls_most_with_length", "bits_needed"))
+
+
+CLASSIFIER = shipped("sentiment")
+REFUSED = [
+    *(
+        (lambda of=bundle: require_outcome(of, of.tokenizer.encode(TEXT)), "concludes nothing")
+        for bundle in map(bundle_of, ("encoder", "translation"))
+    ),
+    (lambda: answered("nearest_word", CLASSIFIER, row=99), "row=99 must be from 0 to 11"),
+    (lambda: answered("where_a_head_looks", CLASSIFIER, layer=4, head=0), "layer=4 must be from 0 to 3"),
+    (lambda: answered("where_a_head_looks", CLASSIFIER, layer=0, head=8), "head=8 must be from 0 to 7"),
+    (lambda: answered("written_word", CLASSIFIER, step=0), "must be a seq2seq or a translation"),
+    (lambda: answered("next_token", CLASSIFIER), "sentiment"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_what_cannot_be_asked_is_told(call, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

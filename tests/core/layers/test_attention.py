@@ -1,4 +1,6 @@
-"""Attention is the paper's formula, on both paths, and never NaN."""
+"""Attention is the paper's formula, on both paths, under every mask, and never NaN."""
+
+import math
 
 import pytest
 import torch
@@ -8,8 +10,8 @@ from torch import nn
 
 from tests.helpers.engine import close, exactly, lively
 from tests.helpers.torch_twins import copy_attention
-from transformer_core.layers.attention import MultiHeadAttention
-from transformer_core.layers.masks import causal_mask
+from transformer_core.layers.attention import AdditiveScores, MultiHeadAttention, dot_product_scores, masked_softmax
+from transformer_core.layers.masks import additive_mask, causal_mask, check_mask, combined_mask, padding_mask
 from transformer_core.probe import SILENT, Probe, capture
 
 BATCH, HEADS, QUERY, KEY, D_MODEL = 2, 3, 4, 5, 12
@@ -196,3 +198,111 @@ def test_an_edit_of_the_scores_that_hides_a_row_gives_zeros():
     _, trace = capture(attention, torch.randn(1, 3, 8), sites=("weights", "heads"), edits=edits)
     assert trace["weights"].abs().max() == 0
     assert trace["heads"].abs().max() == 0
+
+
+QUERIES, KEYS = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_dot_products(scale):
+    scores = dot_product_scores(QUERIES, KEYS, scale=scale)
+    assert scores.shape == (2, 3, 4, 5)
+    for b, h, i, j in ((0, 0, 0, 0), (1, 2, 3, 4), (1, 0, 2, 1)):
+        expected = sum(QUERIES[b, h, i, k].item() * KEYS[b, h, j, k].item() for k in range(6))
+        assert scores[b, h, i, j].item() == pytest.approx(expected / (math.sqrt(6) if scale else 1), abs=1e-5)
+
+
+def test_additive_scores():
+    layer = AdditiveScores(3, 6)
+    torch.nn.init.normal_(layer.weight)
+    scores = layer(QUERIES, KEYS)
+    assert scores.shape == (2, 3, 4, 5)
+    for b in range(2):
+        for h in range(3):
+            for i in range(4):
+                for j in range(5):
+                    parts = zip(
+                        layer.weight[h].tolist(), QUERIES[b, h, i].tolist(), KEYS[b, h, j].tolist(), strict=True
+                    )
+                    expected = sum(v * math.tanh(q + k) for v, q, k in parts)
+                    assert scores[b, h, i, j].item() == pytest.approx(expected, abs=1e-5)
+
+
+@given(st.lists(st.lists(st.floats(-50, 50) | st.just(-math.inf), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_rows_of_masked_softmax_sum_to_one_or_are_nothing(rows):
+    scores = torch.tensor(rows, requires_grad=True)
+    weights = masked_softmax(scores)
+    some = (scores > -math.inf).any(-1)
+    close(weights.sum(-1), some.float())
+    assert (weights[scores == -math.inf] == 0).all()
+    close(weights[some], scores[some].softmax(-1))
+
+
+def test_without_hidden_pairs_there_is_nothing_to_look_for():
+    scores = torch.randn(2, 3, 4, 5)
+    assert torch.equal(masked_softmax(scores, some_hidden=False), masked_softmax(scores))
+
+
+IDS = torch.tensor([[5, 6, 0, 0], [5, 6, 7, 0]])
+MISFIT = "it must broadcast to (batch, head, query_pos, key_pos) = (2, 3, 4, 5)"
+
+
+def test_padding_is_hidden_from_every_query():
+    mask = padding_mask(IDS, 0)
+    assert mask.shape == (2, 1, 1, 4)
+    assert mask[:, 0, 0].tolist() == [[True, True, False, False], [True, True, True, False]]
+
+
+@pytest.mark.parametrize(("ids", "pad_id"), [(IDS, None), (IDS[:, :2], 0), (IDS, 9)])
+def test_no_padding_needs_no_mask(ids, pad_id):
+    assert padding_mask(ids, pad_id) is None
+
+
+@given(st.integers(1, 8), st.integers(0, 5))
+def test_causal_queries_are_the_last_positions(queries, cached):
+    keys = queries + cached
+    mask = causal_mask(queries, keys)
+    for i in range(queries):
+        for j in range(keys):
+            assert bool(mask[i, j]) == (j <= i + cached)
+    assert torch.equal(mask, causal_mask(keys)[cached:])
+
+
+@given(st.integers(0, 99))
+def test_boolean_and_additive_forms_agree(seed):
+    generator = torch.Generator().manual_seed(seed)
+    scores, mask = torch.randn(2, 3, 4, 5, generator=generator), torch.rand(4, 5, generator=generator) > 0.5
+    added = additive_mask(mask)
+    assert set(added.unique().tolist()) <= {0.0, float("-inf")}
+    close(masked_softmax(scores + added), masked_softmax(scores.masked_fill(~mask, float("-inf"))))
+    assert additive_mask(mask, torch.float64).dtype == torch.float64
+
+
+def test_combined_allows_what_all_allow():
+    padding, causal = padding_mask(IDS, 0), causal_mask(4)
+    combined = combined_mask(padding, None, causal)
+    assert combined.shape == (2, 1, 4, 4)
+    for i in range(4):
+        for j in range(4):
+            assert bool(combined[0, 0, i, j]) == (j <= i and j < 2)
+    assert combined_mask(None, None) is None
+    assert combined_mask() is None
+    assert combined_mask(None, causal) is causal
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (4, 5), (4, 1), (3, 1, 1), (2, 1, 1, 5), (2, 3, 4, 5)])
+def test_masks_that_fit(shape):
+    check_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 4, 5))
+
+
+@pytest.mark.parametrize("shape", [(4,), (5, 4), (2, 4, 5), (6, 3, 4, 5), (1, 2, 3, 4, 5)])
+def test_masks_that_do_not_fit_name_both_shapes(shape):
+    with pytest.raises(ValueError, match=exactly(f"mask has shape {shape}; {MISFIT}")):
+        check_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 4, 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_masks_that_are_not_boolean_name_their_dtype(dtype):
+    message = f"mask has dtype {dtype}; it must be torch.bool, True where a query may attend"
+    with pytest.raises(ValueError, match=exactly(message)):
+        check_mask(torch.ones(4, 5, dtype=dtype), (2, 3, 4, 5))

@@ -1,13 +1,15 @@
-"""What holds for every model, whatever its config: probed equals unprobed, causality, padding changes nothing."""
+"""What holds for every model, whatever its config; models learn; a pass goes on from a stream."""
 
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.engine import MODELS, close, first_of, inputs, made, padded_ids
+from tests.helpers.engine import MODELS, close, first_of, inputs, made, padded_ids, tiny
+from transformer_core.layers.blocks import Stream
 from transformer_core.models import Bert, Classifier, Decoder, Encoder, Gpt, MaskedDecoder, Translation
-from transformer_core.probe import Probe, capture
+from transformer_core.probe import SILENT, Probe, capture
 
 POSITIONS = ("sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none")
 CHANGES = {
@@ -135,3 +137,127 @@ def test_a_pre_norm_stream_is_the_embedding_and_every_output(kind, scale, embedd
         outputs = [tensor for name, tensor in trace.items() if name.startswith(side) and name.endswith(".output")]
         assert len(outputs) == (6 if "cross_attention" in "".join(trace.select(f"{side}*")) else 4)
         close(trace[side + start] + sum(outputs), trace[f"{side}layer1.residual"])
+
+
+every_model = pytest.mark.parametrize("kind", [Classifier, Bert, Gpt])
+every_order = pytest.mark.parametrize("norm_order", ["pre", "post"])
+every_position = pytest.mark.parametrize("positions", ["sinusoidal", "rotary", "alibi"])
+
+
+def logits(output) -> torch.Tensor:
+    return getattr(output, "mlm_logits", output)
+
+
+def streams(trace, scope: str) -> list[Stream]:
+    entering = [trace[f"{scope}.embedding.residual"], trace[f"{scope}.layer0.residual"]]
+    after = [trace[f"{scope}.layer{layer}.self_attention.residual"] for layer in range(2)]
+    return [
+        *(Stream(layer, residual) for layer, residual in enumerate(entering)),
+        *(Stream(layer, residual, attended=True) for layer, residual in enumerate(after)),
+    ]
+
+
+@every_model
+@every_order
+@pytest.mark.parametrize("residual", [True, False])
+def test_a_pass_goes_on_from_any_layer_and_from_its_middle(kind, norm_order, residual):
+    model, ids = made(kind, norm_order=norm_order, residual=residual), padded_ids(3, 5)
+    whole, trace = capture(model, ids)
+    for stream in streams(trace, "decoder" if kind is Gpt else "encoder"):
+        again, rest = capture(model, ids, stream=stream)
+        close(logits(again), logits(whole))
+        assert set(rest) < set(trace)
+        for name, tensor in rest.items():
+            close(tensor, trace[name])
+
+
+@every_model
+@every_order
+def test_an_edit_above_the_stream_does_what_it_does_in_a_whole_pass(kind, norm_order):
+    model, ids, scope = made(kind, norm_order=norm_order), padded_ids(2, 5), "decoder" if kind is Gpt else "encoder"
+    edits = {f"{scope}.layer1.self_attention.heads": lambda heads: 0.5 * heads}
+    _, trace = capture(model, ids, sites=(f"{scope}.layer0.residual",))
+    stream = Stream(1, trace[f"{scope}.layer0.residual"])
+    close(logits(capture(model, ids, edits=edits, stream=stream)[0]), logits(capture(model, ids, edits=edits)[0]))
+    below = {f"{scope}.layer0.self_attention.heads": lambda heads: 0 * heads}
+    with pytest.raises(ValueError, match=r"layer0.* matches no tensor"):
+        capture(model, ids, edits=below, stream=stream)
+
+
+@pytest.mark.parametrize("kind", [Bert, Gpt])
+@pytest.mark.parametrize("probe", [lambda: SILENT, Probe], ids=["fused", "explicit"])
+@pytest.mark.parametrize("masked", [False, True])
+@every_order
+@every_position
+def test_wanted_positions_are_those_of_all(kind, probe, masked, norm_order, positions):
+    model, ids = made(kind, norm_order=norm_order, positions=positions), padded_ids(3, 6)
+    mask = torch.rand(6, 6, generator=torch.Generator().manual_seed(1)) > 0.3 if masked else None
+    whole = logits(model(ids, mask=mask))
+    for wanted in (slice(0, 1), slice(3, 4), slice(2, 5)):
+        close(logits(model(ids, mask=mask, wanted=wanted, probe=probe())), whole[:, wanted])
+
+
+@every_model
+def test_a_stream_that_does_not_fit_is_refused(kind):
+    model, ids = made(kind), padded_ids(2, 5)
+    with pytest.raises(ValueError, match=r"stream.layer=2 must be from 0 to 1"):
+        model(ids, stream=Stream(2, torch.zeros(2, 5, 16)))
+    with pytest.raises(ValueError, match=r"stream.residual has shape \(2, 4, 16\); it must have \(2, 5, 16\)"):
+        model(ids, stream=Stream(0, torch.zeros(2, 4, 16)))
+
+
+SOURCE, TARGET = padded_ids(4, 6, seed=3), padded_ids(4, 5, seed=4)
+LABELS = torch.tensor([0, 1, 1, 0])
+
+
+def next_word_loss(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), ignore_index=0)
+
+
+LOSSES = {
+    Classifier: lambda model: F.cross_entropy(model(SOURCE), LABELS),
+    Gpt: lambda model: next_word_loss(model(SOURCE), SOURCE),
+    Translation: lambda model: next_word_loss(model(SOURCE, TARGET), TARGET),
+    Bert: lambda model: F.cross_entropy(model(SOURCE).mlm_logits.flatten(0, 1), SOURCE.flatten(), ignore_index=0),
+}
+each_task = pytest.mark.parametrize("kind", LOSSES, ids=lambda kind: kind.__name__)
+
+
+def curve(kind, seed: int, steps: int, **changes) -> list[float]:
+    """Train on one batch; return the loss in nats before each step."""
+    torch.manual_seed(seed)
+    model = kind(tiny(**changes)).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(steps):
+        loss = LOSSES[kind](model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@each_task
+@pytest.mark.parametrize("norm_order", ["pre", "post"])
+def test_one_batch_can_be_overfitted(kind, norm_order):
+    losses = curve(kind, 0, 60, norm_order=norm_order)
+    assert losses[-1] < 0.1 < 0.3 < losses[0]
+
+
+@each_task
+def test_the_same_seed_gives_the_same_curve(kind):
+    first, again, other = (curve(kind, seed, 5, dropout=0.3) for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+@each_task
+@pytest.mark.parametrize("changes", [{}, {"scoring": "additive", "positions": "learned", "n_segments": 2}])
+def test_every_parameter_gets_a_gradient(kind, changes):
+    torch.manual_seed(0)
+    model = kind(tiny(embedding_norm=True, **changes))
+    LOSSES[kind](model).backward()
+    idle = {name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()}
+    without = ("pooler_proj", "nsp_head") if kind is Bert else ()
+    assert {name for name in idle if not name.startswith(without) and "key_proj.bias" not in name} == set()

@@ -1,13 +1,20 @@
-"""Recurrent layers are torch's own, padding or not; a bidirectional one is two of them."""
+"""Recurrent layers are torch's own, padding or not, and what they record is what SITES says."""
+
+from functools import cache
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.helpers.engine import close, exactly, padded_ids, tiny_recurrent
-from transformer_core.models.recurrent import Bidirectional, Gru, Lstm, Rnn
+from tests.helpers.engine import close, exactly, inputs, made, padded_ids, tiny_recurrent, tiny_recurrent_classifier
+from transformer_core.models.output import sentence_site
+from transformer_core.models.recurrent import Bidirectional, Gru, Lstm, RecurrentClassifier, Rnn, Seq2Seq
 from transformer_core.models.recurrent.cells import initialize_cell
 from transformer_core.models.recurrent.layers import Recurrent
+from transformer_core.probe import capture
+from transformer_core.sites import RECURRENT_SITES, site_of
+from transformer_core.trace import Trace
 
 INPUT, HIDDEN, BATCH, LENGTH = 5, 6, 4, 7
 TWINS = ((Rnn, nn.RNN), (Gru, nn.GRU), (Lstm, nn.LSTM))
@@ -116,3 +123,139 @@ def test_cells_start_orthogonal_gate_by_gate() -> None:
 def test_a_config_outside_its_range_is_refused(changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=exactly(message)):
         tiny_recurrent(**changes)
+
+
+THEIRS = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+CASES = [(unit, pooling, both) for unit in THEIRS for pooling in ("last", "mean") for both in (False, True)]
+each = pytest.mark.parametrize(("unit", "pooling", "both"), CASES)
+
+
+def copied(unit: str, layer: Any, both: bool) -> nn.RNNBase:
+    """Return torch's layer with our weights."""
+    theirs = THEIRS[unit](16, 10, batch_first=True, bidirectional=both)
+    ours = [(layer.forward_layer, ""), (layer.backward_layer, "_reverse")] if both else [(layer, "")]
+    with torch.no_grad():
+        for one, end in ours:
+            for which, linear in (("ih", one.cell.input_proj), ("hh", one.cell.hidden_proj)):
+                getattr(theirs, f"weight_{which}_l0{end}").copy_(linear.weight)
+                getattr(theirs, f"bias_{which}_l0{end}").copy_(linear.bias)
+    return theirs
+
+
+@each
+@torch.no_grad()
+def test_it_is_torchs_layer_and_a_map_to_the_classes(unit: str, pooling: str, both: bool) -> None:
+    model = made(RecurrentClassifier, unit=unit, pooling=pooling, bidirectional=both)
+    ids = torch.randint(1, 13, (3, 7), generator=torch.Generator().manual_seed(1))
+    outputs, ends = copied(unit, model.recurrent, both)(model.embedding(ids) * 4.0)
+    last = ends[0] if unit == "lstm" else ends  # (direction, batch, d_hidden)
+    vector = torch.cat(tuple(last), -1) if pooling == "last" else outputs.mean(1)
+    logits, trace = capture(model, ids)
+    close(trace[sentence_site(model)], vector)
+    close(logits, model.class_proj(vector))
+
+
+@each
+@torch.no_grad()
+def test_padding_and_neighbours_change_nothing(unit: str, pooling: str, both: bool) -> None:
+    model = made(RecurrentClassifier, unit=unit, pooling=pooling, bidirectional=both)
+    (ids,) = inputs(RecurrentClassifier, batch=4)
+    together = model(ids)
+    for row, logits in zip(ids, together, strict=True):
+        close(model(row[row != 0][None])[0], logits)
+
+
+def test_what_does_not_fit_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="pooling='cls' is unknown"):
+        tiny_recurrent_classifier(pooling="cls")
+    with pytest.raises(ValueError, match="bidirectional='no' must be True or False"):
+        tiny_recurrent_classifier(bidirectional="no")
+    with pytest.raises(ValueError, match="initial_deviation=-1 must be None, or more than 0"):
+        tiny_recurrent_classifier(initial_deviation=-1)
+    with pytest.raises(ValueError, match="token_ids has 13 positions; max_len=12 is the most"):
+        made(RecurrentClassifier)(torch.ones(1, 13, dtype=torch.long))
+
+
+CHANGES = {
+    "gru": {},
+    "lstm": {"unit": "lstm", "attention": "dot_product"},
+    "plain": {"unit": "tanh", "attention": None, "bidirectional": False},
+}
+each_site_variant = pytest.mark.parametrize("variant", CHANGES)
+
+
+@cache
+def recorded(variant: str) -> tuple[Seq2Seq, Trace]:
+    """Capture everything that a tiny model computes."""
+    model = made(Seq2Seq, **CHANGES[variant])
+    return model, capture(model, *inputs(Seq2Seq))[1]
+
+
+@each_site_variant
+def test_every_tensor_has_the_shape_and_the_scale_that_its_row_states(variant: str) -> None:
+    model, trace = recorded(variant)
+    config = model.config
+    sizes = {"batch": 3, "head": 1, "d_model": 16, "d_hidden": 10, "d_memory": config.d_memory, "vocab": 13}
+    for name, tensor in trace.items():
+        row, here = site_of(name), 6 if name.startswith("encoder.") else 5
+        expected = sizes | {"pos": here, "query_pos": 5, "key_pos": 6}
+        assert tuple(tensor.shape) == tuple(expected[axis] for axis in row.axes), name
+        if row.scale == "probability":
+            assert 0 <= tensor.min() <= tensor.max() <= 1, name
+
+
+def test_every_row_is_recorded_somewhere() -> None:
+    leaves = {name.rpartition(".")[2] for variant in CHANGES for name in recorded(variant)[1]}
+    assert leaves >= set(RECURRENT_SITES)
+
+
+@torch.no_grad()
+def test_a_grus_tensors_are_its_formulas() -> None:
+    model, trace = recorded("gru")
+    cell, scope = model.encoder.forward_layer.cell, "encoder.forward"
+    real = inputs(Seq2Seq)[0] != 0
+    hidden = trace[f"{scope}.hidden"]
+    before = torch.cat((torch.zeros(3, 1, 10), hidden[:, :-1]), 1)
+    from_input = cell.input_proj(trace["encoder.scaled_embedding"]).chunk(3, -1)
+    from_hidden = cell.hidden_proj(before).chunk(3, -1)
+    reset, update = (torch.sigmoid(from_input[part] + from_hidden[part]) for part in (0, 1))
+    candidate = torch.tanh(from_input[2] + reset * from_hidden[2])
+    for leaf, expected in (("reset_gate", reset), ("update_gate", update), ("candidate", candidate)):
+        close(trace[f"{scope}.{leaf}"], expected)
+    close(hidden[real], ((1 - update) * candidate + update * before)[real])
+    close(hidden[~real], before[~real])
+
+
+@torch.no_grad()
+def test_an_lstms_tensors_are_its_formulas() -> None:
+    model, trace = recorded("lstm")
+    cell, scope = model.encoder.backward_layer.cell, "encoder.backward"
+    full = 0  # the first row has no padding
+    hidden, memory = (trace[f"{scope}.{leaf}"][full].flip(0) for leaf in ("hidden", "cell"))
+    before, kept = (torch.cat((torch.zeros(1, 10), tensor[:-1])) for tensor in (hidden, memory))
+    parts = cell.input_proj(trace["encoder.scaled_embedding"][full].flip(0)) + cell.hidden_proj(before)
+    into, forget, candidate, out = parts.chunk(4, -1)
+    into, forget, out = (torch.sigmoid(part) for part in (into, forget, out))
+    for leaf, expected in (("input_gate", into), ("forget_gate", forget), ("output_gate", out)):
+        close(trace[f"{scope}.{leaf}"][full].flip(0), expected)
+    close(memory, forget * kept + into * torch.tanh(candidate))
+    close(hidden, out * torch.tanh(memory))
+
+
+@each_site_variant
+@torch.no_grad()
+def test_the_decoders_ends_are_their_formulas(variant: str) -> None:
+    model, trace = recorded(variant)
+    decoder = model.decoder
+    close(trace["decoder.start"], torch.tanh(decoder.start_proj(trace["encoder.summary"])))
+    parts = (trace["decoder.hidden"], trace["decoder.context"], trace["decoder.scaled_embedding"])
+    close(trace["decoder.readout"], torch.tanh(decoder.readout_proj(torch.cat(parts, -1))))
+    close(trace["logits"], trace["decoder.readout"] @ model.embedding.weight.T)
+    if model.config.attention is not None:
+        queries = torch.cat((trace["decoder.start"][:, None], trace["decoder.hidden"][:, :-1]), 1)
+        query, key = decoder.alignment.query_proj(queries), decoder.alignment.key_proj(trace["encoder.annotations"])
+        if model.config.attention == "additive":
+            scores = torch.tanh(query[:, :, None] + key[:, None]) @ decoder.alignment.additive_scores.weight[0]
+        else:
+            scores = query @ key.mT / 10**0.5
+        close(trace["decoder.alignment.scores"][:, 0], scores)

@@ -1,4 +1,4 @@
-"""Cards in two languages: every template has its Chinese with the same places for values, and nothing is left over."""
+"""Cards in two languages, and stories with their quotation marks mended."""
 
 import ast
 from string import Formatter
@@ -7,6 +7,7 @@ import polib
 import pytest
 
 from tests.helpers import ROOT
+from transformer_core.recipes.captions import MARKS, mended
 from transformer_core.recipes.wording import CATALOGUE, Say, chinese, template
 
 RECIPES = sorted((ROOT / "transformer_core" / "recipes").glob("*.py"))
@@ -56,3 +57,32 @@ def test_a_template_is_said_in_the_language_of_the_card() -> None:
 def test_a_template_without_its_chinese_is_named() -> None:
     with pytest.raises(KeyError, match=r"zh.po has no Chinese for 'a template that nobody translated \{count\}'"):
         Say("zh")("a template that nobody translated {count}", count=1)
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "whole"),
+    [
+        ("â€œRun!â€ said Tom.", '"Run!" said Tom.'),
+        ("Itâ€™s a bird.", "It's a bird."),
+        ("â€˜Yesâ€™, she said.", "'Yes', she said."),
+        ("a well-knownâ€“old dog", "a well-known-old dog"),
+        ("They ranâ€”and fell.", "They ran - and fell."),
+        ("And thenâ€¦", "And then..."),
+        ("“It’s mine,” he said.", '"It\'s mine," he said.'),
+    ],
+)
+def test_signs_that_were_decoded_in_the_wrong_alphabet_are_put_right(spoilt: str, whole: str) -> None:
+    assert mended(spoilt) == whole
+
+
+def test_every_sign_that_was_misread_is_known() -> None:
+    """All quotation marks and dashes of which UTF-8 begins with the same two bytes, as Windows-1252 shows them."""
+    for sign, whole in {"“": '"', "‘": "'", "’": "'", "–": "-", "—": " - ", "…": "..."}.items():
+        spoilt = sign.encode().decode("windows-1252")
+        assert mended(f"a{spoilt}b") == f"a{whole}b"
+    assert set(MARKS.values()) == {'"', "'", "-", " - ", "..."}
+
+
+def test_a_sound_text_stays_as_it_is() -> None:
+    for text in ('"It is," said Ann - and left...', "à la carte, 20 € a day", "naïve café â la mode", ""):
+        assert mended(text) == text

@@ -1,3 +1,6 @@
+"""Tokenizers: every token points at its source, batches and cuts keep what they say."""
+
+import dataclasses
 import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_core.text import KINDS, SPECIAL_TOKENS, Encoding, Tokenizer
+from transformer_core.text import KINDS, SPECIAL_TOKENS, Encoding, Tokenizer, make_batch
+from transformer_core.text.encoding import shares
 
 AWKWARD = st.sampled_from(
     [
@@ -217,3 +221,143 @@ def test_errors_name_what_came_and_what_was_needed(tokenizer: Tokenizer, call, m
 def test_id_of_a_missing_entry_is_none(tokenizer: Tokenizer) -> None:
     assert tokenizer.id_of("no such entry") is None
     assert tokenizer.id_of("[SEP]") == 3
+
+
+@given(texts=st.lists(st.text("cat 今", max_size=12), min_size=1, max_size=5), pair=st.booleans())
+def test_rows_are_the_encodings_and_the_mask_tells_padding(
+    trained: dict[str, Tokenizer], texts: list[str], pair: bool
+) -> None:
+    tokenizer = trained["bpe"]
+    encodings = tokenizer.encode_batch(texts, texts[::-1] if pair else None)
+    batch = make_batch(encodings, pad_id=tokenizer.pad_id)
+
+    assert batch.token_ids.shape == batch.segment_ids.shape == batch.mask.shape
+    assert batch.mask.shape == (len(texts), max(map(len, encodings)))
+    assert (batch.token_ids.dtype, batch.segment_ids.dtype, batch.mask.dtype) == (torch.int64, torch.int64, torch.bool)
+    assert batch.encodings == tuple(encodings)
+    assert len(batch) == len(texts)
+    for row, encoding in enumerate(encodings):
+        assert batch.mask[row].tolist() == [k < len(encoding) for k in range(batch.mask.shape[1])]
+        assert tuple(batch.token_ids[row][batch.mask[row]].tolist()) == encoding.ids
+        assert tuple(batch.segment_ids[row][batch.mask[row]].tolist()) == encoding.segment_ids
+        assert batch.token_ids[row][~batch.mask[row]].eq(tokenizer.pad_id).all()
+        assert batch.segment_ids[row][~batch.mask[row]].eq(0).all()
+
+
+def test_pad_id_is_used(trained: dict[str, Tokenizer]) -> None:
+    encodings = trained["character"].encode_batch(["a", "cat"])
+    assert make_batch(encodings, pad_id=9).token_ids[0, 3:].tolist() == [9, 9]
+
+
+def test_no_encodings() -> None:
+    with pytest.raises(ValueError, match=re.escape("encodings=[] must hold at least one encoding")):
+        make_batch([], pad_id=0)
+
+
+@pytest.mark.parametrize("pad_id", [None, -1])
+def test_pad_id_must_be_an_id(trained: dict[str, Tokenizer], pad_id: int | None) -> None:
+    with pytest.raises(ValueError, match=f"pad_id={pad_id} must be a token id"):
+        make_batch([trained["word"].encode("the")], pad_id=pad_id)
+
+
+@pytest.fixture
+def encoding() -> Encoding:
+    return Encoding(
+        ids=(2, 7, 3, 8, 3),
+        tokens=("[CLS]", "cat", "[SEP]", "dog", "[SEP]"),
+        labels=("[CLS]", "cat", "[SEP]", "dog", "[SEP]"),
+        offsets=((0, 0), (4, 7), (0, 0), (2, 5), (0, 0)),
+        segment_ids=(0, 0, 0, 1, 1),
+        special=(True, False, True, False, True),
+        unknown=(False,) * 5,
+        text="the cat",
+        pair="a dog",
+    )
+
+
+def test_surface_takes_the_slice_of_its_own_text(encoding: Encoding) -> None:
+    assert [encoding.surface(position) for position in range(len(encoding))] == ["", "cat", "", "dog", ""]
+
+
+@pytest.mark.parametrize("position", [-1, 5])
+def test_surface_names_the_bad_position(encoding: Encoding, position: int) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"position={position} must be in [0, 5)")):
+        encoding.surface(position)
+
+
+def test_columns_must_agree_in_length(encoding: Encoding) -> None:
+    with pytest.raises(ValueError, match=re.escape("len(labels)=1 must equal len(ids)=5")):
+        dataclasses.replace(encoding, labels=("[CLS]",))
+
+
+def test_frozen(encoding: Encoding) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        encoding.truncated = 3  # type: ignore[misc]
+
+
+COUNTS = st.integers(0, 30)
+
+
+@given(room=st.integers(2, 40), n_first=COUNTS, n_second=COUNTS)
+def test_shares_fill_the_room_and_spare_the_shorter(room: int, n_first: int, n_second: int) -> None:
+    first, second = shares(room, n_first, n_second)
+    assert 0 <= first <= n_first
+    assert 0 <= second <= n_second
+    assert first + second == min(room, n_first + n_second)
+    if first < n_first and second < n_second:
+        assert abs(first - second) <= 1
+    elif first < n_first:
+        assert first >= second - 1
+    elif second < n_second:
+        assert second >= first - 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    text=st.text(st.sampled_from("cat 今天😀"), max_size=20),
+    pair=st.one_of(st.none(), st.text(st.sampled_from("dog 公园"), max_size=20)),
+    max_len=st.integers(5, 25),
+)
+def test_what_is_kept_is_the_beginning_and_the_special_tokens(
+    trained: dict[str, Tokenizer], kind: str, text: str, pair: str | None, max_len: int
+) -> None:
+    tokenizer = trained[kind]
+    whole, cut = tokenizer.encode(text, pair), tokenizer.encode(text, pair, max_len=max_len)
+
+    assert len(cut) == min(max_len, len(whole))
+    assert cut.truncated == len(whole) - len(cut)
+    assert cut.ids[0] == tokenizer.cls_id
+    assert cut.ids[-1] == tokenizer.sep_id
+    assert cut.ids.count(tokenizer.sep_id) == whole.ids.count(tokenizer.sep_id)
+    for segment in (0, 1):
+        kept, all_ = (
+            [(e.ids[k], e.labels[k], e.offsets[k]) for k in range(len(e)) if e.segment_ids[k] == segment]
+            for e in (cut, whole)
+        )
+        assert kept[:-1] == all_[: len(kept) - 1] if kept else not all_
+
+
+def test_end_token_stays_with_the_other_template() -> None:
+    tokenizer = Tokenizer.train("word", ["a b c"] * 2, template="bos_eos")
+    assert tokenizer.encode("a b c a b c", max_len=4).tokens == ("[BOS]", "a", "b", "[EOS]")
+    assert tokenizer.encode("a b c", max_len=5).truncated == 0
+
+
+def test_without_template_one_token_is_enough() -> None:
+    tokenizer = Tokenizer.train("word", ["a b c"] * 2, template="none")
+    assert tokenizer.encode("a b c", max_len=1).tokens == ("a",)
+    with pytest.raises(ValueError, match="max_len=0 must be at least 1: 0 special and 1 others"):
+        tokenizer.encode("a b c", max_len=0)
+
+
+@given(text=st.text("cat ", max_size=9), pair=st.text("dog ", max_size=9))
+def test_segments_tell_the_texts_apart(trained: dict[str, Tokenizer], text: str, pair: str) -> None:
+    for tokenizer in trained.values():
+        encoding = tokenizer.encode(text, pair)
+        n_first = len(tokenizer.encode(text))
+        assert encoding.segment_ids == (0,) * n_first + (1,) * (len(encoding) - n_first)
+        for position in range(len(encoding)):
+            source = pair if encoding.segment_ids[position] else text
+            start, end = encoding.offsets[position]
+            assert encoding.surface(position) == source[start:end]
+            assert encoding.special[position] == (encoding.surface(position) == "")

@@ -1,6 +1,8 @@
-"""The loop: one batch can be learned by heart, the same seed gives the same curve, and so does an interrupted run."""
+"""The loop, its batches, optimizers and settings: the same seed gives the same curve, interrupted or not."""
 
 import json
+import math
+import re
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -8,15 +10,18 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.helpers.engine import separable
 from transformer_core.config import ModelConfig
-from transformer_core.models import Classifier
+from transformer_core.models import Bert, Classifier
 from transformer_core.text import Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import DivergedError, Run
 from transformer_core.training.objectives import classification
+from transformer_core.training.optimizers import ADAM_BETAS, learning_rate_at, make_optimizer
 from transformer_core.training.precision import computing_in
 from transformer_core.training.state import load_run, save_run
 
@@ -171,3 +176,153 @@ def test_bfloat16_computes_about_what_float32_does():
     assert all(gradient.dtype == torch.float32 for gradient in gradients.values())
     difference = (gradients["bfloat16"] - gradients["float32"]).norm() / gradients["float32"].norm()
     assert 0 < difference < 0.05
+
+
+LENGTHS = np.random.default_rng(1).integers(1, 300, 5_000).tolist()
+
+
+@given(st.lists(st.integers(1, 50), max_size=300), st.integers(1, 40), st.integers(0, 9))
+def test_every_example_occurs_once_in_batches_of_the_size(lengths, batch_size, seed):
+    batches = bucketed(lengths, batch_size, np.random.default_rng(seed))
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    assert len(batches) == -(-len(lengths) // batch_size)
+    assert all(len(batch) <= batch_size for batch in batches)
+
+
+def test_the_seed_fixes_the_order_and_another_gives_another():
+    first, again, other = (bucketed(LENGTHS, 16, np.random.default_rng(seed)) for seed in (3, 3, 4))
+    assert first == again != other
+
+
+def test_little_is_padding():
+    batches = bucketed(LENGTHS, 16, np.random.default_rng(0))
+    cells = sum(len(batch) * max(LENGTHS[place] for place in batch) for batch in batches)
+    assert sum(LENGTHS) / cells > 0.95
+
+
+def test_rows_are_padded_on_the_right():
+    assert padded([[5, 6], [7]], 0).tolist() == [[5, 6], [7, 0]]
+
+
+def test_what_cannot_be_batched_is_refused():
+    with pytest.raises(ValueError, match=r"batch_size=0 must be at least 1"):
+        bucketed([1], 0, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"rows=\[\[\]\] must hold at least one row with at least one id"):
+        padded([[]], 0)
+
+
+BERT_SIZES = ModelConfig(vocab_size=20, d_model=8, n_heads=2, d_ff=16, n_layers=1, max_len=8, dropout=0.0, n_segments=2)
+MUON = TrainConfig(optimizer="muon", learning_rate=1e-2, weight_decay=0.1)
+
+
+def give_gradients(model, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn(parameter.shape, generator=generator)
+
+
+def test_muon_moves_the_matrices_of_linear_layers_and_adamw_all_other_parameters():
+    model, same = Bert(BERT_SIZES), Bert(BERT_SIZES)
+    same.load_state_dict(model.state_dict())
+    layers = {name for name, module in same.named_modules() if isinstance(module, torch.nn.Linear)}
+    linear = {f"{name}.weight" for name in layers - {"mlm_head.output.proj"}}
+    assert len(linear) == 4 + 2 + 3
+    named = dict(same.named_parameters())
+    muon = torch.optim.Muon([named[n] for n in linear], lr=1e-2, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
+    others = [parameter for name, parameter in named.items() if name not in linear]
+    adamw = [
+        torch.optim.AdamW([p for p in others if (p.dim() > 1) == wide], 1e-2, ADAM_BETAS, weight_decay=decay)
+        for wide, decay in ((True, 0.1), (False, 0.0))
+    ]
+    optimizer = make_optimizer(model, MUON)
+    for seed in range(3):
+        give_gradients(model, seed)
+        give_gradients(same, seed)
+        for each in (optimizer, muon, *adamw):
+            each.step()
+    for name, parameter in model.named_parameters():
+        assert torch.allclose(parameter, named[name], atol=1e-6), name
+
+
+def test_a_step_of_muon_moves_a_matrix_in_every_direction_alike():
+    model = Bert(BERT_SIZES)
+    weight = model.pooler_proj.weight
+    before = weight.detach().clone()
+    give_gradients(model)
+    make_optimizer(model, TrainConfig(optimizer="muon", learning_rate=1e-2, weight_decay=0.0)).step()
+    sizes = torch.linalg.svdvals((weight - before).detach())
+    assert sizes.max() / sizes.min() < 2
+    assert torch.linalg.svdvals(weight.grad).max() / torch.linalg.svdvals(weight.grad).min() > 4
+    assert float((weight - before).detach().square().mean().sqrt()) == pytest.approx(0.2 * 1e-2, rel=0.25)
+
+
+def test_the_learning_rate_of_every_group_is_one_that_both_obey():
+    model = Bert(BERT_SIZES)
+    optimizer = make_optimizer(model, MUON)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.0
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    give_gradients(model)
+    optimizer.step()
+    for name, parameter in model.named_parameters():
+        assert torch.equal(parameter, before[name]), name
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"optimizer": "lion"}, "optimizer='lion' is unknown; it must be one of 'adamw', 'adam', 'sgd', 'muon'"),
+        ({"schedule": "linear"}, "schedule='linear' is unknown; it must be one of 'cosine', 'constant', 'noam'"),
+        ({"precision": "float16"}, "precision='float16' is unknown; it must be one of 'float32', 'bfloat16'"),
+        ({"learning_rate": 0.0}, "learning_rate=0.0 must be a number greater than 0"),
+        ({"learning_rate": math.nan}, "learning_rate=nan must be a number greater than 0"),
+        ({"learning_rate": "fast"}, "learning_rate='fast' must be a number greater than 0"),
+        ({"weight_decay": -0.1}, "weight_decay=-0.1 must be a number at least 0"),
+        ({"warm_up": 1.0}, "warm_up=1.0 must be a number at least 0 and less than 1"),
+        ({"label_smoothing": -1}, "label_smoothing=-1 must be a number at least 0 and less than 1"),
+        ({"clip_norm": 0}, "clip_norm=0 must be a number greater than 0"),
+        ({"batch_size": 0}, "batch_size=0 must be a whole number from 1 to 65536"),
+        ({"batch_size": 1.5}, "batch_size=1.5 must be a whole number from 1 to 65536"),
+        ({"epochs": True}, "epochs=True must be a whole number from 1 to 100000"),
+        ({"seed": -1}, f"seed=-1 must be a whole number from 0 to {2**63 - 1}"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_value_and_need(choice, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        TrainConfig(**choice)
+
+
+def test_no_clipping_is_a_choice():
+    assert TrainConfig(clip_norm=None).clip_norm is None
+
+
+def test_warm_up_rises_to_the_highest_rate_and_cosine_falls_to_zero():
+    config = TrainConfig(learning_rate=2.0, warm_up=0.2, schedule="cosine")
+    rates = [learning_rate_at(step, 10, config) for step in range(10)]
+    assert rates[:2] == [1.0, 2.0]
+    assert rates[5] == pytest.approx(1.0)
+    assert rates[2:] == sorted(rates[2:], reverse=True)
+    assert rates[-1] == pytest.approx(0.0)
+
+
+def test_noam_is_the_papers_formula_scaled_to_its_peak():
+    config = TrainConfig(learning_rate=1.0, warm_up=0.25, schedule="noam")
+    papers = [min(t**-0.5, t * 4**-1.5) for t in range(1, 17)]
+    ours = [learning_rate_at(step, 16, config) for step in range(16)]
+    assert ours == pytest.approx([rate / max(papers) for rate in papers])
+
+
+def test_constant_stays():
+    config = TrainConfig(learning_rate=0.5, warm_up=0.0, schedule="constant")
+    assert {learning_rate_at(step, 7, config) for step in range(7)} == {0.5}
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "noam"])
+def test_without_warm_up_the_first_step_is_near_the_highest_rate(schedule):
+    config = TrainConfig(learning_rate=1.0, warm_up=0.0, schedule=schedule)
+    assert learning_rate_at(0, 100, config) == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_step_outside_the_run_is_refused():
+    with pytest.raises(ValueError, match="step=3 must be at least 0 and less than total_steps=3"):
+        learning_rate_at(3, 3, TrainConfig())

@@ -1,12 +1,23 @@
-"""The shelf of opened models: names, room, notes of what lies elsewhere, and what is removed."""
+"""Opened models: the shelf, and zips from which nothing harmful gets in."""
 
+import io
+import json
+import stat
+import struct
+import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.bundles import zipped
 from tests.helpers.open_checkpoints import packed, written
+from transformer_core import archives
 from transformer_core.bundle_files import BundleError
+from transformer_core.checkpoints import load
+from transformer_core.text import TokenizerError
+from transformer_core.user_models import store
 from transformer_core.user_models.store import Opened, OpenedModels, Room, default_root, name_from
 
 
@@ -124,3 +135,167 @@ def test_a_model_belongs_to_who_opened_it_until_it_is_removed_and_is_shared_wher
     assert not one.all()["hers"].shared
     with pytest.raises(BundleError, match="there is no opened model named 'no'"):
         one.share("no", shared=True)
+
+
+CODE = b"raise SystemExit('executed')\n"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, bytes]:
+    """A tiny BERT as the library wrote it: its files by name."""
+    folder = tmp_path_factory.mktemp("bert")
+    written("BertForMaskedLM", folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def refused(tmp_path: Path, packed, words: str) -> None:
+    shelf = OpenedModels(tmp_path / "shelf")
+    with pytest.raises(BundleError, match=words) as caught:
+        shelf.take_zip(packed, "mine", asked="mine.zip")
+    assert len(str(caught.value)) < 600
+    assert shelf.all() == {}
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("top", ["", "tiny-bert/", "a/b/"])
+def test_a_checkpoint_is_taken_in_wherever_it_lies_in_the_zip(files, tmp_path, top) -> None:
+    shelf = OpenedModels(tmp_path)
+    packed = zipped({top + name: content for name, content in files.items()})
+    opened = shelf.take_zip(packed, "mine", asked="x.zip")
+    assert opened.folder == tmp_path / "mine"
+    bundle = load(opened.folder)
+    assert (bundle.name, bundle.kind) == ("mine", "bert")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_what_no_checkpoint_needs_stays_in_the_zip(files, tmp_path) -> None:
+    more = {
+        "modeling_evil.py": CODE,
+        "pytorch_model.bin": b"\x80\x04pickled",
+        "training_args.pt": b"x",
+        "sub/config.json": b"{}",
+        "__MACOSX/._config.json": b"x",
+        "model.safetensors.py": CODE,
+        "opened.json": b'{"folder": "/etc"}',
+    }
+    opened = OpenedModels(tmp_path).take_zip(zipped(files | more), "mine", asked="x.zip")
+    assert set(more) <= set(opened.left_out)
+    there = {path.relative_to(opened.folder).as_posix() for path in opened.folder.rglob("*") if path.is_file()}
+    assert there <= {*files, "opened.json"}
+    assert json.loads((opened.folder / "opened.json").read_text())["folder"] == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil.py",
+        "/tmp/evil.json",
+        "a/../../config.json",
+        "C:/evil.json",
+        "..\\evil.json",
+        "a\\b.json",
+        "a\nb",
+        "./../x",
+    ],
+)
+def test_a_name_that_leads_out_refuses_the_whole_zip(files, tmp_path, name) -> None:
+    refused(tmp_path, zipped(files | {name: b"{}"}), "leads out of it")
+
+
+def test_links_are_refused(files, tmp_path) -> None:
+    def as_link(entry: zipfile.ZipInfo) -> None:
+        if entry.filename == "vocab.txt":
+            entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+
+    refused(tmp_path, zipped(files | {"vocab.txt": b"/etc/passwd"}, as_link), r"'vocab\.txt' is a link")
+
+
+def test_bombs_are_refused_from_the_directory_alone(files, tmp_path, monkeypatch) -> None:
+    refused(tmp_path, zipped(files | {"vocab.txt": bytes(30 << 20)}), r"unpacks to .* at most 100 times as many")
+    refused(tmp_path, zipped(files | {f"{number}.txt": b"" for number in range(10_000)}), r"has 10,00\d files; at most")
+    monkeypatch.setattr(store, "MOST_RATIO", 2_000)
+    refused(tmp_path, zipped(files | {"vocab.txt": bytes(33 << 20)}), r"vocab\.txt has .* at most 33,554,432")
+    monkeypatch.setattr(store, "MOST_UNPACKED", 1 << 20)
+    refused(tmp_path, zipped(files | {"a.bin": bytes(2 << 20)}), "the zip unpacks to .* at most 1,048,576")
+    monkeypatch.setattr(store, "MOST_PACKED", 100)
+    refused(tmp_path, zipped(files), "at most 100 are taken in")
+
+
+def test_a_directory_of_any_size_is_not_read(files, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(archives, "LARGEST_DIRECTORY", 70_000)
+    refused(tmp_path, zipped({f"{number:05d}": b"" for number in range(2_000)}), "list of files has more than 70,000")
+
+
+def test_a_file_that_says_less_than_it_holds_is_refused(files, tmp_path) -> None:
+    packed = bytearray(zipped(files | {"vocab.txt": b"x" * 5_000}).getvalue())
+    for sign, place in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
+        start = 0
+        while (start := packed.find(sign, start)) >= 0:
+            if packed[start + place : start + place + 4] == struct.pack("<I", 5_000):
+                packed[start + place : start + place + 4] = struct.pack("<I", 10)
+            start += 4
+    refused(tmp_path, io.BytesIO(bytes(packed)), r"no zip that can be read|larger than it says|vocab")
+
+
+def test_what_is_no_zip_or_no_checkpoint_is_told(files, tmp_path) -> None:
+    refused(tmp_path, io.BytesIO(b""), "this is no zip that can be read")
+    refused(tmp_path, io.BytesIO(b"PK\3\4" + bytes(99)), "this is no zip that can be read")
+    refused(tmp_path, io.BytesIO(zipped(files).getvalue()[:-400]), "this is no zip that can be read")
+    refused(tmp_path, zipped({}), r"has no config\.json")
+    refused(tmp_path, zipped({"README.md": b"x"}), r"has no config\.json")
+    twice = {f"{top}/{name}": content for top in "ab" for name, content in files.items()}
+    refused(tmp_path, zipped(twice), "holds several models: a/, b/")
+    refused(tmp_path, zipped(files, lambda entry: setattr(entry, "compress_type", zipfile.ZIP_LZMA)), "an uncommon way")
+
+
+def test_what_is_not_supported_or_damaged_is_told(files, tmp_path) -> None:
+    settings = json.loads(files["config.json"])
+    without = {name: content for name, content in files.items() if name != "model.safetensors"}
+    for changed, words in (
+        (files | {"config.json": b"{"}, "is not JSON"),
+        (files | {"config.json": b"[" * 100_000}, "nested too deeply|not JSON"),
+        (files | {"config.json": json.dumps(settings | {"model_type": "llama"}).encode()}, "'llama' is not supported"),
+        (files | {"config.json": json.dumps(settings | {"auto_map": {"x": "evil.X"}}).encode()}, "trust_remote_code"),
+        (without | {"pytorch_model.bin": b"\x80\x04"}, r"has no model\.safetensors"),
+        (files | {"model.safetensors": struct.pack("<Q", 1 << 40) + b"{}"}, "is not a safetensors file"),
+        (files | {"model.safetensors": b"\x80\x04pickled"}, "is not a safetensors file"),
+        (files | {"tokenizer.json": b"{}"}, "mine"),
+    ):
+        refused(tmp_path, zipped(changed), words)
+
+
+def test_a_tokenizer_that_swells_a_text_is_refused_at_once(files, tmp_path) -> None:
+    """Five replacements of one letter by a hundred would make ten thousand million of it."""
+    longer = {"type": "Replace", "pattern": {"String": "z"}, "content": "z" * 100}
+    values = json.loads(files["tokenizer.json"])
+    for k in (4, 5):
+        swelling = values | {"normalizer": {"type": "Sequence", "normalizers": [longer] * k}}
+        began = time.process_time()
+        refused(
+            tmp_path,
+            zipped(files | {"tokenizer.json": json.dumps(swelling).encode()}),
+            r"mine/tokenizer\.json: normalizer\.normalizers\[0\], a Replace, makes texts 100 times as long",
+        )
+        assert time.process_time() - began < 1
+
+
+def test_a_tokenizer_that_fails_in_its_trial_is_refused(files, tmp_path, monkeypatch) -> None:
+    def fail(_) -> None:
+        raise TokenizerError("it took more than 10 s and 1,024 MB")
+
+    monkeypatch.setattr(store, "try_out", fail)
+    refused(tmp_path, zipped(files), r"mine/tokenizer\.json: it took more than 10 s")
+
+
+def test_tokens_that_are_added_without_end_are_refused_at_once(files, tmp_path) -> None:
+    added = {str(k): {"content": f"<{k}>"} for k in range(100, 50_000)}
+    without = {name: content for name, content in files.items() if name != "tokenizer.json"}
+    words = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"
+    settings = json.dumps({"added_tokens_decoder": added}).encode()
+    began = time.process_time()
+    refused(
+        tmp_path,
+        zipped(without | {"vocab.txt": words, "tokenizer_config.json": settings}),
+        "added_tokens_decoder has 49,900 tokens, must have at most 1,024",
+    )
+    assert time.process_time() - began < 2

@@ -10,7 +10,7 @@ from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle, opener
 from pages.ui.number_format import significant
-from tests.core.analysis.before.conftest import SENTENCE
+from tests.helpers.engine import SENTENCE
 from tests.helpers.engine import made
 from tests.helpers.pages import answered, asks, repeats, run, told
 from transformer_core.analysis.before import step_times as timing
