@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.helpers import nightly_but
 from tests.helpers.engine import close, exactly, inputs, made, padded_ids, tiny_recurrent_lm
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
@@ -131,7 +132,7 @@ def test_a_bundle_comes_back_and_is_measured_in_windows_of_max_len(unit: str, tm
     assert measured["loss_nats"] == pytest.approx(sum(losses) / (ids.shape[1] - 1), abs=1e-4)
 
 
-@each_unit
+@pytest.mark.parametrize("unit", nightly_but(TWINS, ["gru"]))
 def test_it_learns_a_text_by_heart(unit: str) -> None:
     torch.manual_seed(0)
     model = RecurrentLm(tiny_recurrent_lm(unit=unit, d_hidden=24)).train()

@@ -1,11 +1,6 @@
 """Recipes of classifiers: their data, their pretraining, and cards that say what evaluate measures."""
 
-import csv
-import gzip
 import re
-import shutil
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -17,11 +12,9 @@ import pytest
 import torch
 
 from tests.helpers.engine import separable, shipped
-from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
-from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.models import Bert, Classifier
-from transformer_core.recipes import command, sentiment, sentiment_zh
+from transformer_core.recipes import sentiment, sentiment_zh
 from transformer_core.recipes.classifiers import ClassifierMeasures, divided, everyday_table, without_parts_of
 from transformer_core.recipes.everyday import ENGLISH_OPINIONS
 from transformer_core.recipes.opinions import GRAMMAR, LEXICON, opinions
@@ -30,120 +23,8 @@ from transformer_core.recipes.wording import Say
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.examples import Example
-from transformer_core.training.intake.labelled import read_labelled, write_labelled
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import masked_words
-
-
-def write_rows(path, header, rows):
-    """Write a gzipped .csv."""
-    path.parent.mkdir(exist_ok=True)
-    with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows((header, *rows))
-
-
-def write_data(folder):
-    """Write the three files that the recipe reads, of tiny separable worlds; the first words are phrases."""
-    rows = [[(example.text, example.label, 1) for example in separable(300, seed=seed)] for seed in range(3)]
-    rows[1] += [(text.split()[0], label, 0) for text, label, _ in rows[1][:20]]
-    for name, own in zip((sentiment.REVIEWS, sentiment.PHRASES, sentiment.PRODUCTS), rows, strict=True):
-        write_rows(folder / name, ("text", "label", "sentence"), own)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The folder of one quick run of the recipe on a tiny separable world."""
-    folder = tmp_path_factory.mktemp("recipe")
-    write_data(folder)
-    arguments = ["--data", ".", "--out", "bundle", "--work", "work", "--held-out", "aside.csv", "--quick"]
-    line = [sys.executable, "-m", "transformer_core.recipes.sentiment", *arguments, "--device", "cpu"]
-    root = str(sentiment.__file__).rsplit("/transformer_core/", 1)[0]
-    done = subprocess.run(
-        line,
-        cwd=folder,
-        env={"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-def test_the_cards_say_what_evaluate_measures(made):
-    """The three parts are measured each on its own; the file holds them one after the other, 40 texts each."""
-    bundle = load(made / "bundle")
-    aside = list(read_labelled(made / "aside.csv", bundle.labels))
-    assert len(aside) == 120
-    for number, name in enumerate(("IMDB", "SST", "Hu and Liu 2004")):
-        write_labelled(made / "part.csv", aside[40 * number : 40 * number + 40])
-        measured = evaluate(made / "bundle", made / "part.csv")
-        assert measured["accuracy"] >= 0.9
-        said = f"- {name}: accuracy {measured['accuracy']:.1%} on 40 texts set aside, cross entropy"
-        assert f"{said} {measured['loss_nats']:.4f} nats a text; 0 of them were longer than 64 tokens" in bundle.card
-        rows = [row for row in bundle.measured.slices if (row.data, row.features) == (name, ())]
-        assert [(row.texts, row.accuracy) for row in rows] == [(40, measured["accuracy"])]
-    assert "- IMDB：在留出的 40 条文本上准确率 " in bundle.card_zh
-
-
-def test_the_cards_name_data_licence_command_and_all_sentences(made):
-    bundle = load(made / "bundle")
-    for words in ("Maas et al. 2011", "research", "recipes.sentiment --data DIR --quick --seed 0", "What it cannot do"):
-        assert words in bundle.card
-    for words in ("Maas 等 2011", "研究", "recipes.sentiment --data DIR --quick --seed 0", "它做不到的事"):
-        assert words in bundle.card_zh
-    for card in (bundle.card, bundle.card_zh):
-        assert all(f"| {text} |" in card for text, _ in ENGLISH_OPINIONS)
-    right = bundle.card.count("| yes |")
-    assert bundle.card_zh.count("| 是 |") == right
-    assert f"{right} of {len(ENGLISH_OPINIONS)} are right." in bundle.card
-    assert bundle.labels == ("negative", "positive")
-    assert [row.stage for row in bundle.measured.trained] == ["pretraining", "training", "training-2", "training-3"]
-    assert bundle.measured.sureness
-
-
-def test_nothing_that_is_set_aside_is_learned_from(made):
-    kinds = sentiment.read_kinds(made, quick=True, seed=0)
-    assert [kind.name for kind in kinds] == ["IMDB", "SST", "Hu and Liu 2004", "own"]
-    for kind in kinds[:3]:
-        texts = [{example.text.casefold() for example in part} for part in (kind.learned, kind.choice, kind.test)]
-        assert not any(first & second for first, second in combinations(texts, 2))
-        assert (len(kind.choice), len(kind.test)) == (20, 40)
-        assert not {example.text.casefold() for example in kind.read} & (texts[1] | texts[2])
-    assert not kinds[3].test
-
-
-def test_again_measures_the_same_and_trains_nothing(made, tmp_path, monkeypatch):
-    shutil.copytree(made / "bundle", tmp_path / "bundle")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "bundle").iterdir()}
-    (tmp_path / "bundle" / "card.zh.md").unlink()
-    monkeypatch.setattr(command, "take_steps", None)
-    places = ["--out", str(tmp_path / "bundle"), "--work", str(tmp_path / "work")]
-    assert sentiment.main(["--data", str(made), *places, "--quick", "--again", "--device", "cpu"]) == 0
-    assert {path.name: path.read_bytes() for path in (tmp_path / "bundle").iterdir()} == before
-
-
-def test_by_subject_both_models_are_measured_on_the_part_for_choices(tmp_path):
-    """The Chinese classifier: a second one, which never saw two subjects, is measured beside it and not kept."""
-    subjects = ("books", "takeaway", "hotels", "hotels2", "phones")
-    rows = [(example.text, example.label, subjects[place % 5]) for place, example in enumerate(separable(600))]
-    write_rows(tmp_path / sentiment_zh.REVIEWS, ("text", "label", "category"), rows)
-    places = ["--out", str(tmp_path / "bundle"), "--work", str(tmp_path / "work")]
-    arguments = ["--data", str(tmp_path), *places, "--quick", "--device", "cpu"]
-    assert sentiment_zh.main(arguments) == 0
-    bundle = load(tmp_path / "bundle")
-    own = [row for row in bundle.measured.slices if row.data != sentiment_zh.NAME]
-    assert [row.data.removesuffix(sentiment_zh.UNSEEN_MARK) for row in own] == ["takeaway", "hotels"] * 2
-    assert [row.texts for row in own[:2]] == [row.texts for row in own[2:]]
-    assert sum(row.texts for row in own[:2]) < 40  # the part for choices has 40 texts, and other subjects, too
-    for seen, unseen in zip(own[:2], own[2:], strict=True):
-        said = (
-            f"- {seen.data}: {seen.accuracy:.1%} of {seen.texts:,}, and {unseen.accuracy:.1%} by a model that did not"
-        )
-        assert said in bundle.card
-    assert "没有学过这一主题的模型为" in bundle.card_zh
-    assert sentiment_zh.main([*arguments, "--again"]) == 0
-    assert [row for row in load(tmp_path / "bundle").measured.slices if row.data != sentiment_zh.NAME] == own
 
 
 def test_what_is_set_aside_is_balanced_and_not_trained_on():
@@ -181,30 +62,6 @@ def test_crops_are_stretches_of_the_review():
     assert Crops(1.0, 0.0).cut(ids, ends, 40, rng).tolist() == list(range(40))
     starts = {int(Crops(0.0, 0.0).cut(ids, ends, 40, rng)[0]) for _ in range(200)}
     assert starts == {0, 10, 30, 31, 90}
-
-
-def test_an_interrupted_recipe_ends_in_the_same_weights(made, tmp_path, monkeypatch):
-    class InterruptionError(Exception):
-        pass
-
-    def arguments(name):
-        places = ["--out", str(tmp_path / name), "--work", str(tmp_path / f"{name}-work")]
-        return ["--data", str(made), *places, "--quick", "--device", "cpu"]
-
-    def save_and_stop(run, folder, save=command.save_run):
-        save(run, folder)
-        raise InterruptionError
-
-    monkeypatch.setattr(command, "STEPS_BETWEEN_SAVES", 30)
-    assert sentiment.main(arguments("whole")) == 0
-    with monkeypatch.context() as patch:
-        patch.setattr(command, "save_run", save_and_stop)
-        with pytest.raises(InterruptionError):
-            sentiment.main(arguments("parts"))
-    assert sentiment.main([*arguments("parts"), "--resume"]) == 0
-    whole, parts = load(tmp_path / "whole"), load(tmp_path / "parts")
-    for name, parameter in whole.model.named_parameters():
-        assert torch.equal(parameter, parts.model.get_parameter(name)), name
 
 
 @pytest.mark.parametrize(("name", "recipe"), [("sentiment", sentiment), ("sentiment-zh", sentiment_zh)])

@@ -42,6 +42,7 @@ def test_all_texts_differ(parts):
     assert len(set(texts)) == len(texts) == TRAIN + HELD_OUT
 
 
+@pytest.mark.nightly
 def test_twenty_thousand_reviews_and_more_can_be_written(language):
     train, held_out = reviews(language, train=20_000, held_out=2_000)
     assert len({example.text for example in train + held_out}) == 22_000

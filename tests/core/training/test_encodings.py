@@ -4,7 +4,7 @@ import contextlib
 import gzip
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_core.training.intake import ENCODINGS, IntakeError, clean_text, preview, read_table
@@ -87,7 +87,6 @@ def test_a_label_that_cannot_be_decoded_is_none():
     assert (table.label_names, table.broken.counts) == (("否", "是"), {"undecodable": 1})
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60), st.sampled_from(["utf-8-sig", "utf-16"])
 )
@@ -113,7 +112,6 @@ def test_a_pasted_text_is_cleaned_and_counted():
         clean_text(" abc\x00\n", 1_000, 2_000)
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.text(st.characters()))
 def test_a_cleaned_text_can_be_written_and_is_clean(text):
     clean = clean_text(text, 0, 10_000).text

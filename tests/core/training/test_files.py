@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_core.training.examples import Example
@@ -309,7 +309,6 @@ def test_an_unknown_ending_is_refused(tmp_path):
     assert refusal(tmp_path / "a.txt") == "a.txt must end in one of .csv, .jsonl, or in one of these with .gz after it"
 
 
-@settings(deadline=None, max_examples=100)
 @given(examples=lists)
 def test_rows_come_back_equal(tmp_path_factory, examples):
     path = tmp_path_factory.mktemp("rows") / ROWS_FILE

