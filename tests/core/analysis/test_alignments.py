@@ -177,10 +177,7 @@ def renamed(before: str, after: str) -> Bundle:
 OLD, NEW = seq2seq_bundle(), translation_bundle()
 BLIND = seq2seq_bundle(attention=None)
 REFUSED = [
-    (
-        lambda: word_alignment(bundle=BLIND, text="a", n_tokens=12),
-        "has attention=None, so that it looks nowhere",
-    ),
+    (lambda: word_alignment(bundle=BLIND, text="a", n_tokens=12), "has attention=None, so that it looks nowhere"),
     (
         lambda: both_alignments(bundle=OLD, other=renamed('"cat"', '"dog"'), text="a", n_tokens=12, target="cat"),
         "bundle='old' and other='other' cut the sentence differently",

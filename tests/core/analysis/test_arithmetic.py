@@ -164,12 +164,6 @@ def test_every_tensor_has_its_line(kind) -> None:
         assert text[line.number - 1].strip() == line.code.splitlines()[-1].strip()
 
 
-def test_a_tensor_of_a_text_comes_with_its_check() -> None:
-    found = tensor_of(bundle=shipped("sentiment"), text="a dull film", n_tokens=4, name="class_logits")
-    assert found.agrees
-    assert found.axes == ("batch", "class")
-
-
 TEXT = "The actors were bad, the story was good."
 
 

@@ -231,10 +231,7 @@ REFUSED = [
     (lambda: gradient_reach(length=8, d_model=6, seed=0), "d_model=6"),
     (lambda: gradient_reach(length=8, d_model=68, seed=0), "d_model=68"),
     (lambda: step_times.step_times(d_model=33, seed=0, measurement=0), "d_model=33 must be one of 32, 64"),
-    (
-        lambda: layer_types.layer_types(d_model=32, kernel=4, seed=0, measurement=0),
-        "kernel=4 must be one of 2, 3",
-    ),
+    (lambda: layer_types.layer_types(d_model=32, kernel=4, seed=0, measurement=0), "kernel=4 must be one of 2, 3"),
     (lambda: layer_types.layer_types(d_model=33, kernel=3, seed=0, measurement=0), "d_model=33 must be one of 32"),
     (lambda: path_length("x", 3, 3), "system='x' must be one of attention"),
     (lambda: operations("x", 3, 3, 3), "system='x' must be one of attention"),

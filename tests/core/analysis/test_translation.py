@@ -214,12 +214,7 @@ def test_a_survey_counts_what_single_searches_find(monkeypatch: pytest.MonkeyPat
 def test_the_first_batch_is_the_listings_own() -> None:
     found = toy_batch(source="listing", seed=0, sentence=3, layer=0, head=0)
     assert found.source_ids.tolist() == [[1, 3, 4, 1, 2, 3]] * 4
-    assert found.target_ids.tolist() == [
-        [1, 0, 0, 0, 0, 0],
-        [1, 3, 0, 0, 0, 0],
-        [1, 3, 4, 0, 0, 0],
-        [1, 3, 4, 1, 0, 0],
-    ]
+    assert found.target_ids.tolist() == [[1, 0, 0, 0, 0, 0], [1, 3, 0, 0, 0, 0], [1, 3, 4, 0, 0, 0], [1, 3, 4, 1, 0, 0]]
     assert found.parameters == 3_700_096
     assert (CONFIG.norm_order, CONFIG.activation, CONFIG.tied_output) == ("post", "gelu_tanh", False)
     assert found.logits.shape == (4, 6, 5)

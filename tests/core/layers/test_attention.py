@@ -10,9 +10,9 @@ from torch import nn
 
 from tests.helpers.engine import close, exactly, lively
 from tests.helpers.torch_twins import copy_attention
-from transformer_core.layers.attention import AdditiveScores, MultiHeadAttention, dot_product_scores, masked_softmax
+from transformer_core.layers.attention import MultiHeadAttention, masked_softmax
 from transformer_core.layers.masks import additive_mask, causal_mask, check_mask, combined_mask, padding_mask
-from transformer_core.probe import SILENT, Probe, capture
+from transformer_core.probe import SILENT, Probe
 
 BATCH, HEADS, QUERY, KEY, D_MODEL = 2, 3, 4, 5, 12
 PATHS = {"fused": lambda: SILENT, "explicit": Probe}
@@ -129,45 +129,12 @@ def test_an_edit_of_masked_scores_can_open_what_the_mask_hides():
     close(probe.trace["weights"], torch.full((BATCH, HEADS, QUERY, QUERY), 1 / QUERY))
 
 
-def test_scores_are_divided_by_the_root_of_d_head_or_not():
-    scaled, unscaled = attention(d_head=8), attention(d_head=8, scale=False)
-    x = sequence(QUERY)
-    ratio = probed(unscaled, x)[1].trace["scores"] / probed(scaled, x)[1].trace["scores"]
-    close(ratio, torch.full_like(ratio, 8**0.5), atol=1e-3)
-
-
-def test_without_projections_heads_mix_the_input_itself():
-    layer, x = attention(projections=False), sequence(QUERY)
-    output, probe = probed(layer, x)
-    assert not list(layer.parameters())
-    for leaf in ("query", "key", "value"):
-        assert torch.equal(probe.trace[leaf].transpose(1, 2).flatten(2), x)
-    close(output, (probe.trace["weights"] @ probe.trace["value"]).transpose(1, 2).flatten(2))
-
-
 @pytest.mark.parametrize("query_key", [False, True])
 @pytest.mark.parametrize("key_value", [False, True])
 def test_shared_projections_give_the_same_vectors(query_key, key_value):
     trace = probed(attention(share_query_key=query_key, share_key_value=key_value), sequence(QUERY))[1].trace
     assert torch.equal(trace["query"], trace["key"]) == query_key
     assert torch.equal(trace["key"], trace["value"]) == key_value
-
-
-def test_d_head_is_free():
-    layer = MultiHeadAttention(128, 8, d_head=64)
-    output, probe = probed(layer, torch.randn(1, 3, 128))
-    assert probe.trace["heads"].shape == (1, 8, 3, 64)
-    assert layer.query_proj.weight.shape == (512, 128)
-    assert output.shape == (1, 3, 128)
-
-
-def test_causal_outputs_do_not_depend_on_later_positions():
-    layer, x = attention(), sequence(QUERY)
-    changed = x.clone()
-    changed[:, 2:] += 1.0
-    for path in PATHS.values():
-        assert torch.equal(*(layer(each, causal=True, probe=path())[:, :2] for each in (x, changed)))
-        assert not torch.allclose(*(layer(each, probe=path())[:, :2] for each in (x, changed)))
 
 
 def test_dropout_is_on_in_training_only_and_after_the_recorded_weights():
@@ -190,42 +157,6 @@ def test_dropout_is_on_in_training_only_and_after_the_recorded_weights():
 def test_errors_name_the_values(options, message):
     with pytest.raises(ValueError, match=exactly(message)):
         MultiHeadAttention(10, 4, **options)
-
-
-def test_an_edit_of_the_scores_that_hides_a_row_gives_zeros():
-    attention = MultiHeadAttention(8, 2).eval()
-    edits = {"scores": lambda scores: torch.full_like(scores, float("-inf"))}
-    _, trace = capture(attention, torch.randn(1, 3, 8), sites=("weights", "heads"), edits=edits)
-    assert trace["weights"].abs().max() == 0
-    assert trace["heads"].abs().max() == 0
-
-
-QUERIES, KEYS = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6)
-
-
-@pytest.mark.parametrize("scale", [True, False])
-def test_dot_products(scale):
-    scores = dot_product_scores(QUERIES, KEYS, scale=scale)
-    assert scores.shape == (2, 3, 4, 5)
-    for b, h, i, j in ((0, 0, 0, 0), (1, 2, 3, 4), (1, 0, 2, 1)):
-        expected = sum(QUERIES[b, h, i, k].item() * KEYS[b, h, j, k].item() for k in range(6))
-        assert scores[b, h, i, j].item() == pytest.approx(expected / (math.sqrt(6) if scale else 1), abs=1e-5)
-
-
-def test_additive_scores():
-    layer = AdditiveScores(3, 6)
-    torch.nn.init.normal_(layer.weight)
-    scores = layer(QUERIES, KEYS)
-    assert scores.shape == (2, 3, 4, 5)
-    for b in range(2):
-        for h in range(3):
-            for i in range(4):
-                for j in range(5):
-                    parts = zip(
-                        layer.weight[h].tolist(), QUERIES[b, h, i].tolist(), KEYS[b, h, j].tolist(), strict=True
-                    )
-                    expected = sum(v * math.tanh(q + k) for v, q, k in parts)
-                    assert scores[b, h, i, j].item() == pytest.approx(expected, abs=1e-5)
 
 
 @given(st.lists(st.lists(st.floats(-50, 50) | st.just(-math.inf), min_size=4, max_size=4), min_size=1, max_size=5))

@@ -49,11 +49,6 @@ def test_segments_are_the_first_where_none_are_given():
     assert torch.equal(module(IDS), module(IDS, segment_ids=torch.zeros_like(IDS)))
 
 
-def test_the_sum_is_normalised_where_the_config_says_so():
-    module, probe = embedding(embedding_norm=True), Probe()
-    close(module(IDS, probe=probe), module.norm(probe.trace["residual"]))
-
-
 def test_both_integer_widths_are_read():
     module = embedding()
     assert torch.equal(module(IDS), module(IDS.int()))
@@ -116,14 +111,6 @@ def test_doubled_multiplies_the_even_index_by_two_again(pos, i, d_model):
     assert table[pos, even + 1].item() == pytest.approx(math.cos(cosine), abs=1e-6)
 
 
-def test_sinusoidal_offsets_are_rotations():
-    table = sinusoidal_table(50, 16)
-    products = table @ table.T
-    for offset in (1, 7):
-        diagonal = products.diagonal(offset)
-        close(diagonal, diagonal[:1].expand_as(diagonal))
-
-
 def test_an_odd_width_is_named():
     with pytest.raises(ValueError, match=exactly("d_model=7 must be even: sines and cosines come in pairs")):
         sinusoidal_table(4, 7)
@@ -152,17 +139,6 @@ def test_learned_positions_are_rows_of_a_parameter():
 @pytest.mark.parametrize("positions", ["rotary", "alibi", "none"])
 def test_the_other_schemes_add_no_vector(positions):
     assert make_positions(positions, 12, 16) is None
-
-
-@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 40))
-def test_rotary_products_depend_on_the_distance_alone(i, j, shift):
-    query, key = torch.randn(2, 8)
-
-    def product(query_pos: int, key_pos: int) -> torch.Tensor:
-        turned_query = rotate(query.expand(1, 1, 80, 8))[0, 0, query_pos]
-        return turned_query @ rotate(key.expand(1, 1, 80, 8))[0, 0, key_pos]
-
-    close(product(i + shift, j + shift), product(i, j), atol=2e-5)
 
 
 def test_rotary_turns_pairs_by_position_times_frequency():

@@ -4,12 +4,9 @@ import pytest
 import torch
 
 from tests.helpers.engine import close, exactly, inputs, made, padded_ids
-from transformer_core.analysis.parts import reading_part
 from transformer_core.config import ModelConfig
-from transformer_core.layers.feed_forward import gelu
 from transformer_core.layers.masks import padding_mask
-from transformer_core.layers.positions import sinusoidal_table
-from transformer_core.models import Bert, BertOutput, Classifier, Decoder, SentenceEncoder, Translation
+from transformer_core.models import Bert, Classifier, Decoder, Translation
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import Probe, capture
 
@@ -44,14 +41,6 @@ def test_encode_and_decode_make_up_forward():
     close(model.decode(target, memory, memory_mask=memory_mask), model(source, target))
     part = model.decode(target[:, :2], memory, memory_mask=memory_mask)
     close(part, model(source, target)[:, :2])
-
-
-def test_the_padding_of_the_source_is_never_read():
-    model, (source, target) = made(Translation), inputs(Translation)
-    _, trace = capture(model, source, target, sites=("*.cross_attention.weights",))
-    hidden = (source == 0)[:, None, None].expand(3, 2, 5, 6)
-    for weights in trace.values():
-        assert not weights[hidden].any()
 
 
 def test_each_mask_goes_to_its_own_attention():
@@ -93,42 +82,11 @@ def test_a_memory_of_another_batch_is_named():
 CHANGES = {"positions": "learned", "n_segments": 2, "embedding_norm": True, "norm_order": "post"}
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("tied", [True, False])
-def test_both_heads_are_their_formulas(tied):
-    model, ids = made(Bert, tied_output=tied, **CHANGES), padded_ids(3, 5)
-    output, trace = capture(model, ids, segment_ids=torch.tensor([[0, 0, 1, 1, 1]] * 3))
-    assert isinstance(output, BertOutput)
-    stream = trace["encoder.layer1.residual"]
-    close(output.pooled, torch.tanh(stream[:, 0] @ model.pooler_proj.weight.T + model.pooler_proj.bias))
-    nsp = model.nsp_head.class_proj
-    close(output.nsp_logits, output.pooled @ nsp.weight.T + nsp.bias)
-    head = model.mlm_head
-    transformed = head.norm(gelu(stream @ head.transform_proj.weight.T + head.transform_proj.bias))
-    matrix = model.encoder.embedding.token.weight if tied else head.output.proj.weight
-    assert (head.output.proj.weight is model.encoder.embedding.token.weight) == tied
-    close(output.mlm_logits, transformed @ matrix.T + head.output.proj.bias)
-    assert output.mlm_logits.shape == (3, 5, 13)
-    assert output.nsp_logits.shape == (3, 2)
-
-
 def test_segments_are_told_apart():
     model, ids = made(Bert, **CHANGES), padded_ids(3, 5)
     first, second = (model(ids, segment_ids=torch.full_like(ids, segment)) for segment in (0, 1))
     assert not torch.allclose(first.mlm_logits, second.mlm_logits, atol=1e-3)
     assert torch.equal(model(ids).mlm_logits, first.mlm_logits)
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_logits_come_from_the_pooled_vector(pooling):
-    model, ids = made(Classifier, pooling=pooling, n_classes=4), padded_ids(3, 5)
-    logits, trace = capture(model, ids)
-    stream = trace["encoder.final_norm.normalized"]
-    real = [stream[row][ids[row] != 0] for row in range(3)]
-    expected = torch.stack([vectors[0] if pooling == "cls" else vectors.mean(0) for vectors in real])
-    close(trace["cls_embedding" if pooling == "cls" else "mean_embedding"], expected)
-    close(logits, expected @ model.class_proj.weight.T + model.class_proj.bias)
-    assert logits.shape == (3, 4)
 
 
 def test_a_sentence_of_padding_alone_has_the_mean_0():
@@ -156,41 +114,6 @@ def test_leaving_out_what_cls_does_not_read_changes_neither_logits_nor_gradients
 def test_where_all_positions_count_all_are_computed(choices):
     model, ids = made(Classifier, **choices), padded_ids(3, 6)
     close(model(ids), capture(model, ids)[0])
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_sentence_is_its_first_vector_or_the_mean_of_the_real_ones(pooling: str) -> None:
-    model, ids = made(SentenceEncoder, pooling=pooling), padded_ids(3, 5)
-    vectors, trace = capture(model, ids)
-    stream = trace["encoder.final_norm.normalized"]
-    real = [stream[row][ids[row] != 0] for row in range(3)]
-    close(vectors, torch.stack([own[0] if pooling == "cls" else own.mean(0) for own in real]))
-    assert reading_part(model) is model.encoder
-
-
-@torch.no_grad()
-@pytest.mark.parametrize(("pooler", "function"), [("tanh", torch.tanh), ("relu", torch.relu)])
-def test_a_pooler_stands_between_the_vector_and_the_classes(pooler: str, function) -> None:
-    model, ids = made(Classifier, pooler=pooler), padded_ids(3, 5)
-    logits, trace = capture(model, ids)
-    pooled = function(trace["cls_embedding"] @ model.pooler_proj.weight.T + model.pooler_proj.bias)
-    close(trace["pooled"], pooled)
-    close(logits, pooled @ model.class_proj.weight.T + model.class_proj.bias)
-    close(model(ids), logits)
-
-
-def test_a_bert_without_pairs_scores_words_alone() -> None:
-    model, ids = made(Bert, pair_head=False), padded_ids(3, 5)
-    output = model(ids)
-    assert (output.nsp_logits.shape, output.pooled.shape) == ((3, 0), (3, 0))
-    whole = made(Bert)
-    whole.load_state_dict(whole.state_dict() | model.state_dict())
-    close(output.mlm_logits, whole(ids).mlm_logits)
-
-
-def test_halves_are_the_waves_in_another_order() -> None:
-    table = sinusoidal_table(9, 8)
-    assert torch.equal(sinusoidal_table(9, 8, halves=True), torch.cat((table[:, 0::2], table[:, 1::2]), 1))
 
 
 def test_a_target_that_begins_with_padding_sees_its_beginning() -> None:

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from tests.helpers import nightly_but
 from tests.helpers.engine import close, exactly, inputs, made, padded_ids, tiny_recurrent_lm
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
@@ -18,8 +17,7 @@ from transformer_core.probe import capture
 from transformer_core.recipes.lm import d_hidden_of
 from transformer_core.sites import site_of
 from transformer_core.text import Tokenizer
-from transformer_core.training.batching import PairBatch
-from transformer_core.training.objectives import next_target_words, next_words
+from transformer_core.training.objectives import next_words
 
 TWINS = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 LEAVES = {
@@ -71,39 +69,6 @@ def test_probed_equals_unprobed_and_every_tensor_is_as_its_site_says(unit: str) 
 
 
 @each_unit
-def test_later_words_leave_earlier_scores_the_same(unit: str) -> None:
-    model, ids = made(RecurrentLm, unit=unit), full_ids()
-    changed = ids.clone()
-    changed[:, 4:] = ids[:, 4:] % 12 + 1
-    close(model(changed)[:, :4], model(ids)[:, :4])
-    assert not torch.allclose(model(changed)[:, 4:], model(ids)[:, 4:], atol=1e-2)
-
-
-@each_unit
-def test_padding_and_batch_mates_change_nothing(unit: str) -> None:
-    model, (ids,) = made(RecurrentLm, unit=unit), inputs(RecurrentLm)
-    together, state = model.read(ids, None)
-    for row in range(3):
-        alone, last = model.read(ids[row : row + 1, ids[row] != 0], None)
-        close(together[row : row + 1, : alone.shape[1]], alone)
-        for ours, theirs in zip(state, last, strict=True):
-            close(ours[row : row + 1], theirs)
-
-
-@each_unit
-@pytest.mark.parametrize("before", [0, 1, 4])
-def test_word_by_word_scores_are_those_of_the_whole(unit: str, before: int) -> None:
-    model, ids = made(RecurrentLm, unit=unit), full_ids()
-    whole, state = model(ids), model.start(ids[:, :before])
-    for place in range(before, ids.shape[1]):
-        logits, state = model.advance(ids[:, place : place + 1], state)
-        close(logits, whole[:, place])
-    rows = torch.tensor([2, 0, 0, 1])
-    logits, _ = model.advance(ids[rows, 4:6], model.reorder(model.start(ids[:, :4]), rows))
-    close(logits, whole[rows, 5])
-
-
-@each_unit
 def test_a_text_is_continued_from_its_state_however_long_it_grows(unit: str) -> None:
     model, ids = made(RecurrentLm, unit=unit), full_ids()[:1]
     written = list(greedy_words(model, ids, most=20))
@@ -130,20 +95,6 @@ def test_a_bundle_comes_back_and_is_measured_in_windows_of_max_len(unit: str, tm
         for window in (ids[0, start : start + 13] for start in range(0, ids.shape[1] - 1, 12))
     ]
     assert measured["loss_nats"] == pytest.approx(sum(losses) / (ids.shape[1] - 1), abs=1e-4)
-
-
-@pytest.mark.parametrize("unit", nightly_but(TWINS, ["gru"]))
-def test_it_learns_a_text_by_heart(unit: str) -> None:
-    torch.manual_seed(0)
-    model = RecurrentLm(tiny_recurrent_lm(unit=unit, d_hidden=24)).train()
-    ids = full_ids()
-    optimizer = torch.optim.Adam(model.parameters(), 2e-2)
-    for _ in range(60):
-        optimizer.zero_grad()
-        loss = next_words(model, ids)
-        loss.backward()
-        optimizer.step()
-    assert loss.item() < 0.2
 
 
 @each_unit
@@ -182,43 +133,6 @@ each_variant = pytest.mark.parametrize("changes", VARIANTS, ids=lambda changes: 
 
 
 @each_variant
-def test_padding_and_batch_mates_change_no_translation(changes: dict) -> None:
-    model, (source, target) = made(Seq2Seq, **changes), inputs(Seq2Seq)
-    together = model(source, target)
-    for row in range(3):
-        alone = model(source[row : row + 1, source[row] != 0], target[row : row + 1])
-        close(alone, together[row : row + 1])
-
-
-@each_variant
-def test_probed_equals_unprobed(changes: dict) -> None:
-    model, given = made(Seq2Seq, **changes), inputs(Seq2Seq)
-    with torch.inference_mode():
-        close(capture(model, *given)[0], model(*given))
-
-
-@each_variant
-def test_later_words_leave_a_translations_earlier_scores_the_same(changes: dict) -> None:
-    model, (source, target) = made(Seq2Seq, **changes), inputs(Seq2Seq)
-    changed = target.clone()
-    changed[:, 3:] = target[:, 3:] % 12 + 1
-    close(model(source, changed)[:, :3], model(source, target)[:, :3])
-    assert not torch.allclose(model(source, changed)[:, 3:], model(source, target)[:, 3:], atol=1e-2)
-
-
-@each_variant
-def test_a_translation_word_by_word_has_the_scores_of_the_whole(changes: dict) -> None:
-    model, (source, target) = made(Seq2Seq, **changes), inputs(Seq2Seq)
-    whole, place = model(source, target), model.start(source)
-    for position in range(target.shape[1]):
-        logits, place = model.advance(target[:, position : position + 1], place)
-        close(logits, whole[:, position])
-    rows = torch.tensor([2, 0, 0])
-    logits, _ = model.advance(target[rows, :1], model.reorder(model.start(source), rows))
-    close(logits, whole[rows, 0])
-
-
-@each_variant
 def test_the_attention_says_what_reaches_the_decoder(changes: dict) -> None:
     model, (source, target) = made(Seq2Seq, **changes), inputs(Seq2Seq)
     _, trace = capture(model, source, target)
@@ -247,25 +161,6 @@ def test_an_edit_acts_at_every_step() -> None:
     close(trace["encoder.hidden"], torch.zeros(3, 6, 10))  # a state that is kept whole stays at its beginning
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_it_learns_to_reverse(attention) -> None:
-    generator = torch.Generator().manual_seed(0)
-    torch.manual_seed(0)
-    model = made(Seq2Seq, attention=attention)
-    words = torch.randint(3, 13, (24, 3), generator=generator)
-    ends = torch.tensor([[1], [2]]).expand(2, 24)[..., None]
-    batch = PairBatch(words, torch.cat((ends[0], words.flip(1), ends[1]), 1))
-    optimizer = torch.optim.Adam(model.parameters(), 2e-2)
-    losses = []
-    for _ in range(25):
-        loss = next_target_words(model, batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.5 * losses[0]
-
-
 def test_it_writes_by_every_search() -> None:
     tokenizer = Tokenizer.train("word", ["a cat sat on a mat"], min_frequency=1, template="bos_eos")
     bundle = Bundle("glass", made(Seq2Seq, vocab_size=tokenizer.vocab_size), tokenizer)
@@ -292,3 +187,47 @@ def test_it_writes_by_every_search() -> None:
 def test_bad_ids_are_refused(source: list, target: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         made(Seq2Seq)(torch.tensor(source), torch.tensor(target))
+
+
+EVERY = [(RecurrentLm, {"unit": unit}) for unit in TWINS] + [(Seq2Seq, changes) for changes in VARIANTS]
+each_model = pytest.mark.parametrize(("kind", "changes"), EVERY, ids=str)
+
+
+def before_of(kind: type, source: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return what a model reads before the text that it scores."""
+    return (source,) if kind is Seq2Seq else ()
+
+
+@each_model
+def test_probed_equals_unprobed_and_later_words_leave_earlier_scores_the_same(kind: type, changes: dict) -> None:
+    model, (source, ids) = made(kind, **changes), inputs(Seq2Seq)
+    before = before_of(kind, source)
+    with torch.inference_mode():
+        whole = model(*before, ids)
+    close(capture(model, *before, ids)[0], whole)
+    changed = ids.clone()
+    changed[:, 3:] = ids[:, 3:] % 12 + 1
+    close(model(*before, changed)[:, :3], whole[:, :3])
+    assert not torch.allclose(model(*before, changed)[:, 3:], whole[:, 3:], atol=1e-2)
+
+
+@each_model
+def test_padding_and_batch_mates_change_nothing(kind: type, changes: dict) -> None:
+    model, given = made(kind, **changes), inputs(kind)
+    together = model(*given)
+    for row, first in enumerate(given[0]):
+        alone = model(first[first != 0][None], *(part[row : row + 1] for part in given[1:]))
+        close(together[row : row + 1, : alone.shape[1]], alone)
+
+
+@each_model
+def test_word_by_word_scores_are_those_of_the_whole(kind: type, changes: dict) -> None:
+    model, ids, source = made(kind, **changes), full_ids(), inputs(Seq2Seq)[0]
+    begun = 0 if kind is Seq2Seq else 2
+    whole, state = model(*before_of(kind, source), ids), model.start(source if kind is Seq2Seq else ids[:, :begun])
+    first = state
+    for place in range(begun, ids.shape[1]):
+        logits, state = model.advance(ids[:, place : place + 1], state)
+        close(logits, whole[:, place])
+    rows = torch.tensor([2, 0, 0, 1])
+    close(model.advance(ids[rows, begun : begun + 1], model.reorder(first, rows))[0], whole[rows, begun])

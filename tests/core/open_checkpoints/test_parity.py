@@ -13,15 +13,7 @@ from tests.helpers.open_checkpoints import TEXTS, padded, written
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
-from transformer_core.models import (
-    AnswerFinder,
-    Bert,
-    Classifier,
-    Gpt,
-    SentenceEncoder,
-    TokenClassifier,
-    Translation,
-)
+from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.open_checkpoints import check_against_reference, kind_of_folder, save_hf
 from transformer_core.probe import capture
 from transformer_core.text import Tokenizer

@@ -372,19 +372,8 @@ def test_like_roberta() -> None:
 
 
 def test_like_llama() -> None:
-    words = [
-        "<unk>",
-        "<s>",
-        "</s>",
-        *(f"<0x{byte:02X}>" for byte in range(256)),
-        "▁",
-        "c",
-        "a",
-        "t",
-        "▁c",
-        "at",
-        "▁cat",
-    ]
+    words = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    words += ["▁", "c", "a", "t", "▁c", "at", "▁cat"]
     vocabulary = {word: id_ for id_, word in enumerate(words)}
     merges = [("▁", "c"), ("a", "t"), ("▁c", "at")]
     model = models.BPE(vocabulary, merges, unk_token="<unk>", byte_fallback=True, fuse_unk=True)

@@ -54,20 +54,6 @@ def curve(run, n=None):
     return [(s.step, s.epoch, s.loss, s.learning_rate, s.gradient_norm, s.examples) for s in islice(run.steps(), n)]
 
 
-def test_one_batch_can_be_learned_by_heart():
-    batch = batches(0)[0]
-    run = make_run(
-        replace(CONFIG, epochs=60),
-        replace(SIZES, dropout=0.0),
-        objective=classification,
-        batches=lambda epoch: [batch],
-        steps_per_epoch=1,
-    )
-    losses = [step.loss for step in run.steps()]
-    assert losses[0] > 0.5
-    assert losses[-1] < 0.02
-
-
 def test_a_run_learns_a_separable_world():
     config = replace(CONFIG, learning_rate=1e-2, epochs=20)
     run = make_run(config, replace(SIZES, dropout=0.0), objective=classification)
