@@ -84,9 +84,9 @@ def write_table(path: Path, *rows: tuple) -> None:
 def data(tmp_path_factory) -> Path:
     """Return a folder with tiny data of every recipe."""
     folder = tmp_path_factory.mktemp("data")
-    for name in ("train", "val", "test_2016_flickr"):
+    for name, times in (("train", 7), ("val", 1), ("test_2016_flickr", 1)):  # three steps of training
         for language, lines in (("en", CAPTIONS), ("fr", FRENCH), ("de", GERMAN)):
-            write(folder / f"{name}.{language}.gz", lines)
+            write(folder / f"{name}.{language}.gz", lines * times)
     rows = [json.dumps({"en": en, "zh": zh}) for en, zh in zip(CAPTIONS, CHINESE, strict=True)]
     for name in ("train", "val"):
         write(folder / f"en-zh.{name}.jsonl.gz", rows)
@@ -200,6 +200,8 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(data, ran, name, steps, 
         patch.setattr(command, "save_run", save_and_stop)
         with pytest.raises(InterruptionError):
             run(name, data, tmp_path)
+    saved = [json.loads(path.read_text())["step"] for path in (tmp_path / "work").rglob("run.json")]
+    assert saved == [steps]
     assert run(name, data, tmp_path, "--resume") == 0
     whole, parts = (load(folder / "out", device="cpu").model.state_dict() for folder in (ran(name), tmp_path))
     assert whole.keys() == parts.keys()
