@@ -78,6 +78,7 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Return the full names of the modules that a file imports."""
     found = set()

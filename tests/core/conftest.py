@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.engine import made, shipped
+from tests.helpers.engine import made, shipped, small_tokenizer
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Gpt
 from transformer_core.text import Tokenizer
@@ -13,7 +13,7 @@ from transformer_core.text import Tokenizer
 @pytest.fixture(scope="session")
 def word_tokenizer() -> Tokenizer:
     """Return a tokenizer of at most 13 words."""
-    return Tokenizer.train("word", ["a glass box", "a glass bell", "a box"] * 3, vocab_size=13)
+    return small_tokenizer()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import random
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,6 @@ from transformer_core.models.recurrent import (
 )
 from transformer_core.text import Tokenizer
 from transformer_core.training.examples import Example
-from transformer_core.training.intake.labelled import write_labelled
 
 MODELS: tuple[type[nn.Module], ...] = (
     *(Encoder, Decoder, MaskedDecoder),
@@ -253,8 +251,3 @@ def separable(n: int, *, seed: int = 0) -> list[Example]:
         rng.shuffle(words)
         found[" ".join(words) + "."] = label
     return [Example(text, label) for text, label in found.items()]
-
-
-def write_separable(path: Path, n: int, *, seed: int = 0) -> None:
-    """Write such sentences as a .csv."""
-    write_labelled(path, separable(n, seed=seed))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.helpers import ROOT, nightly_but
-from tests.helpers.engine import inputs, made, seq2seq_bundle, shipped, value_of
+from tests.helpers.engine import inputs, made, seq2seq_bundle, shipped, small_tokenizer, value_of
 from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass_through, recompute, tensor_of
 from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.parameter_counts import PARTS, REST, count_parts
@@ -215,10 +215,10 @@ def test_a_text_of_one_token_keeps_its_shapes() -> None:
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_all_parameters_are_counted(kind: str, word_tokenizer) -> None:
+def test_all_parameters_are_counted(kind: str) -> None:
     torch.manual_seed(0)
     config = CONFIGS[kind](vocab_size=13) if kind in CONFIGS else ModelConfig(vocab_size=13, d_model=8, n_heads=2)
-    bundle = Bundle("x", MODELS[kind](config), word_tokenizer)
+    bundle = Bundle("x", MODELS[kind](config), small_tokenizer())
     found = count_parts(bundle=bundle)
     assert found.counts.sum() == bundle.n_parameters
     assert set(found.parts) <= {*PARTS, REST}
@@ -226,9 +226,9 @@ def test_all_parameters_are_counted(kind: str, word_tokenizer) -> None:
     assert found.shares.sum() == pytest.approx(1)
 
 
-def test_the_parts_of_a_gpt(word_tokenizer) -> None:
+def test_the_parts_of_a_gpt() -> None:
     model = made(Gpt)
-    found = count_parts(bundle=Bundle("x", model, word_tokenizer))
+    found = count_parts(bundle=Bundle("x", model, small_tokenizer()))
     counts = dict(zip(found.parts, found.counts, strict=True))
     config = model.config
     width = config.n_heads * config.d_head

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.engine import made, shipped, small_bundle
+from tests.helpers.engine import made, shipped, small_bundle, small_tokenizer
 from transformer_core.analysis.parts import first_attention, input_embedding, position_vectors
 from transformer_core.analysis.positions.counted import LENGTHS, counted_positions, positions_by
 from transformer_core.analysis.positions.counted import SCHEMES as COUNTED
@@ -26,7 +26,6 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.models import Bert, Classifier, Gpt
 from transformer_core.probe import capture
-from transformer_core.text import Tokenizer
 
 BUNDLE = shipped("sentiment")
 SIZES = [(1, 2), (2, 6), (64, 128), (100, 30)]
@@ -100,26 +99,26 @@ def test_the_best_fixed_matrix_is_found_by_least_squares() -> None:
 TEXT = "a glass box"
 
 
-def bundle_of(kind: type, tokenizer: Tokenizer, **changes) -> Bundle:
-    """Return a bundle of a tiny lively model that reads with this tokenizer."""
-    return Bundle("tiny", made(kind, **changes), tokenizer, ("a", "b") if kind is Classifier else ())
+def bundle_of(kind: type, **changes) -> Bundle:
+    """Return a bundle of a tiny lively model."""
+    return Bundle("tiny", made(kind, **changes), small_tokenizer(), ("a", "b") if kind is Classifier else ())
 
 
 @pytest.mark.parametrize("kind", [Classifier, Gpt])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_models_own_scheme_put_in_its_place_is_the_model(kind: type, scheme: str, word_tokenizer: Tokenizer) -> None:
-    bundle = bundle_of(kind, word_tokenizer, positions=scheme)
+def test_a_models_own_scheme_put_in_its_place_is_the_model(kind: type, scheme: str) -> None:
+    bundle = bundle_of(kind, positions=scheme)
     found = score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=1, length=6, learned=bundle)
-    ids = torch.full((1, 6), word_tokenizer.encode(TEXT).ids[1])
+    ids = torch.full((1, 6), small_tokenizer().encode(TEXT).ids[1])
     _, trace = capture(bundle.model, ids, sites=("*layer0.self_attention.*",))
     row = SCHEMES.index(scheme)
     np.testing.assert_allclose(found.scores[row], trace.stack("*.scores")[0, 0, 1], atol=1e-4)
     np.testing.assert_allclose(found.weights[row], trace.stack("*.weights")[0, 0, 1], atol=1e-5)
-    assert found.token == word_tokenizer.encode(TEXT).labels[1]
+    assert found.token == small_tokenizer().encode(TEXT).labels[1]
 
 
-def test_terms_are_the_formulas(word_tokenizer: Tokenizer) -> None:
-    bundle = bundle_of(Classifier, word_tokenizer, n_heads=4)
+def test_terms_are_the_formulas() -> None:
+    bundle = bundle_of(Classifier, n_heads=4)
     found = score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=2, length=8)
     terms = dict(zip(SCHEMES, found.terms, strict=True))
     place = np.arange(8)
@@ -135,8 +134,8 @@ def test_terms_are_the_formulas(word_tokenizer: Tokenizer) -> None:
     assert found.parameters.tolist() == [0, 0, 12 * 16, 0, 0]
 
 
-def test_one_pair_of_rotary_and_the_others_are_the_whole(word_tokenizer: Tokenizer) -> None:
-    bundle = bundle_of(Classifier, word_tokenizer)
+def test_one_pair_of_rotary_and_the_others_are_the_whole() -> None:
+    bundle = bundle_of(Classifier)
     row = SCHEMES.index("rotary")
     parts = [
         score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=0, length=5, pair=pair).terms[row]
@@ -145,15 +144,15 @@ def test_one_pair_of_rotary_and_the_others_are_the_whole(word_tokenizer: Tokeniz
     np.testing.assert_allclose(parts[0], sum(parts[1:]), atol=1e-5)
 
 
-def test_a_learned_table_ends_and_says_whose_it_is(word_tokenizer: Tokenizer) -> None:
-    bundle = bundle_of(Classifier, word_tokenizer)
-    short = bundle_of(Bert, word_tokenizer, positions="learned", max_len=4)
+def test_a_learned_table_ends_and_says_whose_it_is() -> None:
+    bundle = bundle_of(Classifier)
+    short = bundle_of(Bert, positions="learned", max_len=4)
     row = SCHEMES.index("learned")
     found = score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=0, length=6, learned=short)
     assert found.learned_from == "tiny"
     assert np.isfinite(found.terms[row, :4, :4]).all()
     assert np.isnan(found.scores[row, 4:]).all()
-    narrow = bundle_of(Bert, word_tokenizer, positions="learned", d_model=8)
+    narrow = bundle_of(Bert, positions="learned", d_model=8)
     other = score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=0, length=6, learned=narrow)
     assert other.learned_from == ""
 
@@ -169,10 +168,10 @@ def test_spread_looks_along_diagonals_only() -> None:
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
 @pytest.mark.parametrize("scale", [True, False])
-def test_norms_and_cosines_are_those_of_the_model(positions: str, scale: bool, word_tokenizer: Tokenizer) -> None:
-    bundle = bundle_of(Classifier, word_tokenizer, positions=positions, scale_embeddings=scale)
+def test_norms_and_cosines_are_those_of_the_model(positions: str, scale: bool) -> None:
+    bundle = bundle_of(Classifier, positions=positions, scale_embeddings=scale)
     found = token_and_position(bundle=bundle, text=TEXT, n_tokens=12)
-    ids = torch.tensor([word_tokenizer.encode(TEXT).ids])
+    ids = torch.tensor([small_tokenizer().encode(TEXT).ids])
     logits, trace = capture(bundle.model, ids, sites=("*embedding.*",))
     token = trace["encoder.embedding.token_embedding"][0]
     np.testing.assert_allclose(found.token_norms, token.norm(dim=-1), rtol=1e-6)
@@ -188,8 +187,8 @@ def test_norms_and_cosines_are_those_of_the_model(positions: str, scale: bool, w
 
 
 @pytest.mark.parametrize("kind", [Classifier, Gpt])
-def test_adding_is_concatenating_with_tied_weights(kind: type, word_tokenizer: Tokenizer) -> None:
-    bundle = bundle_of(kind, word_tokenizer)
+def test_adding_is_concatenating_with_tied_weights(kind: type) -> None:
+    bundle = bundle_of(kind)
     found = adding_is_concatenating(bundle=bundle, text=TEXT, n_tokens=12, place=1)
     np.testing.assert_allclose(found.added, found.of_token + found.of_position, atol=1e-5)
     np.testing.assert_allclose(found.tied, found.added, atol=1e-5)
@@ -204,8 +203,8 @@ def test_adding_is_concatenating_with_tied_weights(kind: type, word_tokenizer: T
     np.testing.assert_allclose(found.of_position, (weight @ position).detach(), atol=1e-5)
 
 
-def test_a_model_without_projections_is_named(word_tokenizer: Tokenizer) -> None:
-    bundle = bundle_of(Classifier, word_tokenizer, projections=False)
+def test_a_model_without_projections_is_named() -> None:
+    bundle = bundle_of(Classifier, projections=False)
     with pytest.raises(ValueError, match="tiny has no query and key projections of its own"):
         adding_is_concatenating(bundle=bundle, text=TEXT, n_tokens=12, place=0)
     assert position_vectors(bundle) is None

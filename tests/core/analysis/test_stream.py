@@ -34,22 +34,20 @@ from transformer_core.models import Classifier, Gpt, Translation
 from transformer_core.probe import capture
 from transformer_core.text import Tokenizer
 
-BUNDLE = shipped("sentiment")
+BUNDLE, TOKENIZER = shipped("sentiment"), small_tokenizer()
 TEXT = "a glass box a glass bell"
 PLACES = [("pre", "self_attention"), ("pre", "feed_forward"), ("pre", "final"), ("post", "self_attention")]
 
 
-def tiny_bundle(tokenizer: Tokenizer, **changes: object) -> Bundle:
+def tiny_bundle(**changes: Any) -> Bundle:
     """Make a bundle of a tiny lively classifier."""
-    return Bundle("tiny", made(Classifier, vocab_size=13, **changes), tokenizer, ("negative", "positive"))
+    return tiny(changes.pop("norm_order", "pre"), **changes)
 
 
 @pytest.mark.parametrize("norm", ["layer_norm", "unbiased"])
 @pytest.mark.parametrize(("order", "sublayer"), PLACES)
-def test_a_vector_is_normalised_as_torch_does_it(
-    word_tokenizer: Tokenizer, order: str, sublayer: str, norm: str
-) -> None:
-    bundle = tiny_bundle(word_tokenizer, norm_order=order, norm=norm)
+def test_a_vector_is_normalised_as_torch_does_it(order: str, sublayer: str, norm: str) -> None:
+    bundle = tiny_bundle(norm_order=order, norm=norm)
     found = normed_vector(bundle=bundle, text=TEXT, n_tokens=12, layer=1, sublayer=sublayer, token=2, scale=4.0)
     x, gain, bias = (torch.tensor(values) for values in (found.x, found.gain, found.bias))
     d = len(x)
@@ -64,19 +62,17 @@ def test_a_vector_is_normalised_as_torch_does_it(
     assert found.moved < 1e-3
 
 
-def test_epsilon_wins_over_a_vector_that_is_too_small(word_tokenizer: Tokenizer) -> None:
-    bundle = tiny_bundle(word_tokenizer)
+def test_epsilon_wins_over_a_vector_that_is_too_small() -> None:
+    bundle = tiny_bundle()
     found = normed_vector(bundle=bundle, text=TEXT, n_tokens=12, layer=0, sublayer="feed_forward", token=1, scale=1e-6)
     np.testing.assert_allclose(found.scaled_after, found.bias, atol=1e-2)
 
 
 @pytest.mark.parametrize(("norm", "other"), [("layer_norm", "unbiased"), ("unbiased", "layer_norm")])
 @pytest.mark.parametrize("order", ["pre", "post"])
-def test_the_other_variant_is_what_a_model_with_that_variant_computes(
-    word_tokenizer: Tokenizer, norm: str, other: str, order: str
-) -> None:
-    bundle = tiny_bundle(word_tokenizer, norm=norm, norm_order=order)
-    twin = tiny_bundle(word_tokenizer, norm=other, norm_order=order)
+def test_the_other_variant_is_what_a_model_with_that_variant_computes(norm: str, other: str, order: str) -> None:
+    bundle = tiny_bundle(norm=norm, norm_order=order)
+    twin = tiny_bundle(norm=other, norm_order=order)
     twin.model.load_state_dict(bundle.model.state_dict())
     found = other_norm(bundle=bundle, text=TEXT, n_tokens=12)
     ids = torch.tensor([bundle.tokenizer.encode(TEXT, max_len=12).ids])
@@ -98,8 +94,8 @@ def test_the_other_variant_is_what_a_model_with_that_variant_computes(
     ],
     ids=str,
 )
-def test_contributions_add_up_to_the_stream(word_tokenizer: Tokenizer, changes: dict) -> None:
-    bundle = tiny_bundle(word_tokenizer, **changes)
+def test_contributions_add_up_to_the_stream(changes: dict) -> None:
+    bundle = tiny_bundle(**changes)
     for token in (0, 3):
         found = stream_sum(bundle=bundle, text=TEXT, n_tokens=12, token=token)
         assert found.difference < 1e-5
@@ -112,8 +108,8 @@ def test_contributions_add_up_to_the_stream(word_tokenizer: Tokenizer, changes: 
 
 
 @pytest.mark.parametrize("order", ["pre", "post"])
-def test_the_streams_length_is_measured_after_every_sublayer(word_tokenizer: Tokenizer, order: str) -> None:
-    bundle = tiny_bundle(word_tokenizer, norm_order=order)
+def test_the_streams_length_is_measured_after_every_sublayer(order: str) -> None:
+    bundle = tiny_bundle(norm_order=order)
     found = stream_growth(bundle=bundle, text=TEXT, n_tokens=12)
     assert found.stages == ("embedding", *found.sublayers)
     assert len(found.sublayers) == 2 * bundle.config.n_layers
@@ -126,9 +122,9 @@ def test_the_streams_length_is_measured_after_every_sublayer(word_tokenizer: Tok
 D_MODEL = 16
 
 
-def tiny(tokenizer: Tokenizer, order: str, kind: type = Classifier, **changes: Any) -> Bundle:
+def tiny(order: str, kind: type = Classifier, tokenizer: Tokenizer = TOKENIZER, **changes: Any) -> Bundle:
     """Make a bundle of a tiny lively model."""
-    sizes: dict[str, Any] = {"vocab_size": 13, "d_model": D_MODEL, "norm_order": order, "pad_id": tokenizer.pad_id}
+    sizes: dict[str, Any] = {"d_model": D_MODEL, "norm_order": order, "pad_id": tokenizer.pad_id}
     return Bundle(f"tiny-{order}", made(kind, **sizes | changes), tokenizer, ("negative", "positive"))
 
 
@@ -142,8 +138,8 @@ def steps_of(bundle: Bundle, layer: int, sublayer: str, token: int = 2) -> Subla
     return sublayer_steps(bundle=bundle, text=TEXT, n_tokens=12, layer=layer, sublayer=sublayer, token=token)
 
 
-def test_the_lengths_are_those_that_the_probe_records(word_tokenizer: Tokenizer) -> None:
-    post, pre = tiny(word_tokenizer, "post"), tiny(word_tokenizer, "pre")
+def test_the_lengths_are_those_that_the_probe_records() -> None:
+    post, pre = tiny("post"), tiny("pre")
     found = two_orders(post=post, pre=pre, text=TEXT, n_tokens=12)
     for stream, bundle in ((found.post, post), (found.pre, pre)):
         trace = capture(bundle.model, ids_of(bundle))[1]
@@ -166,12 +162,8 @@ def test_the_lengths_are_those_that_the_probe_records(word_tokenizer: Tokenizer)
 
 
 @pytest.mark.parametrize(("norm", "inside"), [("layer_norm", D_MODEL), ("unbiased", D_MODEL - 1)])
-def test_every_norm_sets_every_vector_to_one_length_before_gain_and_bias(
-    word_tokenizer: Tokenizer, norm: str, inside: int
-) -> None:
-    found = two_orders(
-        post=tiny(word_tokenizer, "post", norm=norm), pre=tiny(word_tokenizer, "pre", norm=norm), text=TEXT, n_tokens=12
-    )
+def test_every_norm_sets_every_vector_to_one_length_before_gain_and_bias(norm: str, inside: int) -> None:
+    found = two_orders(post=tiny("post", norm=norm), pre=tiny("pre", norm=norm), text=TEXT, n_tokens=12)
     for stream in (found.post, found.pre):
         assert stream.inside == inside
         assert stream.level == math.sqrt(inside)
@@ -182,10 +174,8 @@ def test_every_norm_sets_every_vector_to_one_length_before_gain_and_bias(
 @pytest.mark.parametrize("norm", ["layer_norm", "unbiased"])
 @pytest.mark.parametrize("sublayer", ["self_attention", "feed_forward"])
 @pytest.mark.parametrize("order", ["pre", "post"])
-def test_every_step_follows_from_those_before_it(
-    word_tokenizer: Tokenizer, order: str, sublayer: str, norm: str
-) -> None:
-    bundle = tiny(word_tokenizer, order, norm=norm)
+def test_every_step_follows_from_those_before_it(order: str, sublayer: str, norm: str) -> None:
+    bundle = tiny(order, norm=norm)
     found = steps_of(bundle, 1, sublayer)
     row = dict(zip(found.steps, found.vectors, strict=True))
     assert found.steps == STEPS[order]
@@ -203,8 +193,8 @@ def test_every_step_follows_from_those_before_it(
 
 
 @pytest.mark.parametrize(("order", "last"), [("post", "normed"), ("pre", "sum")])
-def test_what_one_sublayer_gives_is_what_the_next_one_takes(word_tokenizer: Tokenizer, order: str, last: str) -> None:
-    bundle = tiny(word_tokenizer, order)
+def test_what_one_sublayer_gives_is_what_the_next_one_takes(order: str, last: str) -> None:
+    bundle = tiny(order)
     places = [(layer, sublayer) for layer in (0, 1) for sublayer in ("self_attention", "feed_forward")]
     ways = [steps_of(bundle, *place) for place in places]
     for before, after in itertools.pairwise(ways):
@@ -212,8 +202,8 @@ def test_what_one_sublayer_gives_is_what_the_next_one_takes(word_tokenizer: Toke
 
 
 @pytest.mark.parametrize("kind", [Translation, Gpt])
-def test_other_kinds_give_the_stream_of_the_stack_that_reads(word_tokenizer: Tokenizer, kind: type) -> None:
-    post, pre = (tiny(word_tokenizer, order, kind) for order in ("post", "pre"))
+def test_other_kinds_give_the_stream_of_the_stack_that_reads(kind: type) -> None:
+    post, pre = (tiny(order, kind) for order in ("post", "pre"))
     found = two_orders(post=post, pre=pre, text=TEXT, n_tokens=12)
     given = (ids_of(post), ids_of(post)) if kind is Translation else (ids_of(post),)
     scope = "encoder" if kind is Translation else "decoder"
@@ -221,25 +211,25 @@ def test_other_kinds_give_the_stream_of_the_stack_that_reads(word_tokenizer: Tok
     np.testing.assert_allclose(found.post.growth.lengths[-1], recorded.numpy(), rtol=1e-6)
 
 
-def test_the_outcome_is_where_the_mean_length_grows(word_tokenizer: Tokenizer) -> None:
-    found = two_orders(post=tiny(word_tokenizer, "post"), pre=tiny(word_tokenizer, "pre"), text=TEXT, n_tokens=12)
+def test_the_outcome_is_where_the_mean_length_grows() -> None:
+    found = two_orders(post=tiny("post"), pre=tiny("pre"), text=TEXT, n_tokens=12)
     for stream in (found.post, found.pre):
         assert stream.grown == stream.growth.lengths[-1].mean() / stream.growth.lengths[0].mean()
     grown = [name for name, stream in (("post", found.post), ("pre", found.pre)) if stream.grown >= 1.1]
     assert found.outcome == {0: "neither", 2: "both"}.get(len(grown), grown[0] if grown else "")
 
 
-def test_a_model_without_residual_connections_passes_on_what_was_written(word_tokenizer: Tokenizer) -> None:
-    found = steps_of(tiny(word_tokenizer, "pre", residual=False), 0, "self_attention")
+def test_a_model_without_residual_connections_passes_on_what_was_written() -> None:
+    found = steps_of(tiny("pre", residual=False), 0, "self_attention")
     row = dict(zip(found.steps, found.vectors, strict=True))
     np.testing.assert_allclose(row["sum"], row["written"], atol=1e-6)
     assert found.added < 1e-6
     assert not found.residual
 
 
-def test_tokens_of_two_tokenizers_match_by_their_characters(word_tokenizer: Tokenizer) -> None:
+def test_tokens_of_two_tokenizers_match_by_their_characters() -> None:
     letter_tokenizer = Tokenizer.train("character", [TEXT] * 3, vocab_size=40)
-    words, letters = word_tokenizer.encode(TEXT), letter_tokenizer.encode(TEXT)
+    words, letters = TOKENIZER.encode(TEXT), letter_tokenizer.encode(TEXT)
     for place, (start, end) in enumerate(words.offsets):
         if end:
             there = matching_token(words, place, letters)
@@ -250,11 +240,11 @@ def test_tokens_of_two_tokenizers_match_by_their_characters(word_tokenizer: Toke
     assert cut.offsets[matching_token(words, last_word, cut)] == max(cut.offsets)
 
 
-def test_a_text_without_a_known_token_is_refused(word_tokenizer: Tokenizer) -> None:
+def test_a_text_without_a_known_token_is_refused() -> None:
     bare = Tokenizer.train("word", [TEXT] * 3, vocab_size=13, template="none")
     with pytest.raises(ValueError, match=exactly("text='' has no token that 'tiny-post' knows")):
-        encoded_for(tiny(bare, "post"), "", 12)
-    assert len(encoded_for(tiny(word_tokenizer, "post"), TEXT * 9, 99)) == 12  # as many as the model has positions
+        encoded_for(tiny("post", tokenizer=bare), "", 12)
+    assert len(encoded_for(tiny("post"), TEXT * 9, 99)) == 12  # as many as the model has positions
 
 
 def by_kind(n_layers: int, seed: int = 0) -> dict[tuple[str, bool], DepthProfile]:
@@ -338,8 +328,7 @@ def test_a_sentence_moves_under_batch_norm_alone(others: int) -> None:
     assert found.padding > 0
 
 
-TOKENIZER = small_tokenizer()
-POST, PRE = tiny(TOKENIZER, "post"), tiny(TOKENIZER, "pre")
+POST, PRE = tiny("post"), tiny("pre")
 NORMED = {"bundle": POST, "text": TEXT, "n_tokens": 12, "layer": 0, "token": 1, "scale": 1.0}
 REFUSED = [
     (lambda: normed_vector(**NORMED, sublayer="final"), "sublayer='final' needs a pre-norm model"),

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from tests.helpers.engine import made, shipped
+from tests.helpers.engine import made, shipped, small_tokenizer
 from transformer_core.analysis.outcome import read
 from transformer_core.analysis.words import one_hot as one_hot_module
 from transformer_core.analysis.words import tiny_bert
@@ -62,8 +62,8 @@ def id_of(word: str) -> int:
 
 
 @pytest.mark.parametrize("kind", [Classifier, Bert, Gpt, Translation])
-def test_any_model_has_its_matrix_and_its_rows_are_what_a_sentence_looks_up(kind, word_tokenizer) -> None:
-    bundle = Bundle("tiny", made(kind), word_tokenizer)
+def test_any_model_has_its_matrix_and_its_rows_are_what_a_sentence_looks_up(kind) -> None:
+    bundle = Bundle("tiny", made(kind), small_tokenizer())
     found = sentence_vectors(bundle=bundle, text="a glass box", n_tokens=8)
     matrix = embedding_matrix(bundle.model)
     np.testing.assert_array_equal(found.vectors, matrix[found.token_ids].numpy())
