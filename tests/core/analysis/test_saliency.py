@@ -60,7 +60,7 @@ def test_integrated_gradients_add_up_ever_better(shape: dict, baseline) -> None:
 def test_the_margin_at_the_sentence_is_the_models() -> None:
     bundle = small_bundle()
     found = saliency(bundle=bundle, text=TEXT, n_tokens=12, baseline="zero")
-    logits = bundle.model(one_text(bundle, bundle.tokenizer.encode(TEXT)))[0]
+    logits = bundle.model(one_text(bundle, bundle.tokenizer.encode(TEXT)))[0].detach()
     assert found.margin == pytest.approx(float(logits[found.winner] - logits[found.rival]), abs=1e-5)
     assert not any(parameter.grad is not None for parameter in bundle.model.parameters())
 
