@@ -108,35 +108,12 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize(("files", "message"), DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_vocabulary_is_told(files: dict, message: str, tmp_path: Path) -> None:
-    written("BertModel", tmp_path)
-    (tmp_path / "tokenizer.json").unlink()
-    for name, text in files.items():
-        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(BundleError) as caught:
-        load(tmp_path)
-    assert message in str(caught.value)
-
-
 MERGED = {
     "three tokens": ({"merges.txt": "#version: 0.2\na b c\n"}, "merges.txt: 'a b c' must be two tokens and a blank"),
     "an unknown token": ({"merges.txt": "zz yy\n"}, "the vocabulary makes no tokenizer"),
     "a text for an id": ({"vocab.json": '{"a": "0"}'}, "vocab.json must give each token a whole number"),
     "an id past all bounds": ({"vocab.json": '{"a": 9999999}', "merges.txt": ""}, "must be at most"),
 }
-
-
-@pytest.mark.parametrize(("files", "message"), MERGED.values(), ids=MERGED)
-def test_a_damaged_list_of_merges_is_told(files: dict, message: str, tmp_path: Path) -> None:
-    written("GPT2LMHeadModel", tmp_path, vocab_size=BYTES)
-    (tmp_path / "tokenizer.json").unlink()
-    byte_files(tmp_path, special=("<|endoftext|>",))
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    with pytest.raises(BundleError) as caught:
-        load(tmp_path)
-    assert message in str(caught.value)
 
 
 def test_more_tokens_than_rows_are_refused(tmp_path: Path) -> None:
@@ -283,3 +260,19 @@ def test_every_wire_type_is_stepped_over() -> None:
     assert list(fields(data)) == [(1, 300), (2, bytes(8)), (3, bytes(4)), (4, b"ab")]
     with pytest.raises(ValueError, match="wire type 3 is unknown"):
         list(fields(varint(1 << 3 | 3)))
+
+
+CASES = [("BertModel", *case) for case in DAMAGED.values()] + [("GPT2LMHeadModel", *case) for case in MERGED.values()]
+
+
+@pytest.mark.parametrize(("architecture", "files", "message"), CASES, ids=[*DAMAGED, *MERGED])
+def test_a_damaged_vocabulary_is_told(architecture: str, files: dict, message: str, tmp_path: Path) -> None:
+    written(architecture, tmp_path, vocab_size=BYTES)
+    (tmp_path / "tokenizer.json").unlink()
+    if architecture.startswith("GPT2"):
+        byte_files(tmp_path, special=("<|endoftext|>",))
+    for name, text in files.items():
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(BundleError) as caught:
+        load(tmp_path)
+    assert message in str(caught.value)
