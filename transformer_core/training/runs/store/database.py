@@ -44,6 +44,15 @@ FLOAT = np.dtype("<f4")
 StepRow = tuple[int, float, float, float, float]
 
 
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
 def open_writer(path: Path) -> sqlite3.Connection:
     """Open a run's database to write; where there is none, create it in one transaction.
 
@@ -52,16 +61,17 @@ def open_writer(path: Path) -> sqlite3.Connection:
         sqlite3.Error: it cannot be opened or written.
     """
     connection = sqlite3.connect(path, timeout=SECONDS_TO_WAIT, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    if _format_of(connection) == 0:
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in TABLES.values():
-            connection.execute(statement)
-        connection.execute("INSERT INTO status VALUES (1, 'starting', 0, 0, 0.0, 0.0, NULL, '', 0, 0.0, 0)")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        connection.execute("COMMIT")
-    _require_format(connection)
+    with _closed_on_error(connection):
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        if _format_of(connection) == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in TABLES.values():
+                connection.execute(statement)
+            connection.execute("INSERT INTO status VALUES (1, 'starting', 0, 0, 0.0, 0.0, NULL, '', 0, 0.0, 0)")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            connection.execute("COMMIT")
+        _require_format(connection)
     return connection
 
 
@@ -79,22 +89,19 @@ def open_reader(path: Path) -> sqlite3.Connection | None:
         return None
     connection = _connected(path, "mode=ro")
     try:
-        _format_of(connection)
+        with _closed_on_error(connection):
+            _format_of(connection)
     except sqlite3.OperationalError as error:
-        connection.close()
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL) or is_held(
             path.parent / LOCK
         ):
             raise
         connection = _connected(path, "mode=ro&immutable=1")
-    try:
+    with _closed_on_error(connection):
         if _format_of(connection) == 0:
             connection.close()
             return None
         _require_format(connection)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
