@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, expect, sync_playwright
 
 from tests.helpers import ROOT
 from tests.helpers.browser import browser_path, launch, serving
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
+expect.set_options(timeout=60_000)  # it bounds a failure alone
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

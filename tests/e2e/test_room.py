@@ -1,11 +1,9 @@
-"""A lecture with an audience: the lecturer opens a room, phones join by its code, answer, and see what comes of it."""
+"""A lecture with an audience: a room is opened, phones join and answer; a lecture is taken home as one file."""
 
 import csv
 import io
-import os
-import signal
+import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,11 +11,14 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Response, ViewportSize, expect
 
 from pages.ui.language import words
-from tests.e2e.test_projector import project, wait_ready
-from tests.helpers.browser import started
+from tests.helpers import nightly_but
+from tests.helpers.browser import download, rest
+from tests.helpers.hall import EN, close_room, join, lecture_of, notes_of, open_room, wait_ready
 
 PHONE: ViewportSize = {"width": 360, "height": 640}
-MOST_BYTES = 60_000
+MOST_BYTES_OF_A_PHONES_PAGE = 60_000
+MOST_BYTES_OF_A_FILE = 15_000_000
+MARKUP = "<img src=x onerror=alert(1)> not a good film"
 
 
 @pytest.fixture
@@ -30,48 +31,28 @@ def phones(browser: Browser) -> Iterator[list[Page]]:
 
 
 @pytest.fixture
-def teacher(own_page: Page, address: str) -> Iterator[Page]:
-    """The projector at a question, with a room that is open; closed at the end."""
-    own_page.on("dialog", lambda dialog: dialog.accept())
-    open_room(own_page, address, 8)
-    yield own_page
-    with suppress(Exception):
-        close_room(own_page)
+def at_home(browser: Browser) -> Iterator[Page]:
+    """A fresh browser without a network, which fails the test where the file wants one or throws an error."""
+    context = browser.new_context(offline=True, locale="en-GB")
+    page, wrong = context.new_page(), list[str]()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
 
+    def note(url: str) -> None:
+        if not url.startswith(("file:", "data:", "blob:")):
+            wrong.append(url)
 
-def open_room(page: Page, address: str, scene: int, name: str = "twelve_scenes") -> None:
-    project(page, address, scene, name=name)
-    page.keyboard.press("r")
-    expect(page.locator(".join .code")).to_be_visible()
-
-
-def close_room(page: Page) -> None:
-    with page.context.expect_page() as opened:
-        page.keyboard.press("n")
-    notes = opened.value
-    notes.on("dialog", lambda dialog: dialog.accept())
-    notes.get_by_role("button", name=words("en")["projector.close_room"]).click()
-    expect(notes.get_by_role("button", name=words("en")["projector.open_room"])).to_be_visible()
-    notes.close()
-
-
-def code_of(page: Page) -> str:
-    return page.locator(".join .code").text_content() or ""
-
-
-def join(phone: Page, address: str, code: str) -> None:
-    phone.goto(f"{address}/room")
-    phone.get_by_role("textbox").fill(code.lower())
-    phone.get_by_role("button", name=words("en")["phone.enter"]).tap()
-    expect(phone.locator("h1")).not_to_be_empty()
-    phone.wait_for_selector(".options")
+    page.on("request", lambda request: note(request.url))
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    yield page
+    context.close()
+    assert not wrong
 
 
 def test_a_class_answers_changes_its_mind_and_sees_what_the_model_says(
-    teacher: Page, phones: list[Page], address: str
+    own_page: Page, phones: list[Page], address: str
 ) -> None:
-    one, other = phones
-    code = code_of(teacher)
+    teacher, (one, other) = own_page, phones
+    code = open_room(teacher, address, 8)
     for phone in phones:
         join(phone, address, code)
     expect(teacher.locator(".join")).to_contain_text("2 phones")
@@ -79,12 +60,10 @@ def test_a_class_answers_changes_its_mind_and_sees_what_the_model_says(
     one.locator(".options button").nth(2).tap()
     expect(one.get_by_text("Your answer is in.")).to_be_visible()
     one.locator(".options button").nth(0).tap()
-    expect(one.get_by_text("Sending")).to_be_visible()
+    expect(one.locator(".options button").nth(0)).to_have_class(re.compile("chosen"))
     expect(one.get_by_text("Your answer is in.")).to_be_visible()
     other.locator(".options button").nth(1).tap()
     expect(teacher.locator(".question")).to_contain_text("2 answers from 2 phones")
-    expect(teacher.locator(".question b")).to_have_count(0)
-    expect(one.locator(".options b")).to_have_count(0)
     teacher.keyboard.press("ArrowDown")
     expect(teacher.locator(".question b")).to_have_text(["50% (1)", "50% (1)", "0% (0)"])
     expect(one.locator(".options b")).to_have_text(["50%", "50%", "0%"])
@@ -96,14 +75,17 @@ def test_a_class_answers_changes_its_mind_and_sees_what_the_model_says(
     one.reload()
     expect(one.locator(".chosen")).to_contain_text("It hardly moves")
     with one.context.expect_page() as opened:
-        one.get_by_role("link", name=words("en")["phone.look"]).tap()
+        one.get_by_role("link", name=EN["phone.look"]).tap()
     assert "/feed_forward?" in opened.value.url
+    close_room(notes_of(teacher))
 
 
+@pytest.mark.nightly
 def test_phones_follow_the_scenes_and_a_reloaded_lecturer_takes_the_room_up_again(
-    teacher: Page, phones: list[Page], address: str
+    own_page: Page, phones: list[Page], address: str
 ) -> None:
-    phone, code = phones[0], code_of(teacher)
+    teacher, phone = own_page, phones[0]
+    code = open_room(teacher, address, 8)
     join(phone, address, code)
     for _ in range(2):
         teacher.keyboard.press("ArrowRight")
@@ -115,69 +97,75 @@ def test_phones_follow_the_scenes_and_a_reloaded_lecturer_takes_the_room_up_agai
     wait_ready(teacher, 11)
     expect(teacher.locator(".question")).to_contain_text(code)
     phone.context.set_offline(False)
-    expect(phone.locator("h1")).to_have_text("The same parts, and it writes", timeout=30_000)
+    expect(phone.locator("h1")).to_have_text("The same parts, and it writes")
+    close_room(notes_of(teacher))
 
 
-def test_a_sentence_from_the_class_is_shown_as_text_and_run_live(
-    own_page: Page, phones: list[Page], address: str
-) -> None:
-    page, phone, markup = own_page, phones[0], "<img src=x onerror=alert(1)> not a good film"
-    open_room(page, address, 12, name="how_an_encoder_learns")
-    join(phone, address, code_of(page))
-    phone.get_by_role("textbox").fill(markup)
-    phone.get_by_role("button", name=words("en")["phone.send"]).tap()
+def send_a_sentence(page: Page, phone: Page, address: str) -> Page:
+    """Open a room at a scene that asks for sentences, send one, and return the window with notes."""
+    join(phone, address, open_room(page, address, 12, name="how_an_encoder_learns"))
+    phone.get_by_role("textbox").fill(MARKUP)
+    phone.get_by_role("button", name=EN["phone.send"]).tap()
     expect(phone.get_by_text("Your answer is in.")).to_be_visible()
-    with page.context.expect_page() as opened:
-        page.keyboard.press("n")
-    notes = opened.value
-    notes.on("dialog", lambda dialog: dialog.accept())
-    expect(notes.locator(".sent")).to_contain_text(markup)
-    expect(page.locator("body")).not_to_contain_text(markup)
-    notes.get_by_role("button", name=words("en")["projector.pick"]).click()
-    expect(page.locator(".question blockquote")).to_have_text(markup)
-    expect(phone.locator(".told blockquote")).to_have_text(markup)
-    box = page.frame_locator("iframe.shown").get_by_role("textbox").first
-    expect(box).to_have_value(markup, timeout=30_000)
+    return notes_of(page)
+
+
+def test_a_sentence_from_the_class_is_text_on_every_screen_and_in_the_table_and_is_run_live(
+    own_page: Page, phones: list[Page], address: str, tmp_path: Path
+) -> None:
+    page, phone = own_page, phones[0]
+    notes = send_a_sentence(page, phone, address)
+    expect(notes.locator(".sent")).to_contain_text(MARKUP)
+    expect(page.locator("body")).not_to_contain_text(MARKUP)
+    notes.get_by_role("button", name=EN["projector.pick"]).click()
+    expect(page.locator(".question blockquote")).to_have_text(MARKUP)
+    expect(phone.locator(".told blockquote")).to_have_text(MARKUP)
+    expect(page.frame_locator("iframe.shown").get_by_role("textbox").first).to_have_value(MARKUP)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     expect(phone.locator(".told")).to_contain_text("Measured")
     assert page.locator(".question img, body > img").count() == 0
-    with notes.expect_download() as coming:
-        notes.get_by_role("button", name=words("en")["projector.csv"]).click()
-    rows = list(csv.DictReader(io.StringIO(Path(coming.value.path()).read_text())))
-    assert [(row["answer"], row["count"]) for row in rows] == [(markup, "1")]
-    notes.get_by_role("button", name=words("en")["projector.close_room"]).click()
-    expect(phone.locator("h1")).to_have_text(words("en")["phone.closed"])
+    table = download(notes, notes.get_by_role("button", name=EN["projector.csv"]), tmp_path)
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert [(row["answer"], row["count"]) for row in rows] == [(MARKUP, "1")]
+    close_room(notes)
+    expect(phone.locator("h1")).to_have_text(EN["phone.closed"])
 
 
-def test_only_the_lecturer_steps_and_a_wrong_code_is_answered_slowly(teacher: Page, address: str) -> None:
-    request, code = teacher.request, code_of(teacher)
-    refused = request.post(f"{address}/room/{code}/step", data={"secret": "guessed", "scene": 1, "stage": "asked"})
-    assert refused.status == 404
-    for path in ("lecturer", "answers", "close", "pick", "enter"):
-        assert request.post(f"{address}/room/{code}/{path}", data={"secret": "guessed"}).status == 404
-    took = teacher.evaluate(
-        "async (path) => { const began = performance.now(); await fetch(path); return performance.now() - began; }",
-        "./room/AAAA/events",
-    )
-    assert took >= 900
-    expect(teacher.locator("h1")).to_have_text("Each word by itself: the feed-forward layer")
-    for bad in (b"[1]", b"{", b"x" * 10_000):
-        assert request.post(f"{address}/room/open", data=bad).status in (400, 413)
-    assert request.post(f"{address}/room/open", data={"lecture": "none"}).status == 404
+@pytest.mark.nightly
+def test_the_file_of_a_room_has_the_classs_answers_and_no_markup_of_theirs(
+    own_page: Page, phones: list[Page], at_home: Page, address: str, tmp_path: Path
+) -> None:
+    page, phone = own_page, phones[0]
+    notes = send_a_sentence(page, phone, address)
+    page.keyboard.press("Home")
+    expect(phone.locator("h1")).to_contain_text("It can read reviews")
+    phone.locator(".options button").first.tap()
+    expect(phone.get_by_text("Your answer is in.")).to_be_visible()
+    notes.set_default_timeout(180_000)
+    file = download(notes, notes.get_by_role("button", name=EN["projector.take_home"]), tmp_path)
+    close_room(notes)
+    at_home.goto(file.as_uri())
+    expect(at_home.locator("article").nth(11).locator(".question li")).to_have_text([MARKUP])
+    assert at_home.locator("article img").count() == 0
+    first = at_home.locator(".question").first
+    first.get_by_role("button").click()
+    expect(first.locator("li b").first).to_have_text("100% (1)")
+    expect(at_home.locator("article").nth(1).locator(".quiet")).to_contain_text("train?")
 
 
-def test_the_phones_page_is_light_and_can_be_heard(teacher: Page, phones: list[Page], address: str) -> None:
+def test_the_phones_page_is_light_and_can_be_heard(own_page: Page, phones: list[Page], address: str) -> None:
     phone, sizes = phones[0], list[int]()
 
     def weigh(response: Response) -> None:
         if not response.url.endswith("/events"):
             sizes.append(len(response.body()))
 
+    code = open_room(own_page, address, 8)
     phone.on("response", weigh)
-    phone.goto(f"{address}/room/{code_of(teacher)}")
+    phone.goto(f"{address}/room/{code}")
     phone.wait_for_selector(".options")
-    assert sum(sizes) < MOST_BYTES
+    assert sum(sizes) < MOST_BYTES_OF_A_PHONES_PAGE
     assert phone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     for height in phone.locator("button, a").evaluate_all("(all) => all.map((one) => one.offsetHeight)"):
         assert height >= 48
@@ -186,28 +174,39 @@ def test_the_phones_page_is_light_and_can_be_heard(teacher: Page, phones: list[P
     phone.get_by_role("button", name="中文").tap()
     expect(phone.get_by_role("link")).to_have_text(words("zh")["phone.look"])
     assert phone.evaluate("() => document.documentElement.lang") == "zh"
+    close_room(notes_of(own_page))
 
 
-def test_a_server_that_was_killed_goes_on_with_its_rooms(
-    own_page: Page, phones: list[Page], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "language"), nightly_but([("twelve_scenes", "en"), ("from_recurrence", "zh")], [("twelve_scenes", "en")])
+)
+def test_a_lecture_opens_anywhere_with_its_figures_alive(
+    own_page: Page, at_home: Page, address: str, tmp_path: Path, name: str, language: str
 ) -> None:
-    monkeypatch.setenv("VITRINE_ROOMS", str(tmp_path / "rooms.sqlite3"))
-    phone = phones[0]
-    with started(tmp_path / "log") as (address, process):
-        open_room(own_page, address, 8)
-        join(phone, address, code_of(own_page))
-        phone.locator(".options button").first.tap()
-        expect(phone.get_by_text("Your answer is in.")).to_be_visible()
-        own_page.keyboard.press("ArrowRight")
-        expect(phone.locator("h1")).to_have_text("What holds it together: residual and norm")
-        link, code = own_page.url, code_of(own_page)
-        os.kill(process, signal.SIGKILL)
-    with started(tmp_path / "log") as (again, _):
-        own_page.goto(link.replace(address, again))
-        wait_ready(own_page, 9)
-        expect(own_page.locator(".question")).to_contain_text(code)
-        phone.goto(f"{again}/room/{code}")
-        expect(phone.locator("h1")).to_have_text("What holds it together: residual and norm")
-        own_page.keyboard.press("ArrowLeft")
-        own_page.keyboard.press("ArrowDown")
-        expect(own_page.locator(".question b").first).to_have_text("100% (1)")
+    lecture, said = lecture_of(language, name), words(language)
+    own_page.goto(f"{address}/lectures?lang={language}")
+    rest(own_page)
+    box = own_page.locator(f"[class*='st-key-lecture_{name}']")
+    box.get_by_text(said["lectures.take_home"], exact=True).click()
+    button = box.get_by_role("button", name=said["lectures.save_file"])
+    button.wait_for(timeout=120_000)
+    file = download(own_page, button, tmp_path)
+    assert file.stat().st_size < MOST_BYTES_OF_A_FILE
+    at_home.goto(file.as_uri())
+    expect(at_home.locator("article h2")).to_have_text(
+        [f"{number}. {scene.title}" for number, scene in enumerate(lecture.scenes, 1)]
+    )
+    expect(at_home.locator(".quiet")).to_have_count(0)
+    questions = at_home.locator(".question")
+    expect(questions).to_have_count(sum(scene.question is not None for scene in lecture.scenes))
+    for question in questions.all():
+        question.get_by_role("button").click()
+        expect(question.locator(".measured")).to_contain_text(re.compile(r"[0-9]"))
+        expect(question.locator("li.right")).to_have_count(1)
+    assert at_home.locator(".chart svg").count() >= 3
+    canvas = at_home.locator("canvas.vm-canvas").first
+    canvas.scroll_into_view_if_needed()
+    area = canvas.bounding_box()
+    assert area is not None
+    at_home.mouse.move(area["x"] + 0.6 * area["width"], area["y"] + 0.5 * area["height"])
+    expect(at_home.locator(".vm .vm-readout").first).to_contain_text(re.compile(r"\d\.\d"))

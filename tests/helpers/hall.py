@@ -1,0 +1,62 @@
+"""A lecture in the browser: the projector at a scene, a room that is open, and phones that join it."""
+
+from playwright.sync_api import FrameLocator, Page, expect
+
+from pages.ui.language import words
+from pages.ui.lectures import Lecture, lectures
+
+EN = words("en")
+
+
+def lecture_of(language: str = "en", name: str = "twelve_scenes") -> Lecture:
+    """Return a shipped lecture."""
+    found = lectures(language)[name]
+    assert isinstance(found, Lecture)
+    return found
+
+
+def project(page: Page, address: str, scene: int = 1, language: str = "en", name: str = "twelve_scenes") -> None:
+    """Open the projector at a scene and wait until its figures are there."""
+    page.goto(f"{address}/?lecture={name}&scene={scene}&lang={language}")
+    wait_ready(page, scene)
+
+
+def wait_ready(page: Page, scene: int) -> None:
+    """Wait until a scene's figures are there."""
+    page.wait_for_selector(f"main.screens[data-ready='{scene}']", timeout=60_000)
+
+
+def screen(page: Page) -> FrameLocator:
+    """Return the page of the app that the projector shows."""
+    return page.frame_locator("iframe.shown")
+
+
+def notes_of(page: Page) -> Page:
+    """Open the lecturer's window with notes; it says yes to whatever it is asked."""
+    with page.context.expect_page() as opened:
+        page.keyboard.press("n")
+    opened.value.on("dialog", lambda dialog: dialog.accept())
+    return opened.value
+
+
+def open_room(page: Page, address: str, scene: int, name: str = "twelve_scenes") -> str:
+    """Open a room at a scene and return its code."""
+    project(page, address, scene, name=name)
+    page.keyboard.press("r")
+    expect(page.locator(".join .code")).to_be_visible()
+    return page.locator(".join .code").text_content() or ""
+
+
+def close_room(notes: Page) -> None:
+    """Close the room from the window with notes."""
+    notes.get_by_role("button", name=EN["projector.close_room"]).click()
+    expect(notes.get_by_role("button", name=EN["projector.open_room"])).to_be_visible()
+
+
+def join(phone: Page, address: str, code: str) -> None:
+    """Join a room by its code."""
+    phone.goto(f"{address}/room")
+    phone.get_by_role("textbox").fill(code.lower())
+    phone.get_by_role("button", name=EN["phone.enter"]).tap()
+    expect(phone.locator("h1")).not_to_be_empty()
+    phone.wait_for_selector(".options")
