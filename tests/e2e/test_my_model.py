@@ -35,27 +35,28 @@ def bring(page: Page, address: str, path: Path) -> None:
 def test_a_zip_is_brought_and_seen_on_another_page(page: Page, address: str, zipped: tuple[Path, Bundle]) -> None:
     path, bundle = zipped
     bring(page, address, path)
-    expect(page.get_by_text("is open, here and on the pages")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("is open, here and on the pages")).to_be_visible()
     expect(page.get_by_test_id("stMetricValue").first).to_have_text(f"{bundle.n_parameters:,}")
     expect(page.get_by_text("modeling_evil.py")).to_be_visible()
-    expect(page.get_by_text("Agrees with its reference")).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("Agrees with its reference")).to_be_visible()
     page.get_by_test_id("stPageLink").get_by_text("Attention", exact=True).click()
     page.wait_for_url(re.compile(r"/attention\?.*model=tiny-bert"))
-    expect(page.locator(".vm").first).to_be_visible(timeout=60_000)
+    expect(page.locator(".vm").first).to_be_visible()
     expect(page.get_by_role("combobox").first).to_have_value("tiny-bert")
     visit(page, address, "my_model", model="tiny-bert")
     page.get_by_text("Yes, remove it").click()
     page.get_by_role("button", name="Remove tiny-bert").click()
-    expect(page.get_by_role("button", name="Remove tiny-bert")).to_have_count(0, timeout=30_000)
+    expect(page.get_by_role("button", name="Remove tiny-bert")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_the_card_of_a_model_that_somebody_brings_fetches_nothing_and_has_no_link(
     page: Page, address: str, tmp_path: Path
 ) -> None:
     card = "![seen](https://example.org/seen.png) [Sign in again](https://example.org) <img src=//example.org/x.png>"
     save(replace(BUNDLE, card=card, card_zh=""), tmp_path / "carded")
     bring(page, address, Path(shutil.make_archive(str(tmp_path / "carded"), "zip", tmp_path / "carded")))
-    expect(page.get_by_text("is open, here and on the pages")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("is open, here and on the pages")).to_be_visible()
     for path, label in (("my_model", "Card"), ("", "The model's card: data, quality, limits")):
         visit(page, address, path, model="carded")
         page.get_by_text(label, exact=True).click()
@@ -63,10 +64,3 @@ def test_the_card_of_a_model_that_somebody_brings_fetches_nothing_and_has_no_lin
         rest(page)
         assert page.locator("a[href*=example], [data-testid=stExpander] img").count() == 0
     # that no request left for another host, the tab itself has watched
-
-
-def test_a_zip_that_is_none_is_told(page: Page, address: str, tmp_path: Path) -> None:
-    path = tmp_path / "no.zip"
-    path.write_bytes(b"no zip")
-    bring(page, address, path)
-    expect(page.get_by_text("this is no zip that can be read")).to_be_visible(timeout=30_000)
