@@ -49,6 +49,7 @@ const instances = new WeakMap();
 
 export function lasting(place, make) {
   if (!instances.has(place)) instances.set(place, make(place));
+  if (place.host) place.host.dataset.stands = ""; // for who waits until every component has come
   return instances.get(place);
 }
 

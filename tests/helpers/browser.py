@@ -19,21 +19,36 @@ from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 
 SECONDS_TO_START = 90
-STILL = """
-() => {
-  const all = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
-    one.shadowRoot ? [one, ...all(one.shadowRoot)] : [one]);
-  const { width, height } = document.querySelector(".stVerticalBlock")?.getBoundingClientRect() ?? {};
+QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
+ALL = """
+const all = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
+  one.shadowRoot ? [one, ...all(one.shadowRoot)] : [one]);
+"""
+# Asked at each frame. The script has run, no box is awaited, no live figure, font, module or chart is on its way, and
+# three frames show the same.
+STILL = (
+    """
+(quiet) => {
+"""
+    + ALL
+    + """
+  const coming = (one) => one.matches("[data-testid=stVegaLiteChart]")
+    ? one.checkVisibility() && !one.querySelector("svg, canvas")
+    : one.matches("[data-testid=stBidiComponentIsolated]") && !("stands" in one.dataset);
+  const waits = () => !document.querySelector(quiet) || document.querySelector(".await, [data-testid=stSkeleton]")
+    || window.vitrineAsking > 0 || document.fonts.status !== "loaded";
+  if (waits()) return window.sameFrames = 0, false;
   const elements = all(document.body);
+  if (elements.some(coming)) return window.sameFrames = 0, false;
+  const { width, height } = document.querySelector(".stVerticalBlock")?.getBoundingClientRect() ?? {};
   const canvases = elements.filter((one) => one.matches("canvas")).map((one) => `${one.width}x${one.height}`);
-  if (document.querySelector(".await")) return false;
   const seen = [width, height, elements.length, document.body.innerText, ...canvases].join();
-  const before = window.seenBefore;
-  if (before?.seen !== seen) window.seenBefore = { seen, since: performance.now() };
-  return before?.seen === seen && performance.now() - before.since > 300;
+  window.sameFrames = window.seenBefore === seen ? window.sameFrames + 1 : 0;
+  window.seenBefore = seen;
+  return window.sameFrames >= 2;
 }
 """
-QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
+)
 
 
 def browser_path() -> str | None:
@@ -104,9 +119,9 @@ def settle(page: Page) -> None:
 
 
 def rest(page: Page) -> None:
-    """Wait until the script has run, nothing is awaited, and no size and no words have changed for 0.3 s."""
-    settle(page)
-    page.wait_for_function(STILL, polling=100, timeout=60_000)
+    """Wait until the script has run and nothing is on its way to the page: see STILL."""
+    page.evaluate("() => { window.sameFrames = 0; }")
+    page.wait_for_function(STILL, arg=QUIET, timeout=60_000)
 
 
 BUNDLE: Bundle = load(ROOT / "assets" / "checkpoints" / "sentiment", device="cpu")
@@ -204,6 +219,7 @@ SEEN = """
   };
   const another = main.querySelector("[class*=st-key-needs_]");  // the part reads a model that is not open
   if (!first() && another) return { third: 0, lines: 0, said: [] };
+  if (!first()) return null;
   const picture = box(first());
   return {
     third: picture.top + (firstPart ? picture.height : Math.min(picture.height, 450)) / 3,
@@ -217,6 +233,8 @@ SEEN = """
 def low(page: Page, name: str, *, first_part: bool) -> list[str]:
     """Say what keeps the first picture from the first screen; in later parts, besides the question that covers it."""
     seen = page.evaluate(SEEN, first_part)
+    if seen is None:
+        return [f"{name}: no picture"]
     wrong = []
     if seen["third"] > FOLD:
         wrong.append(f"{name}: the picture's upper third ends at {seen['third']:.0f}")

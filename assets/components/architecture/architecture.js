@@ -6,6 +6,7 @@ export default function (component) {
     host = document.createElement("div");
     host.className = "architecture";
     parentElement.appendChild(host);
+    if (parentElement.host) parentElement.host.dataset.stands = ""; // as of kit.js
   }
   const drawing = new DOMParser().parseFromString(data.svg, "image/svg+xml").documentElement;
   host.replaceChildren(document.importNode(drawing, true));

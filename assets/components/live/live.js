@@ -80,6 +80,7 @@ class Follower {
 
   async fly() {
     this.flies = true;
+    window.vitrineAsking = (window.vitrineAsking ?? 0) + 1; // for who waits until no answer is on its way
     while (this.waits && !this.ending.signal.aborted) {
       this.waits = false;
       const link = this.link();
@@ -92,6 +93,7 @@ class Follower {
       }
     }
     this.flies = false;
+    window.vitrineAsking -= 1;
   }
 
   // What is on the page, or will be once it has run, as a link says it.

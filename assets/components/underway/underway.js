@@ -102,6 +102,7 @@ const mounted = new WeakMap();
 
 export default function underway({ data, parentElement, setTriggerValue }) {
   if (!mounted.has(parentElement)) mounted.set(parentElement, new Underway(parentElement));
+  if (parentElement.host) parentElement.host.dataset.stands = ""; // as of kit.js
   const instance = mounted.get(parentElement);
   instance.receive(data, (run) => setTriggerValue("open", run));
   return () => {
