@@ -209,6 +209,7 @@ server_metadata_url = "http://localhost:{provider.server_address[1]}/.well-known
             yield address
     finally:
         provider.shutdown()
+        provider.server_close()
 
 
 @pytest.mark.nightly
