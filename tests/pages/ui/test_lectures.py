@@ -18,11 +18,13 @@ from pages.ui.lectures import (
     said_of,
 )
 from pages.ui.tour import FIRST_TOUR, NEWEST, measured
+from tests.helpers import nightly_but
 from tests.helpers.made_runs import made_run
 from tests.helpers.pages import asks, first_screen, told
 from transformer_core.analysis.questions import QUESTIONS, Finding
 
 OURS = [(path.parent.name, path.stem) for path in sorted(FOLDER.glob("*/*.md"))]
+IN_THE_GATE = {(FIRST_TOUR, "en"), ("how_an_encoder_learns", "zh")}
 HEAD = "---\ntitle: A lecture\nabout: On one thing.\nminutes: 5\n---\n"
 SCENE = """
 ## A scene
@@ -130,7 +132,7 @@ def test_our_lectures_are_there_in_both_languages_with_the_same_scenes() -> None
                 assert one.question.measured == other.question.measured
 
 
-@pytest.mark.parametrize(("name", "language"), OURS)
+@pytest.mark.parametrize(("name", "language"), nightly_but(OURS, IN_THE_GATE))
 def test_every_question_of_ours_has_the_measured_answer_among_its_options(name: str, language: str) -> None:
     for scene in ours(name, language).scenes:
         assert len(scene.title + scene.text) >= 12
@@ -140,7 +142,7 @@ def test_every_question_of_ours_has_the_measured_answer_among_its_options(name: 
             assert found.option in scene.question.options, (scene.title, found)
 
 
-@pytest.mark.parametrize(("name", "language"), OURS)
+@pytest.mark.parametrize(("name", "language"), nightly_but(OURS, IN_THE_GATE))
 def test_every_scene_of_ours_opens_as_it_is_written(name: str, language: str) -> None:
     lecture = ours(name, language)
     for number, scene in enumerate(lecture.scenes, 1):

@@ -1,12 +1,15 @@
-"""English and Chinese say the same things: the same keys, the same sections, the same places for values."""
+"""English and Chinese say the same things, terms are explained, and numbers are written as a person reads them."""
 
+import math
 import re
 from pathlib import Path
 
 import polib
 import pytest
 
+from pages.ui.glossary import explained, terms_of
 from pages.ui.language import ASSETS, LANGUAGES, prose, words
+from pages.ui.number_format import significant, significant_in_tex
 from transformer_core.sites import SITES
 
 PAGES = sorted(path.parent.name for path in (ASSETS / "words").glob("*/en.md"))
@@ -78,3 +81,98 @@ def test_nothing_is_counted_from_1(language: str) -> None:
     from_1 = re.compile(numbered + "|counted from 1|从 1 数起|第 {layer} 层", re.IGNORECASE)
     assert not [text for text in said if from_1.search(text)]
     assert "encoder.layer0" in prose(language, "home")["why"]
+
+
+MUST_BE_THERE = {"pre_activation", "logits", "rollout", "rho", "trustworthiness", "nats"}
+
+
+def marked(markdown: str) -> list[str]:
+    """Return the words that are explained in a text."""
+    return re.findall(r'<dfn tabindex="0" aria-description="[^"<>]+">([^<>]+)</dfn>', markdown)
+
+
+def terms(language: str) -> dict[str, str]:
+    """Return the meaning of each term by its name."""
+    return {key[8:]: word for key, word in words(language).items() if key.startswith("meaning.")}
+
+
+@pytest.mark.parametrize(("language", "end"), [("en", "."), ("zh", "。")])
+def test_a_meaning_is_one_sentence(language: str, end: str) -> None:
+    assert terms(language).keys() >= MUST_BE_THERE
+    assert {name for name, said in terms(language).items() if not said.endswith(end) or f"{end} " in said} == set()
+    assert {name for name, said in terms(language).items() if said.count("。") > 1} == set()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_term_is_used_on_a_page(language: str) -> None:
+    used = {name for page in PAGES for name in terms_of(page, language)}
+    assert terms(language).keys() == used
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("page", PAGES)
+def test_prose_explains_each_of_its_terms_once(page: str, language: str) -> None:
+    done: set[str] = set()
+    text = "\n\n".join(explained(part, done, language) for part in prose(language, page).values())
+    assert len(marked(text)) == len(done)
+    assert done <= set(terms_of(page, language))
+    assert not marked(explained(text, done, language).replace(text, ""))
+
+
+def test_only_the_first_use_is_marked_and_the_longest_term_wins() -> None:
+    done: set[str] = set()
+    assert marked(explained("Cosine similarity, a cosine and two logits; logits.", done, "en")) == [
+        "Cosine similarity",
+        "logits",
+    ]
+    assert done == {"cosine", "logits"}
+    assert explained("余弦相似度与 logit", set(), "zh").count("<dfn") == 2
+
+
+def test_bold_words_stay_bold_where_chinese_letters_stand_beside_them() -> None:
+    found = explained("是**词**和**交叉注意力**，而**梯度**不同 **词**", set(), "zh")
+    assert found.count("<strong><dfn") == found.count("</dfn></strong>") == 2
+    assert found.count("**词**") == 2
+    assert "**<" not in found
+
+
+@pytest.mark.parametrize("text", ["`softmax`", r"$\mathrm{softmax}$", "[softmax](#x)", "softmax-like", "presoftmax"])
+def test_code_formulas_links_and_parts_of_words_are_left_alone(text: str) -> None:
+    assert explained(text, set(), "en") == text
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (0.61, "0.61"),
+        (0.0979, "0.098"),
+        (0.00141, "0.0014"),
+        (3.1e-7, "3.1×10⁻⁷"),
+        (-3.1e-17, "−3.1×10⁻¹⁷"),
+        (16.3, "16"),
+        (99.6, "100"),
+        (-163.2, "−163"),
+        (12_340.4, "12,340"),
+        (4.2e9, "4.2×10⁹"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+        (math.nan, "–"),
+    ],
+)
+def test_a_number_is_written_with_two_digits_that_count(number: float, written: str) -> None:
+    assert significant(number) == written
+
+
+def test_digits_and_sign_are_chosen() -> None:
+    assert significant(1234.56, 9) == "1234.56"
+    assert significant(2.0) == "2"
+    assert [significant(number, 1, sign=True) for number in (0.04, 0.0, -4e-9)] == ["+0.04", "0", "−4×10⁻⁹"]
+
+
+def test_the_same_in_a_formula() -> None:
+    assert significant_in_tex(1e-5, 7) == r"1\cdot 10^{-5}"
+    assert significant_in_tex(-3.14e-7) == r"-3.1\cdot 10^{-7}"
+    assert significant_in_tex(12_340.0) == "12{,}340"
+    assert significant_in_tex(0.25, sign=True) == "+0.25"

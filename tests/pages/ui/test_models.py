@@ -1,20 +1,50 @@
-"""Home and the pages on input and inside read every kind of model: something to see, and never a stack trace."""
+"""Pages read models of every kind and shape, or say in words what one cannot; a card is shown as plain text."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from pages.ui.card import safe_line
 from pages.ui.header import DEFAULT_TEXT
-from pages.ui.language import words
-from pages.ui.models import MORE_MODELS
+from pages.ui.language import plain, prose, words
+from pages.ui.models import MORE_MODELS, forget_models, open_bundle
 from pages.ui.navigation import page_path
 from tests.helpers.made_runs import SPECS, made_run
-from tests.helpers.pages import run, show_all, told
+from tests.helpers.pages import asks, run, show_all, told
 from transformer_core.bundle import MODELS, Bundle, save
 from transformer_core.config import ModelConfig
+from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer
+
+SHAPES = {
+    "inside-post": {"norm_order": "post", "activation": "relu", "norm": "unbiased", "pooling": "mean"},
+    "inside-bare": {"residual": False, "activation": "gelu_tanh", "embedding_norm": True, "positions": "rotary"},
+}
+
+
+@pytest.mark.parametrize("model", list(SHAPES))
+@pytest.mark.parametrize("part", ["curves", "neurons", "dead", "swap"])
+def test_the_feed_forward_page_reads_them(model: str, part: str) -> None:
+    app = run("feed_forward", model=model, text="a glass box a glass bell", feed_forward_part=part)
+    if asks(app):
+        asks(app)[0].set_value("none" if part == "dead" else "little").run()
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("model", list(SHAPES))
+@pytest.mark.parametrize("part", ["vector", "residual"])
+def test_the_norm_page_reads_them(model: str, part: str) -> None:
+    app = run("norm", model=model, text="a glass box a glass bell", norm_part=part)
+    assert not app.exception
+    assert not app.error
+    if part == "residual":
+        kind = "post" if model == "inside-post" else "none"
+        assert prose("en", "norm")[f"identity_{kind}"] in told(app)
+
 
 TEXTS = ["a glass box rings", "a glass bell rings", "a box of glass"] * 3
 TEXT = "a glass box rings"
@@ -57,6 +87,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         labels = ("negative", "positive") if kind == "classifier" else ()
         tokenizer = plain if kind == "gpt" else framed
         save(Bundle(f"tiny-{kind}", MODELS[kind](config).eval(), tokenizer, labels), folder / f"tiny-{kind}")
+    for name, shape in SHAPES.items():
+        torch.manual_seed(0)
+        config = ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=24, n_layers=2, max_len=32, **shape)
+        save(Bundle(name, Classifier(config).eval(), framed, ("negative", "positive")), folder / name)
     return folder
 
 
@@ -106,7 +140,7 @@ def test_a_button_switches_to_a_classifier() -> None:
     app = played("attention", "effect", model="tiny-encoder")
     app.button(key="concludes").click().run()
     assert not app.exception
-    assert app.selectbox[0].value in ("sentiment", "tiny-classifier")
+    assert app.selectbox[0].value in ("sentiment", "tiny-classifier", *SHAPES)
     assert words("en")["outcome.needs_head"].partition("}")[2] not in told(app)
 
 
@@ -171,3 +205,48 @@ def test_a_finished_run_of_a_gpt_is_read_too(tmp_path: Path, monkeypatch: pytest
     assert not app.exception
     assert app.selectbox[0].value == f"run:{store.id}"
     assert words("en")["outcome.asks_next"] in told(app)
+
+
+CARD = """# Sign in
+![picture](https://example.org/seen.png)
+
+[Sign in again](https://example.org/sign-in) or at https://example.org, www.example.org, me@example.org
+
+<img src="https://example.org/html.png"> :red[red]
+
+[later]: https://example.org/later
+"""
+
+
+@pytest.fixture
+def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model with a card of somebody's."""
+    save(replace(open_bundle("sentiment"), card=CARD, card_zh=""), tmp_path / "foreign")
+    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+    forget_models()
+
+
+@pytest.mark.parametrize("page", ["home", "my_model"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_card_of_a_model_that_is_not_ours_is_shown_as_plain_text(page: str, language: str, foreign: None) -> None:
+    app = run(page, model="foreign", lang=language)
+    assert not app.exception
+    shown = told(app)
+    heading, *lines = [line for line in CARD.splitlines() if line]
+    assert f"**{heading.removeprefix('# ')}**" in shown
+    for line in lines:
+        assert plain(line) in shown
+        assert line not in shown
+
+
+def test_a_model_without_a_card_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(replace(open_bundle("sentiment"), card="", card_zh=""), tmp_path / "bare")
+    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+    assert words("en")["model.no_card"] in told(run("home", model="bare"))
+
+
+def test_a_card_keeps_its_layout_and_nothing_that_reaches_out() -> None:
+    assert safe_line("## A [b](http://c.d)") == f"\n**A {plain('[b](http://c.d)')}**\n"
+    assert safe_line("| `a*b` | **no** | ![x](y) |") == f"| `a*b` | **no** | {plain('![x](y)')} |"
+    assert safe_line("|---|:-:|") == "| --- | :-: |"
+    assert safe_line("- <b>x</b> ` :red[y]") == f"- {plain('<b>x</b> ` :red[y]')}"
