@@ -69,20 +69,20 @@ def test_a_part_opens_on_a_picture_and_tells_nothing_before_it_is_asked_for(
 
 
 def test_an_open_picture_stays_open_for_another_text_and_in_a_link() -> None:
-    app = run("feed_forward", feed_forward_part="swap", text="A dull film.")
-    asks(app)[0].set_value("flips").run()
-    assert app.query_params["shown"] == "feed_forward_swap"
+    app = run("encoder", encoder_part="sum", text="A dull film.")
+    asks(app)[0].set_value("few").run()
+    assert app.query_params["shown"] == "encoder_sum"
     judged = [words("en")["try.right"], words("en")["try.wrong"].partition("{")[0]]
     assert any(said in element.value for said in judged for element in app.markdown)
-    app.text_input(key="text@feed_forward").set_value("A lovely film.").run()
+    app.text_input(key="text@encoder").set_value("A lovely film.").run()
     assert asks(app)[0].value is None
     assert any(words("en")["try.shown"].partition("{")[0] in element.value for element in app.markdown)
     assert not any(said in element.value for said in judged for element in app.markdown)
-    linked = run("feed_forward", feed_forward_part="swap", text="A lovely film.", shown="feed_forward_swap")
+    linked = run("encoder", encoder_part="sum", text="A lovely film.", shown="encoder_sum")
     assert [element.value for element in linked.markdown] == [element.value for element in app.markdown]
-    app.button(key="hide_feed_forward_swap").click().run()
+    app.button(key="hide_encoder_sum").click().run()
     assert "shown" not in app.query_params
-    assert show_all(app).query_params["shown"] == "feed_forward_swap"
+    assert show_all(app).query_params["shown"] == "encoder_sum"
 
 
 @pytest.mark.parametrize("shown", ["<b>", "a" * 5_000, "nosuchpart.", "\u202e"])
