@@ -89,6 +89,32 @@ def own_page(browser: Browser) -> Iterator[Page]:
     page.context.close()
 
 
+@pytest.fixture(scope="session")
+def clock_tab(browser: Browser) -> Iterator[Page]:
+    """A tab whose clock can be stopped; it is another, since that cannot be taken back."""
+    tab = _new_tab(browser)
+    tab.clock.install()
+    yield tab
+    tab.context.close()
+
+
+@pytest.fixture
+def clocked(clock_tab: Page) -> Iterator[Page]:
+    """The tab whose clock can be stopped, going again; it fails its test where the page threw an error."""
+    errors: list[str] = []
+
+    def note_error(error: Error) -> None:
+        errors.append(str(error))
+
+    clock_tab.on("pageerror", note_error)
+    yield clock_tab
+    clock_tab.remove_listener("pageerror", note_error)
+    clock_tab.unroute_all()
+    clock_tab.clock.resume()
+    clock_tab.goto("about:blank")
+    assert not errors
+
+
 def _new_tab(browser: Browser) -> Page:
     return browser.new_context(viewport=VIEWPORT, locale="en-GB", accept_downloads=True).new_page()
 

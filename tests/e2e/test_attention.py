@@ -4,62 +4,76 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, Position, expect
+from playwright.sync_api import Locator, Page, Position, expect
 
-from tests.helpers.browser import download, grid, large, type_text, visit, wait_painted, weights
+from tests.helpers.browser import (
+    BUNDLE,
+    download,
+    grid,
+    large,
+    rest,
+    type_text,
+    visit,
+    wait_painted,
+    weights,
+)
+from tests.helpers.reading import open_part, press, table_row, wait_link
+from transformer_core.analysis.attention.head_ablation import head_effects
 
 TEXT = "The plot was thin but I loved every minute"
 
 
-def test_typing_repaints_every_head(page: Page, address: str) -> None:
-    visit(page, address, "attention", text=TEXT)
-    wait_painted(page, f"0.0|{TEXT}")
-    type_text(page, TEXT.replace("loved", "hated"))
-    wait_painted(page, f"0.0|{TEXT.replace('loved', 'hated')}")
-
-
-def test_a_click_on_the_grid_opens_that_head(page: Page, address: str) -> None:
-    visit(page, address, "attention", text=TEXT)
-    wait_painted(page, f"0.0|{TEXT}")
-    canvas = grid(page).locator(".vm-canvas")
-    canvas.focus()
-    for _ in range(9):
-        page.keyboard.press("PageDown")
-    page.keyboard.press("Enter")
-    wait_painted(page, f"1.1|{TEXT}")
-    page.wait_for_url("**layer=1&head=1**")
-
-
-@pytest.mark.parametrize(("row", "col"), [(0, 3), (5, 0)])
-def test_the_table_and_the_readout_hold_the_models_numbers(page: Page, address: str, row: int, col: int) -> None:
+def test_every_head_is_repainted_chosen_and_its_numbers_are_the_models(page: Page, address: str) -> None:
     labels, expected = weights(TEXT, 2, 3)
-    visit(page, address, "attention", text=TEXT, layer="2", head="3", cell=f"{row}.{col}")
+    visit(page, address, "attention", text=TEXT, layer="2", head="3", cell="5.0")
     wait_painted(page, f"2.3|{TEXT}")
+    rest(page)
     large(page).locator(".vm-tool-table").click()
-    cells = large(page).locator(f".vm-table tbody tr:nth-child({row + 1}) td").all_inner_texts()
-    shown = np.array([float(cell.replace("−", "-")) for cell in cells])
-    np.testing.assert_allclose(shown, expected[row], atol=6e-4)
+    for row in (0, 5):
+        np.testing.assert_allclose(table_row(large(page), row), expected[row], atol=6e-4)
     readout = large(page).locator(".vm-readout").inner_text()
-    assert labels[row] in readout
-    assert any(abs(float(number) - expected[row, col]) < 1e-3 for number in re.findall(r"\d\.\d+(?:e-?\d+)?", readout))
-
-
-def test_the_browser_recomputes_the_weights_from_query_and_key(page: Page, address: str) -> None:
-    visit(page, address, "attention", text=TEXT, layer="1", head="4", cell="2.3")
-    wait_painted(page, f"1.4|{TEXT}")
-    badge = large(page).locator(".vm-badge").inner_text()
+    assert labels[5] in readout
+    shown = re.findall(r"\d\.\d+(?:e-?\d+)?", readout)
+    assert any(abs(float(number) - expected[5, 0]) < 1e-3 for number in shown)
+    badge = large(page).locator(".vm-badge").inner_text()  # the browser recomputes the weights from query and key
     powers = re.findall(r"\d\.?\d*×10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", badge)
     assert len(powers) == 2, badge
     assert all(int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))) >= 6 for power in powers)
 
+    with page.expect_response("**/live/attention/heads?*layer=0*"):
+        page.get_by_role("radiogroup", name="Layer").get_by_role("radio", name="0", exact=True).click()
+    wait_painted(page, f"0.3|{TEXT}")
+    with page.expect_response("**/live/attention/heads?*head=1&*layer=1*"):
+        press(page, grid(page).locator(".vm-canvas"), *["PageDown"] * 6, "Enter")
+    wait_painted(page, f"1.1|{TEXT}")
+    wait_link(page, layer="1", head="1")
+    other = TEXT.replace("loved", "hated")
+    type_text(page, other)
+    wait_painted(page, f"1.1|{other}")
+    long = " ".join(["good", "bad", "film"] * 42)
+    type_text(page, long)
+    wait_painted(page, f"1.1|{long}")
+    expect(large(page).locator(".vm-canvas")).to_be_visible()
 
-def test_downloads_hold_the_numbers_on_the_screen(page: Page, address: str, tmp_path) -> None:
+
+def test_downloads_hold_the_numbers_on_the_screen_and_the_exported_page_works_alone(
+    page: Page, address: str, tmp_path: Path
+) -> None:
     labels, expected = weights(TEXT, 3, 6)
     visit(page, address, "attention", text=TEXT, layer="3", head="6")
     wait_painted(page, f"3.6|{TEXT}")
+    svg = download(page, large(page).locator(".vm-tool-svg"), tmp_path).read_text(encoding="utf-8")
+    told = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+    assert f"Layer 3, head 6 model sentiment · layer 3 · head 6 “{TEXT}”" in told
+    assert svg.startswith("<svg")
+    png = download(page, large(page).locator(".vm-tool-png"), tmp_path)
+    assert png.suffix == ".png"
+    assert png.read_bytes().startswith(b"\x89PNG")
+
     page.get_by_text("Export", exact=True).last.click()
     button = page.get_by_test_id("stDownloadButton").get_by_role("button")
     table = download(page, button.filter(has_text="CSV"), tmp_path)
@@ -68,75 +82,112 @@ def test_downloads_hold_the_numbers_on_the_screen(page: Page, address: str, tmp_
     np.testing.assert_allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], expected, atol=1e-6)
     arrays = np.load(download(page, button.filter(has_text=".npz"), tmp_path), allow_pickle=False)
     np.testing.assert_allclose(arrays["steps.weights"], expected, atol=1e-6)
-    html = download(page, button.filter(has_text="HTML"), tmp_path).read_text(encoding="utf-8")
-    assert "http://" not in html.replace("http://www.w3.org", "")
-    assert "https://" not in html
     script = download(page, button.filter(has_text="Python"), tmp_path).read_text(encoding="utf-8")
     assert repr(TEXT) in script
     notebook = json.loads(download(page, button.filter(has_text="Notebook"), tmp_path).read_text(encoding="utf-8"))
     assert TEXT in notebook["cells"][0]["source"]
     assert all(cell["source"] in script for cell in notebook["cells"][1:])
-
-
-@pytest.mark.parametrize(("tool", "ending", "magic"), [("png", ".png", b"\x89PNG"), ("svg", ".svg", b"<svg")])
-def test_pictures_are_saved_from_the_figure(
-    page: Page, address: str, tmp_path, tool: str, ending: str, magic: bytes
-) -> None:
-    visit(page, address, "attention", text=TEXT)
-    wait_painted(page, f"0.0|{TEXT}")
-    path = download(page, large(page).locator(f".vm-tool-{tool}"), tmp_path)
-    assert path.suffix == ending
-    if ending == ".svg":
-        told = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text(encoding="utf-8")))
-        assert f"Layer 0, head 0 model sentiment · layer 0 · head 0 “{TEXT}”" in told
-    assert magic in path.read_bytes()[:200]
-
-
-def test_the_exported_page_works_alone(page: Page, address: str, tmp_path) -> None:
-    visit(page, address, "attention", text=TEXT)
-    wait_painted(page, f"0.0|{TEXT}")
-    page.get_by_text("Export", exact=True).last.click()
-    path = download(
-        page, page.get_by_test_id("stDownloadButton").get_by_role("button").filter(has_text="HTML"), tmp_path
-    )
+    saved = download(page, button.filter(has_text="HTML"), tmp_path)
+    assert not re.search("https?://", saved.read_text(encoding="utf-8").replace("http://www.w3.org", ""))
     alone = page.context.new_page()
-    alone.goto(path.as_uri())
+    alone.goto(saved.as_uri())
     expect(alone.locator(".vm-canvas")).to_be_visible()
     alone.locator(".vm-tool-table").click()
     expect(alone.locator(".vm-table")).to_contain_text("loved")
     alone.close()
 
 
-def test_one_hundred_and_twenty_eight_tokens_stay_readable(page: Page, address: str) -> None:
-    text = " ".join(["good", "bad", "film"] * 42)
-    visit(page, address, "attention", text=text)
-    wait_painted(page, f"0.0|{text}")
-    expect(large(page).locator(".vm-canvas")).to_be_visible()
-
-
-def test_the_same_head_can_be_clicked_again_after_a_control_moved_on(page: Page, address: str) -> None:
-    visit(page, address, "attention", text=TEXT)
+def test_the_same_head_can_be_clicked_again_and_a_dimension_of_the_mixture_is_no_key(
+    own_page: Page, address: str
+) -> None:
+    page = own_page
+    page.clock.install()
+    visit(page, address, "attention", text=TEXT, step="mixture")
     wait_painted(page, f"0.0|{TEXT}")
+    press(page, large(page).locator(".vm-canvas"), "ArrowRight", "Enter")
     canvas = grid(page).locator(".vm-canvas")
     box = canvas.bounding_box()
     assert box is not None
     place: Position = {"x": box["width"] * 0.95, "y": box["height"] * 0.15}
     canvas.click(position=place)
     wait_painted(page, f"0.7|{TEXT}")
-    page.wait_for_timeout(2_500)
+    wait_link(page, head="7", cell=None)  # what was chosen before has had its run, too
+    page.clock.fast_forward(2_500)  # a click is no longer newer than what the page says
     page.get_by_role("radio", name="0", exact=True).last.click()
     wait_painted(page, f"0.0|{TEXT}")
-    page.wait_for_timeout(500)
+    rest(page)
     canvas.click(position=place)
     wait_painted(page, f"0.7|{TEXT}")
 
 
-def test_a_dimension_of_the_mixture_is_not_taken_for_a_key(page: Page, address: str) -> None:
-    visit(page, address, "attention", text=TEXT, step="mixture")
-    wait_painted(page, f"0.0|{TEXT}")
-    canvas = large(page).locator(".vm-canvas")
-    canvas.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    page.wait_for_timeout(800)
-    assert "cell=" not in page.url
+def words_of(page: Page) -> Locator:
+    """Return the words of the text with arcs."""
+    return page.locator(".arcs [role=radio]")
+
+
+def test_a_click_and_the_keyboard_choose_whose_arcs_are_drawn(page: Page, address: str, tmp_path: Path) -> None:
+    labels, expected = weights(TEXT, 0, 7)
+    visit(page, address, "attention", attention_part="arcs", text=TEXT, layer="0", head="7")
+    said = page.locator(".arcs-said")
+    loved = labels.index("loved")
+    words_of(page).nth(loved).click()
+    top = int(expected[loved].argmax())
+    expect(said).to_contain_text(f"“loved” looks most at: {labels[top]} {expected[loved, top]:.3f}")
+    expect(said).to_contain_text("sum to 1.000")
+    wait_link(page, attention_token=str(loved))
+    page.keyboard.press("ArrowLeft")
+    expect(said).to_contain_text(f"“{labels[loved - 1]}” looks most at")
+    expect(words_of(page).nth(loved - 1)).to_be_focused()
+    named = words_of(page).nth(top).get_attribute("aria-label") or ""
+    assert f"{expected[loved - 1, top]:.3f}" in named
+    for kind, magic in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        path = download(page, page.locator(f".arcs-{kind}"), tmp_path)
+        assert path.read_bytes().startswith(magic)
+    long = "这部电影不好看，但是我喜欢结尾。" * 4 + " good film" * 20
+    type_text(page, long)
+    wait_link(page, text=long)
+    rest(page)
+    frame, *boxes = words_of(page).evaluate_all(
+        """(words) => [words[0].closest("svg"), ...words].map((one) => {
+          const { left, right, y } = one.getBoundingClientRect();
+          return [left, right, Math.round(y)];
+        })"""
+    )
+    assert len(boxes) > 60
+    assert all(left >= frame[0] and right <= frame[1] for left, right, _ in boxes)
+    assert len({y for _, _, y in boxes}) > 2
+
+
+@pytest.mark.nightly
+def test_who_looks_at_a_word_is_its_column(page: Page, address: str) -> None:
+    labels, expected = weights(TEXT, 1, 2)
+    query = {"attention_direction": "to", "attention_token": "4", "layer": "1", "head": "2"}
+    visit(page, address, "attention", attention_part="arcs", text=TEXT, **query)
+    said = page.locator(".arcs-said")
+    expect(said).to_contain_text(f"“{labels[4]}” is looked at most by: {labels[int(expected[:, 4].argmax())]}")
+    expect(said).to_contain_text(f"sum to {expected[:, 4].sum():.3f}")
+
+
+def test_a_head_is_switched_off_and_a_row_of_the_tendencies_chooses_its_head(page: Page, address: str) -> None:
+    visit(page, address, "attention", attention_part="effect", text="The plot was thin", lang="en")
+    covered = page.locator(".st-key-cover_attention_effects i.covered")
+    type_text(page, TEXT)
+    wait_painted(page, f"zero|0.0|{TEXT}")
+    wait_link(page, text=TEXT)
+    expect(covered).to_have_count(1)  # it follows the text and stays covered
+    found = head_effects(bundle=BUNDLE, text=TEXT, n_tokens=len(BUNDLE.tokenizer.encode(TEXT)))
+    page.get_by_role("button", name="Show me").click()
+    expect(covered).to_have_count(0)
+    rest(page)
+    canvas = page.locator(".vm-canvas").first
+    press(page, canvas, "Home", *["ArrowUp"] * 3, *["ArrowDown"] * 2, "ArrowRight", "Enter")
+    wait_painted(page, f"zero|2.1|{TEXT}")
+    moved = f"{100 * found.change[2, 1]:+.2f}"
+    expect(page.get_by_text(re.compile(rf"Without head 1 of layer 2.*{re.escape(moved)}"))).to_be_visible()
+    wait_link(page, layer="2", head="1")
+    open_part(page, "attention", "tendencies")
+    wait_painted(page, f"2.1|{TEXT}")
+    rest(page)
+    press(page, canvas, "Home", *["ArrowUp"] * 40, *["ArrowDown"] * 9, "Enter")
+    wait_painted(page, f"1.1|{TEXT}")
+    wait_link(page, layer="1", head="1")

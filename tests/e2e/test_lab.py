@@ -10,6 +10,7 @@ import torch
 from playwright.sync_api import Page, expect
 
 from tests.helpers.browser import BUNDLE, download, rest, settle, visit
+from tests.helpers.reading import press, wait_link
 from transformer_core.analysis.lab.healing import heal_spec
 from transformer_core.analysis.lab.intervention import intervene
 from transformer_core.training.corpora.reviews import reviews
@@ -34,46 +35,25 @@ def opened(page: Page, address: str, part: str, **query: str) -> None:
     rest(page)
 
 
-def place_of_head(page: Page, layer: int, head: int) -> tuple[float, float]:
-    """Return where a cell of the left board is, by what the readout says under the pointer."""
-    box = page.locator(".vm canvas").first.bounding_box()
-    assert box is not None
-    for x in range(60, 420, 12):
-        for y in range(40, 260, 12):
-            page.mouse.move(box["x"] + x, box["y"] + y)
-            said = page.locator(".vm").first.inner_text()
-            if re.search(rf"layer\s+{layer}\b", said) and re.search(rf"head\s+{head}\b", said):
-                return box["x"] + x, box["y"] + y
-    raise AssertionError(f"no cell for layer {layer}, head {head}")
-
-
-def test_a_head_that_is_clicked_is_off_and_comes_back(page: Page, address: str) -> None:
+def test_two_quick_switches_are_both_kept_the_answer_is_the_engines_and_they_come_back(
+    page: Page, address: str
+) -> None:
     opened(page, address, "heads")
     expect(page.locator(CHANGE)).to_have_text("0")
-    place = place_of_head(page, 0, 1)
-    page.mouse.click(*place)
-    expect(page).to_have_url(re.compile("lab_off=encoder.0.1"))
-    expect(page.locator(CHANGE)).not_to_have_text("0")
-    settle(page)
-    page.mouse.click(*place)
-    expect(page.locator(CHANGE)).to_have_text("0")
-    expect(page).not_to_have_url(re.compile("lab_off="))
-
-
-def test_two_quick_clicks_are_both_kept_and_the_answer_is_the_engines(page: Page, address: str) -> None:
-    opened(page, address, "heads")
-    first, second = (place_of_head(page, 0, head) for head in (1, 2))
-    page.mouse.click(*first)
-    page.mouse.click(*second)
+    board = page.locator(".vm canvas").first
+    press(page, board, "ArrowRight", "Enter", "ArrowRight", "Enter")
     changes = tuple(("head", "encoder.layer0.self_attention", head, "zero") for head in (1, 2))
     found = intervene(bundle=BUNDLE, text=TEXT, n_tokens=len(BUNDLE.tokenizer.encode(TEXT)), changes=changes)
-    said = f"{found.before:.2f} → {found.after:.2f}"
-    expect(page.locator("[data-number=lab_ln] [data-value]")).to_have_text(said)
-    expect(page).to_have_url(re.compile("lab_off=encoder.0.1-encoder.0.2"))
-    settle(page)
-    assert page.locator("[data-number=lab_ln] [data-value]").inner_text() == said  # as the page's own run says, too
+    said = page.locator("[data-number=lab_ln] [data-value]")
+    expect(said).to_have_text(f"{found.before:.2f} → {found.after:.2f}")
+    wait_link(page, lab_off="encoder.0.1-encoder.0.2")
+    expect(said).to_have_text(f"{found.before:.2f} → {found.after:.2f}")  # as the page's own run says, too
+    press(page, board, "Enter", "ArrowLeft", "Enter")
+    expect(page.locator(CHANGE)).to_have_text("0")
+    wait_link(page, lab_off=None)
 
 
+@pytest.mark.nightly
 def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, address: str) -> None:
     opened(page, address, "steer", lab_source="classes")
     first = page.locator(CHANGE).inner_text()
@@ -86,9 +66,7 @@ def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, ad
     found = intervene(bundle=BUNDLE, text=TEXT, n_tokens=n_tokens, changes=(change,))
     assert f"{found.after - found.before:+.2f}" != first
     expect(page.locator(CHANGE)).to_have_text(f"{found.after - found.before:+.2f}")
-    settle(page)
-    page.wait_for_timeout(500)
-    expect(page).to_have_url(re.compile("lab_strength=1.3"))
+    wait_link(page, lab_strength="1.3")
     assert page.locator(CHANGE).inner_text() == f"{found.after - found.before:+.2f}"  # as the page's own run says, too
 
 
@@ -134,6 +112,7 @@ def test_strokes_write_into_a_matrix_and_are_taken_back(page: Page, address: str
     assert edits_in(page)[0]["code"][4][1][1][0][2:] == [1, 1]
 
 
+@pytest.mark.nightly
 def test_the_log_is_written_brought_back_and_opens_its_screen(page: Page, address: str, tmp_path: Path) -> None:
     edit = [{"code": ["encoder.stack.layers.0.self_attention.query_proj.weight", "zero", 0.0, 0, []], "on": True}]
     opened(page, address, "weights", lab_weights=json.dumps(edit))
@@ -165,6 +144,7 @@ def accuracy_on_reviews(spec: RunSpec) -> float:
     return sum(right) / len(right)
 
 
+@pytest.mark.nightly
 def test_damaged_weights_heal_in_a_run_whose_film_has_the_undamaged_accuracy(page: Page, address: str) -> None:
     names = [f"encoder.stack.layers.{layer}.self_attention.value_proj.weight" for layer in range(4)]
     edits = [{"code": [name, "zero", 0.0, 0, []], "on": True} for name in names]

@@ -71,7 +71,7 @@ def test_a_lost_message_is_sent_again(page: Page) -> None:
     show(page, OPEN)
     page.mouse.click(*cell(page, 0, 0))
     page.mouse.click(*cell(page, 0, 1))
-    page.wait_for_function("told.length >= 2", timeout=5_000)
+    page.wait_for_function("told.length >= 2")
     assert not painted_mask(told(page)[-1]["mask"])[0, :2].any()
 
 
