@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+from pages.ui.heavy_process import give_back_memory
 from tests.helpers import ROOT
 
 settings.register_profile("gate", deadline=None, derandomize=True, max_examples=10)
@@ -46,6 +47,12 @@ def _nothing_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_runtest_setup() -> None:
     """Start every test from the same random numbers, alone or in company."""
     torch.manual_seed(0)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Hand the memory of a file's tensors back to the machine before the next file."""
+    if nextitem is None or nextitem.path != item.path:
+        give_back_memory()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks

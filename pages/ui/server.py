@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 from pages.ui.guard import Guard, allowed_hosts
 from pages.ui.headers import embedding_sites
 from pages.ui.heavy import pool
+from pages.ui.heavy_process import give_back_memory
 from pages.ui.language import LANGUAGES, t, words
 from pages.ui.limits import limits, raise_open_files, visitors_for
 from pages.ui.log import quiet_logs
@@ -52,7 +53,7 @@ async def _tidy_now_and_then() -> None:
         except Exception:  # the next look tries again
             log.exception("sessions of visitors who have gone could not be ended:")
         if look % LOOKS_BETWEEN_COLLECTIONS == 0:
-            gc.collect()
+            give_back_memory()
 
 
 def _warm_up() -> None:
