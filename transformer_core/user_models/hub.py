@@ -140,7 +140,8 @@ class Fetching:
                 raise BundleError(f"{self.asked} is on its way; one model at a time is fetched")
             store.check_room(name, taken)
             self._began, self.asked, self.name, self.error = time.monotonic(), asked, name, None
-            threading.Thread(target=self._work, args=(self._began, store, asked, name), daemon=True).start()
+            work = (self._began, store, asked, name)
+            threading.Thread(target=self._work, args=work, name="fetching", daemon=True).start()
 
     def _work(self, began: float, store: OpenedModels, asked: str, name: str) -> None:
         error = None
