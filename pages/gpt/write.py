@@ -336,10 +336,10 @@ def write_part(view: View) -> None:
         answer = ask_once(written_on, **view.asked, **asked, steps=steps)
     found = answer.value
     page.code(view.encoding.text + found.written, language=None, wrap_lines=True)
+    strip_place = st.container()
     if found.ended:
         st.caption(f":material/stop_circle: {t('gpt.ended')}")
     if found.steps:
-        strip_place = st.container()
         step = _scrub(len(found.steps))
         strip, bars = _live(answer).drawings
         with strip_place:
