@@ -1,5 +1,6 @@
 """The estimate: measured on the run itself, which it leaves as it was; and the data are made once for both."""
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import torch
 from tests.helpers.tiny_runs import SPEC, WITH_DATA, own_curve, tiny_task
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import Estimate
+from transformer_core.training.runs.worker import estimate as module
 from transformer_core.training.runs.worker.build_run import build_run
-from transformer_core.training.runs.worker.estimate import estimate
+from transformer_core.training.runs.worker.estimate import MOST_STEPS, estimate
 from transformer_core.training.runs.worker.process import LastTask
 from transformer_core.training.spec import Origin
 
@@ -21,27 +23,26 @@ def test_an_estimate_counts_all_steps_and_frames():
     found = estimate(SPEC, None, tiny_task)
     assert (found.steps, found.frames) == (15, 5)
     assert found.seconds == pytest.approx(15 * found.seconds_a_step + 5 * found.seconds_a_frame)
-    assert 0 < found.seconds_a_step < 1
+    assert found.seconds_a_step > 0
     model = build_run(SPEC, tiny_task(SPEC, None, CPU), CPU).model
     assert found.n_parameters == sum(weight.numel() for weight in model.parameters())
     assert Estimate(**asdict(found)) == found
 
 
-def test_a_step_that_takes_long_is_measured_once():
-    calls = []
+@pytest.mark.parametrize(("seconds", "steps"), [(0.0, 1), (math.inf, MOST_STEPS)])
+def test_steps_are_measured_while_there_is_time_one_at_least_and_not_many(monkeypatch, seconds, steps):
+    taken = []
 
-    def slow(*arguments):
-        task = tiny_task(*arguments)
+    def counting(*arguments):
+        run = build_run(*arguments)
+        steps = run.steps
+        monkeypatch.setattr(run, "steps", lambda: (taken.append(step) or step for step in steps()))
+        return run
 
-        def objective(model, batch):
-            calls.append(1)
-            return task.objective(model, batch)
-
-        return replace(task, objective=objective)
-
-    spec = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=50))
-    estimate(spec, None, slow)
-    assert 2 <= len(calls) <= 20
+    monkeypatch.setattr(module, "build_run", counting)
+    monkeypatch.setattr(module, "SECONDS_OF_STEPS", seconds)
+    estimate(replace(SPEC, training=replace(SPEC.training, epochs=50)), None, tiny_task)
+    assert len(taken) == steps
 
 
 def test_what_cannot_be_run_cannot_be_estimated():

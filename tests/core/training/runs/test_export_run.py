@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.bundles import zipped
-from tests.helpers.tiny_runs import SPEC, called, first_two, own_curve, stored_curve, tiny_task, wait_for
+from tests.helpers.tiny_runs import SPEC, first_two, own_curve, stored_curve, tiny_task
 from transformer_core.checkpoints import load
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.run_list import RunList
@@ -52,20 +52,31 @@ def test_a_zip_holds_what_a_run_is_and_nothing_of_the_machine(exported):
 
 def test_a_stopped_run_goes_on_elsewhere_to_the_same_curve(tmp_path):
     here, there = RunList(tmp_path / "here"), RunList(tmp_path / "there")
-    slow = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=8))
-    store, live, stopped = here.create(slow), io.BytesIO(), tmp_path / "stopped.zip"
-    process = called(store)
-    wait_for(lambda: store.status().step >= 4)
-    here.export_zip(store.id, live)
-    store.ask("stop")
-    process.join(60)
+    store, live, stopped = here.create(SPEC), io.BytesIO(), io.BytesIO()
+
+    def stopping(*arguments):
+        task, taken = tiny_task(*arguments), []
+
+        def objective(model, batch):
+            taken.append(batch)
+            if len(taken) == 7:
+                here.export_zip(store.id, live)
+                session.control.stop()
+            return task.objective(model, batch)
+
+        return replace(task, objective=objective)
+
+    session = Session(store, stopping, first_two)
+    session.work()
+    assert store.status().state == "stopped"
+    assert 0 < store.status().step < 15
     here.export_zip(store.id, stopped)
     snapshot = there.import_zip(live)
     assert snapshot.status().state == "stopped"
-    assert stored_curve(snapshot) == own_curve(slow)[: snapshot.status().step]
+    assert stored_curve(snapshot) == own_curve(SPEC)[: snapshot.status().step]
     back = there.import_zip(stopped)
     Session(back, tiny_task, first_two).work()
-    assert stored_curve(back) == own_curve(slow)
+    assert stored_curve(back) == own_curve(SPEC)
 
 
 def test_a_run_that_has_not_begun_has_nothing_to_export(tmp_path):

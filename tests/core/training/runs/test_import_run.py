@@ -4,8 +4,8 @@ import io
 import json
 import re
 import stat
-import time
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -188,24 +188,24 @@ class Evil:
         return self.path.write_text, ("unpickled",)
 
 
-def test_ten_million_steps_are_refused_before_they_are_read(exported, tmp_path):
+def test_ten_million_steps_are_refused_before_they_are_read(exported, tmp_path, monkeypatch):
     def longer(records):
         of("status")(records)["total_steps"] = 10_000_000
         of("curves")(records)["steps"] = 10_000_000
 
-    numbers = np.arange(1, 1_000_001)  # a tenth of what is promised: not even these are read
-    packed = zipped(with_arrays(with_records(exported[1], longer), step=numbers, loss=numbers * 0.5))
-    began = time.process_time()
+    monkeypatch.setattr(import_run._Contents, "_array", lambda *_, **__: pytest.fail("an array is read"))
+    packed = zipped(with_records(exported[1], longer))
     refused(tmp_path, packed, "the run has 10,000,000 steps; at most 300,000 are taken in")
-    assert time.process_time() - began < 2
 
 
-def test_records_of_many_small_values_are_refused_line_by_line(exported, tmp_path):
+def test_records_of_many_small_values_are_refused_at_their_first_line(exported, tmp_path, monkeypatch):
+    read = []
+    reader = SimpleNamespace(loads=lambda line, **how: read.append(line) or json.loads(line, **how))
+    monkeypatch.setattr(import_run, "json", reader)
     nested = b'{"point": {"text": [' + b"[]," * 300_000 + b'[]], "label": 0, "held_out": true}}\n'
-    lines = exported[1]["records.jsonl"] + nested * 60
-    began = time.process_time()
+    lines = exported[1]["records.jsonl"] + nested * 3
     refused(tmp_path, zipped(exported[1] | {"records.jsonl": lines}), "holds in point what no run writes")
-    assert time.process_time() - began < 2
+    assert len(read) == len(exported[1]["records.jsonl"].splitlines()) + 1
 
 
 def test_a_tokenizer_that_swells_a_text_is_refused_with_the_run(exported, tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.helpers import nightly_but
 from tests.helpers.tiny_runs import SPEC, first_two, tiny_task
 from transformer_core.training.runs.errors import NO_MEMORY, RunError, words_of
 from transformer_core.training.runs.presets import CHARACTERS, QUICK, REVERSE
@@ -38,7 +39,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-@pytest.mark.parametrize("preset", [QUICK, REVERSE, CHARACTERS])
+@pytest.mark.parametrize("preset", nightly_but([QUICK, REVERSE, CHARACTERS], [REVERSE]))
 def test_a_larger_batch_and_a_deeper_model_need_more(preset):
     def of(**values):
         spec = change(preset, **{"batch_size": 64, "examples": 800, **values})

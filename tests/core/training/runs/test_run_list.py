@@ -1,8 +1,6 @@
 """The list of runs: they are made, found, named, deleted and pruned; a run branches off from another's frame."""
 
 import json
-import os
-import signal
 import sqlite3
 import time
 from contextlib import closing
@@ -11,16 +9,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.helpers.tiny_runs import SPEC, called, first_two, tiny_task, wait_for
-from transformer_core.training.runs import run_list as run_list_module
+from tests.helpers.made_runs import made_run
+from tests.helpers.tiny_runs import SPEC, first_two, tiny_task
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.run_list import Bounds, RunList
 from transformer_core.training.runs.store.folder import DATABASE, KEPT, follow, is_held
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, Origin
-
-LONG = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=100))
 
 
 def age(store, seconds):
@@ -90,30 +86,6 @@ def test_a_folder_that_cannot_be_made_is_told_with_words(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match=r"the run cannot be made: (Not a directory|File exists)"):
         RunList(tmp_path / "file").create(SPEC)
-
-
-def test_a_run_with_a_worker_is_deleted_only_when_it_may_be_stopped(runs):
-    store = runs.create(LONG)
-    process = called(store)
-    wait_for(lambda: store.status().step >= 2)
-    with pytest.raises(RunError, match="has a worker, or waits for one; stop it"):
-        runs.delete(store.id)
-    runs.delete(store.id, stop=True)
-    process.join(60)
-    assert not store.folder.exists()
-    assert runs.all() == []
-
-
-def test_a_worker_that_does_not_listen_is_killed_before_its_run_is_deleted(runs, monkeypatch):
-    store = runs.create(LONG)
-    process = called(store)
-    wait_for(lambda: store.status().step >= 2)
-    os.kill(process.pid, signal.SIGSTOP)
-    monkeypatch.setattr(run_list_module, "PATIENCE", 0.5)
-    runs.delete(store.id, stop=True)
-    process.join(60)
-    assert process.exitcode == -9
-    assert not store.folder.exists()
 
 
 def test_pruning_takes_the_oldest_that_have_ended_and_spares_named_and_live_ones(tmp_path):
@@ -219,9 +191,7 @@ def test_a_branch_with_other_data_is_refused(runs):
     ],
 )
 def test_a_run_with_a_character_changed_in_its_database_is_broken_and_the_rest_as_ever(runs, table, spoilt):
-    stores = [runs.create(SPEC) for _ in range(3)]
-    for store in stores:
-        Session(store, tiny_task, first_two).work()
+    stores = [made_run(runs.root) for _ in range(3)]
     with closing(sqlite3.connect(stores[1].folder / DATABASE)) as connection, connection:
         connection.execute(f"UPDATE {table} SET {'value' if table == 'facts' else 'measures'} = ?", (spoilt,))
     assert set(ids(runs.all())) == {stores[0].id, stores[2].id}

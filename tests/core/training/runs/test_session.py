@@ -1,7 +1,6 @@
 """A session, in this process: what a run leaves on disk; recording changes nothing; layouts follow."""
 
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +22,7 @@ from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.worker import recorder
 from transformer_core.training.runs.worker import session as session_module
-from transformer_core.training.runs.worker.layout_thread import continued_layouts
+from transformer_core.training.runs.worker.layout_thread import LayoutThread, continued_layouts
 from transformer_core.training.runs.worker.recorder import embed
 from transformer_core.training.runs.worker.session import Session
 
@@ -108,59 +107,78 @@ def test_fewer_frames_are_kept_of_a_large_model_and_the_facts_say_so(tmp_path, m
     assert store.facts()["notes"] == ["3 frames are kept instead of 5: more weights would exceed 512 MB."]
 
 
-def slow_layouts(seconds):
-    def make(store):
-        def lay_out(frame, vectors):
-            time.sleep(seconds)
-            return first_two(store)(frame, vectors)
+class LayoutsOfATest(LayoutThread):
+    """Layouts that wait until a test lets them; those under way when the session gives up are made, and no others."""
 
-        return lay_out
+    may_begin = threading.Semaphore(0)
 
-    return make
+    def __init__(self, store, writer, make_layouts):
+        def make(store):
+            lay_out = make_layouts(store)
+            return lambda frame, vectors: self.may_begin.acquire() and lay_out(frame, vectors)
+
+        super().__init__(store, writer, make)
+
+    def give_up(self):
+        super().give_up()
+        self.may_begin.release(99)
+        self._thread.join()
 
 
-def test_training_does_not_wait_for_layouts_and_the_run_ends_with_all_of_them(tmp_path):
-    store = RunList(tmp_path).create(SPEC)
-    session = Session(store, tiny_task, slow_layouts(0.3))
+@pytest.fixture
+def layouts_begin(monkeypatch):
+    """Return the semaphore that each frame's layouts wait for; a session that stops gives them up at once."""
+    monkeypatch.setattr(LayoutsOfATest, "may_begin", threading.Semaphore(0))
+    monkeypatch.setattr(session_module, "LayoutThread", LayoutsOfATest)
+    monkeypatch.setattr(session_module, "PATIENCE_WITH_LAYOUTS", 0.0)
+    return LayoutsOfATest.may_begin
+
+
+def at_work(session):
+    """Let a session work in a thread."""
     worker = threading.Thread(target=session.work)
     worker.start()
+    return worker
+
+
+def test_training_does_not_wait_for_layouts_and_the_run_ends_with_all_of_them(tmp_path, layouts_begin):
+    store = RunList(tmp_path).create(SPEC)
+    worker = at_work(Session(store, tiny_task, first_two))
     wait_for(lambda: store.status().step == 15)
-    assert (store.status().state, store.status().n_frames < 5) == ("running", True)
+    assert (store.status().state, store.status().n_frames) == ("running", 0)
+    layouts_begin.release(5)
     worker.join()
     assert (store.status().state, store.status().n_frames) == ("finished", 5)
     assert len(store.layouts()) == 10
 
 
-def test_layouts_that_a_stop_leaves_out_come_when_the_run_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(session_module, "PATIENCE_WITH_LAYOUTS", 0.1)
+def test_layouts_that_a_stop_leaves_out_come_when_the_run_goes_on(tmp_path, layouts_begin):
     store = RunList(tmp_path).create(SPEC)
-    session = Session(store, tiny_task, slow_layouts(0.2))
-    worker = threading.Thread(target=session.work)
-    worker.start()
+    worker = at_work(Session(store, tiny_task, first_two))
     wait_for(lambda: store.status().step == 15)
     store.ask("stop")
     worker.join()
-    assert store.status().state == "stopped"
-    assert store.status().n_frames < 5
+    assert (store.status().state, store.status().n_frames) == ("stopped", 1)
     Session(store, tiny_task, first_two).work()
     assert (store.status().state, store.status().n_frames) == ("finished", 5)
     assert [layout.frame for layout in store.layouts()] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
-def test_pictures_drawn_after_an_interruption_are_those_that_would_have_been(tmp_path, monkeypatch):
-    monkeypatch.setattr(session_module, "PATIENCE_WITH_LAYOUTS", 0.0)
-    whole, broken = (RunList(tmp_path).create(replace(SPEC, name=name)) for name in ("whole", "slow"))
+def test_pictures_drawn_after_an_interruption_are_those_that_would_have_been(tmp_path, monkeypatch, layouts_begin):
+    whole, broken = (RunList(tmp_path).create(SPEC) for _ in range(2))
+    layouts_begin.release(5)
     Session(whole, tiny_task, continued_layouts).work()
-    for wanted in (1, 3, 4):
+    for drawn in (2, 4):
+        monkeypatch.setattr(LayoutsOfATest, "may_begin", threading.Semaphore(1))
         session = Session(broken, tiny_task, continued_layouts)
-        worker = threading.Thread(target=session.work)
-        worker.start()
-        wait_for(lambda wanted=wanted: broken.status().n_frames >= wanted)
+        worker = at_work(session)
+        wait_for(lambda drawn=drawn: (broken.status().step, broken.status().n_frames) == (15, drawn - 1))
         session.control.stop()
         worker.join()
-    if broken.status().state != "finished":
-        Session(broken, tiny_task, continued_layouts).work()
-    assert broken.status().n_frames == 5
+        assert broken.status().n_frames == drawn
+    LayoutsOfATest.may_begin.release(5)
+    Session(broken, tiny_task, continued_layouts).work()
+    assert (broken.status().state, broken.status().n_frames) == ("finished", 5)
     for ours, theirs in zip(broken.layouts(), whole.layouts(), strict=True):
         np.testing.assert_array_equal(ours.xy, theirs.xy)
         assert ours.measures == theirs.measures

@@ -19,6 +19,13 @@ def store(tmp_path):
     return RunList(tmp_path).create(SPEC)
 
 
+@pytest.fixture
+def writer(store):
+    """Write the run's database."""
+    with closing(RunWriter(store.folder)) as one:
+        yield one
+
+
 def test_a_run_that_has_not_begun_is_empty_and_says_so(store):
     assert (store.status().state, store.status().message) == ("interrupted", "the run was never started")
     assert store.frames() == store.layouts() == []
@@ -67,8 +74,7 @@ def test_a_database_that_is_being_made_is_empty_to_readers(store):
         assert store.status().message == "the run was never started"
 
 
-def test_a_reader_in_the_middle_of_reading_does_not_hold_the_writer_up(store):
-    writer = RunWriter(store.folder)
+def test_a_reader_in_the_middle_of_reading_does_not_hold_the_writer_up(store, writer):
     writer.add_steps([(1, 0.5, 0.1, 1.0, 0.01)], 0.5, None)
     with closing(sqlite3.connect(store.folder / "run.sqlite")) as reader:
         rows = reader.execute("SELECT step FROM steps")
@@ -79,11 +85,10 @@ def test_a_reader_in_the_middle_of_reading_does_not_hold_the_writer_up(store):
         rows.close()
     assert store.curves(after=1).loss.tolist() == [0.25]
     assert (store.status().step, store.status().epoch) == (2, 1.0)
-    writer.close()
 
 
-def test_a_frame_is_seen_once_its_layouts_are_there(store):
-    writer, vectors = RunWriter(store.folder), np.arange(6, dtype=np.float32).reshape(3, 2)
+def test_a_frame_is_seen_once_its_layouts_are_there(store, writer):
+    vectors = np.arange(6, dtype=np.float32).reshape(3, 2)
     writer.set_points(["a", "b", "c"], [0, 1, 0], [False, True, True])
     frame = Frame(0, 0, 0.0, 0.0, {"train_loss": 0.7, "held_out_loss": float("inf")})
     writer.add_frame(frame, vectors, vectors, published=False)
@@ -93,16 +98,13 @@ def test_a_frame_is_seen_once_its_layouts_are_there(store):
     assert store.frames()[0].measures == {"train_loss": 0.7}
     assert store.layouts()[0].xy.tolist() == [[0, 1], [2, 0], [4, 5]]
     np.testing.assert_array_equal(store.embeddings(0), vectors)
-    writer.close()
 
 
-def test_a_failed_write_leaves_nothing_half_written(store):
-    writer = RunWriter(store.folder)
+def test_a_failed_write_leaves_nothing_half_written(store, writer):
     with pytest.raises(RunError, match="the run cannot be written: the run's database fails"):
         writer.add_steps([(1, 0.5, 0.1, 1.0, 0.01), (2, None, 0.1, 1.0, 0.02)], 0.5, None)  # type: ignore[list-item]
     assert store.curves().step.size == 0
     writer.add_steps([(1, 0.5, 0.1, 1.0, 0.01)], 0.5, None)
-    writer.close()
 
 
 def test_numbers_lie_in_a_blob_row_after_row():
