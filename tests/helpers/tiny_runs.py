@@ -1,12 +1,19 @@
-"""A tiny task and a worker that knows only it, so that runs are tested in milliseconds a step."""
+"""A tiny task, whose steps a test may let one by one, and a worker that knows only it."""
 
+import fcntl
 import multiprocessing
 import os
 import signal
+import struct
 import sys
+import termios
+import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from multiprocessing.reduction import DupFd
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -15,12 +22,14 @@ from transformer_core.config import ModelConfig
 from transformer_core.text import Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
+from transformer_core.training.loop import TrainingStep
 from transformer_core.training.objectives import classification
 from transformer_core.training.runs.queue.slots import MOST_PAUSES, MOST_RUNS
 from transformer_core.training.runs.store.records import Layout
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker import process
-from transformer_core.training.runs.worker.build_run import build_run
+from transformer_core.training.runs.worker import session as session_module
+from transformer_core.training.runs.worker.build_run import Prepared, build_run
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, RunSpec
 from transformer_core.training.tasks.task import Points, Task
@@ -29,7 +38,7 @@ TEXTS = [f"{a} {b} {c}" for a in ("a", "the", "no") for b in ("good", "bad", "fi
 LABELS = [int(("bad" in text) != ("no" in text)) for text in TEXTS]
 TOKENIZER = Tokenizer.train("word", TEXTS, vocab_size=30, min_frequency=1)
 ROWS = [list(encoding.ids) for encoding in TOKENIZER.encode_batch(TEXTS)]
-BATCH_SIZE, SLOW, BAD_SEED = 9, "slow", 666
+BATCH_SIZE, BAD_SEED = 9, 666
 SPEC = RunSpec(
     name="tiny",
     data=DataSpec(examples=64, held_out=32),
@@ -42,15 +51,53 @@ SPEC = RunSpec(
 WITH_DATA = replace(SPEC, data=DataSpec(source="table", file="rows.csv"))
 
 
+def gate_of(folder: Path) -> Path:
+    """Return where the gate of a run is, beside its folder."""
+    return folder.with_name(f".gate-{folder.name}")
+
+
+def pass_gate(folder: Path) -> None:
+    """Wait until the run's gate lets a step through; without a gate, or once it is open, at once."""
+    try:
+        end = os.open(gate_of(folder), os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return
+    os.set_blocking(end, True)
+    os.read(end, 1)
+    os.close(end)
+
+
+class Gate:
+    """Lets a run take its steps one by one: each takes a byte out of a pipe. It is open when its maker has ended."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = gate_of(folder)
+        os.mkfifo(self._path)
+        self._end: int | None = os.open(self._path, os.O_RDWR)
+
+    def let(self, steps: int = 1) -> None:
+        """Let the run take so many steps more."""
+        assert self._end is not None
+        os.write(self._end, bytes(steps))
+
+    def left(self) -> int:
+        """Return how many steps were let and have not begun."""
+        assert self._end is not None
+        return struct.unpack("i", fcntl.ioctl(self._end, termios.FIONREAD, bytes(4)))[0]
+
+    def open(self) -> None:
+        """Let all steps, from now on."""
+        if self._end is not None:
+            self._path.unlink(missing_ok=True)
+            os.close(self._end)
+            self._end = None
+
+
 def tiny_task(spec: RunSpec, folder: Path | None, device: torch.device) -> Task:
-    """Return a task of 27 sentences; each step of a spec named slow takes 30 ms."""
+    """Return a task of 27 sentences."""
 
     if spec.training.seed == BAD_SEED:
         raise ValueError("there is nothing to learn from")
-
-    def objective(model, batch):
-        time.sleep(0.03 if spec.name.startswith(SLOW) else 0.0)
-        return classification(model, batch)
 
     def batches(epoch):
         rng = np.random.default_rng((spec.training.seed, epoch))
@@ -69,7 +116,7 @@ def tiny_task(spec: RunSpec, folder: Path | None, device: torch.device) -> Task:
         kind="classifier",
         config=config,
         tokenizer=TOKENIZER,
-        objective=objective,
+        objective=classification,
         batches=batches,
         steps_per_epoch=3,
         measure=measure,
@@ -97,10 +144,31 @@ WORKERS = multiprocessing.get_context("forkserver")
 WORKERS.set_forkserver_preload(["tests.helpers.tiny_runs", "torch._dynamo"])  # which the first optimizer imports
 
 
+def step_by_step() -> None:
+    """Let each step of this process's runs wait for their gate, and let readers see it."""
+    prepare = session_module.prepare
+
+    def prepared(store: RunStore, *others: Any) -> Prepared:
+        made = prepare(store, *others)
+        run, taken = made.run, made.run.steps()
+
+        def steps() -> Iterator[TrainingStep]:
+            while run.step < run.total_steps:
+                pass_gate(store.folder)
+                yield next(taken)
+
+        run.steps = steps  # type: ignore[method-assign]
+        return made
+
+    session_module.prepare = prepared
+    session_module.SECONDS_BETWEEN_COMMITS = 0.0
+
+
 def run_session(folder: Path, most_runs: int, most_pauses: int) -> None:
     """Do what a worker process does with a run, without a launcher."""
     os.environ[MOST_RUNS], os.environ[MOST_PAUSES] = str(most_runs), str(most_pauses)
     torch.set_num_threads(1)
+    step_by_step()
     session = Session(RunStore(folder), tiny_task, first_two)
     signal.signal(signal.SIGTERM, lambda *_: session.control.stop())
     session.work()
@@ -113,9 +181,55 @@ def called(store: RunStore, *, most_runs: int = 2, most_pauses: int = 2):
     return process
 
 
+class Forked:
+    """A worker process as subprocess.Popen would start it, forked where everything is imported already."""
+
+    def __init__(
+        self, command: Sequence[str], *, stdin: int, stdout: int, stderr: IO[bytes], env: Mapping[str, str], **_: Any
+    ) -> None:
+        (reads, asks), (answered, answers) = os.pipe(), os.pipe()
+        ends = [DupFd(end) for end in (reads, answers, stderr.fileno())]
+        self._process = WORKERS.Process(target=_serve, args=(ends, dict(env)), daemon=True)
+        self._process.start()
+        os.close(reads)
+        os.close(answers)
+        self.pid = self._process.pid
+        self.stdin, self.stdout = os.fdopen(asks, "wb"), os.fdopen(answered, "rb")
+        self._ended = threading.Event()
+        threading.Thread(target=self._reap, daemon=True).start()
+
+    def _reap(self) -> None:
+        self._process.join()
+        self._ended.set()
+
+    def poll(self) -> int | None:
+        """Return how it ended; None while it runs."""
+        return self._process.exitcode if self._ended.is_set() else None
+
+    def wait(self) -> int | None:
+        """Wait for its end."""
+        self._ended.wait()
+        return self.poll()
+
+    def kill(self) -> None:
+        """End it."""
+        if not self._ended.is_set():
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def _serve(ends: list[Any], env: Mapping[str, str]) -> None:
+    os.setsid()
+    os.environ.update(env)
+    for number, end in enumerate(ends):
+        os.dup2(end.detach(), number)
+    sys.stdin = os.fdopen(0)
+    torch.set_num_threads(1)
+    main()
+
+
 def own_curve(spec: RunSpec) -> list[tuple]:
     """Return the curve of a spec, computed here without worker, database and frames."""
-    run = build_run(spec, tiny_task(replace(spec, name="quick"), None, torch.device("cpu")), torch.device("cpu"))
+    run = build_run(spec, tiny_task(spec, None, torch.device("cpu")), torch.device("cpu"))
     return [(step.step, step.loss, step.learning_rate, step.gradient_norm) for step in run.steps()]
 
 
@@ -126,8 +240,8 @@ def stored_curve(store: RunStore) -> list[tuple]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def wait_for(condition, seconds: float = 60.0):
-    """Return what a condition gives once that is true."""
+def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Return what a condition gives once that is true; the bound is for a failure alone."""
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, "it did not happen in time"
@@ -135,5 +249,16 @@ def wait_for(condition, seconds: float = 60.0):
     return found
 
 
-if __name__ == "__main__":
+def in_state(store: RunStore, *states: str) -> Any:
+    """Wait until readers see a run in one of these states; return its status."""
+    return wait_for(lambda: status if (status := store.status()).state in states else None)
+
+
+def main() -> None:
+    """Be a worker."""
+    step_by_step()
     process.main(tiny_task, first_two)
+
+
+if __name__ == "__main__":
+    main()

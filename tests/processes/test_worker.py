@@ -2,25 +2,21 @@
 
 import os
 import signal
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.helpers.tiny_runs import SPEC, called, own_curve, stored_curve, wait_for
+from tests.helpers.tiny_runs import SPEC, called, in_state, own_curve, stored_curve, wait_for
+from transformer_core.training.runs import run_list
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.slots import SLOTS
-from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.folder import is_held
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.worker import session
 
-SLOW = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=8), frames=8)
-LONG = replace(SPEC, name="slow", training=replace(SPEC.training, epochs=100))
-
-
-@pytest.fixture
-def runs(tmp_path):
-    return RunList(tmp_path)
+SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8), frames=8)
+LONG = replace(SPEC, training=replace(SPEC.training, epochs=100))
 
 
 @pytest.fixture
@@ -38,14 +34,22 @@ def call():
         process.join()
 
 
-def in_state(store, *states):
-    return wait_for(lambda: store.status() if store.status().state in states else None)
+def let(store, gate, steps):
+    """Let a run take steps, and wait until readers see them; it waits for its gate before the next."""
+    wanted = store.status().step + steps
+    gate.let(steps)
+    wait_for(lambda: store.status().step == wanted)
 
 
-def test_a_killed_run_goes_on_to_the_very_same_curve(runs, call):
-    store = runs.create(SLOW)
+def pauses(runs, number=0):
+    """Tell whether a run pauses and keeps its process."""
+    return is_held(runs.root / SLOTS / f"pause{number}.lock")
+
+
+def test_a_killed_run_goes_on_to_the_very_same_curve(gated, call):
+    store, gate = gated(SHORT)
     first = call(store)
-    wait_for(lambda: store.status().step >= 10)
+    let(store, gate, 10)
     os.kill(first.pid, signal.SIGKILL)
     first.join()
     status = store.status()
@@ -53,12 +57,13 @@ def test_a_killed_run_goes_on_to_the_very_same_curve(runs, call):
     assert "the worker ended without a word" in status.message
     before, frames, layouts = stored_curve(store), store.frames(), store.layouts()
     vectors = [store.embeddings(frame.number) for frame in frames]
-    assert len(before) >= 10
-    assert frames[-1].step <= before[-1][0] < 24
+    assert len(before) == 10
+    assert frames[-1].step <= 10
+    gate.open()
     second = call(store)
     second.join(60)
     assert store.status().state == "finished"
-    assert stored_curve(store) == own_curve(SLOW)
+    assert stored_curve(store) == own_curve(SHORT)
     assert stored_curve(store)[: len(before)] == before
     assert [frame.number for frame in store.frames()] == list(range(8))
     for frame, vector in zip(frames, vectors, strict=True):
@@ -69,67 +74,69 @@ def test_a_killed_run_goes_on_to_the_very_same_curve(runs, call):
     assert (np.diff(store.curves().seconds) > 0).all()
 
 
-def test_two_readers_see_a_live_run_grow_and_never_disturb_it(runs, call):
-    store = runs.create(SLOW)
-    call(store)
-    in_state(store, "running")
-    other, seen = runs.open(store.id), 0
-    while (status := store.status()).state != "finished":
-        steps = other.curves(after=seen).step.tolist()
-        assert steps == list(range(seen + 1, seen + 1 + len(steps)))
-        seen += len(steps)
-        assert status.state in ("running", "finished")
+def test_readers_see_a_live_run_grow_step_by_step_and_never_disturb_it(runs, gated, call):
+    store, gate = gated(SHORT)
+    process, other = call(store), runs.open(store.id)
+    for step in range(1, 25):
+        gate.let()
+        wait_for(lambda step=step: store.status().step == step)
+        assert store.status().state in ("running", "finished")
+        assert other.curves(after=step - 1).step.tolist() == [step]
         for frame in other.frames():
             assert len(other.layouts(after=frame.number - 1)) >= 2, "a frame is published with its layouts"
-        time.sleep(0.01)
-    assert stored_curve(store) == own_curve(SLOW)
+    process.join(60)
+    assert store.status().state == "finished"
+    assert stored_curve(store) == own_curve(SHORT)
 
 
-def asked(store, request, state):
-    """Ask for something, and return how long it took until readers saw it."""
-    started = time.monotonic()
-    store.ask(request)
-    in_state(store, state)
-    return time.monotonic() - started
-
-
-def test_a_run_is_paused_resumed_and_stopped_within_a_second(runs, call):
-    store = runs.create(LONG)
+def test_a_run_is_paused_resumed_and_stopped_after_at_most_one_further_step(runs, gated, call):
+    store, gate = gated(LONG)
     process = call(store)
-    wait_for(lambda: store.status().step >= 3)
-    assert asked(store, "pause", "paused") < 1.0
-    time.sleep(0.2)
+    let(store, gate, 3)
+    wait_for(lambda: store.status().state == "running")
+    store.ask("pause")
+    in_state(store, "paused")
+    gate.let(10)
+    wait_for(lambda: pauses(runs))
     paused = store.status().step
-    time.sleep(0.2)
-    assert store.status().step == paused, "a paused run takes no step"
-    assert asked(store, "resume", "running") < 1.0
-    wait_for(lambda: store.status().step > paused)
-    assert asked(store, "stop", "stopped") < 1.0
+    assert paused in (3, 4)
+    assert gate.left() == 13 - paused, "a paused run takes no step"
+    store.ask("resume")
+    in_state(store, "running")
+    wait_for(lambda: store.status().step == 13)
+    store.ask("stop")
+    in_state(store, "stopped")
+    gate.let(10)
     process.join(60)
     status = store.status()
     assert (status.state, status.alive, process.exitcode) == ("stopped", False, 0)
+    assert status.step in (13, 14)
+    assert gate.left() == 23 - status.step
     assert stored_curve(store) == own_curve(LONG)[: status.step]
     assert (store.folder / "bundle" / "card.md").is_file()
     with pytest.raises(RunError, match="has no worker that could stop; it is stopped"):
         store.ask("stop")
 
 
-def test_sigterm_stops_with_everything_saved_and_the_run_can_go_on(runs, call):
-    store = runs.create(SLOW)
+def test_sigterm_stops_with_everything_saved_and_the_run_can_go_on(gated, call):
+    store, gate = gated(SHORT)
     process = call(store)
-    wait_for(lambda: store.status().step >= 5)
+    let(store, gate, 5)
     os.kill(process.pid, signal.SIGTERM)
+    gate.let(10)
     process.join(60)
     assert (store.status().state, process.exitcode) == ("stopped", 0)
     taken = store.status().step
+    assert taken in (5, 6)
     assert taken == len(stored_curve(store))
+    gate.open()
     call(store).join(60)
     assert store.status().state == "finished"
-    assert stored_curve(store) == own_curve(SLOW)
+    assert stored_curve(store) == own_curve(SHORT)
 
 
-def test_a_run_that_finds_no_slot_waits_without_a_process(runs, call):
-    first, second = runs.create(LONG), runs.create(SLOW)
+def test_a_run_that_finds_no_slot_waits_without_a_process(runs, gated, call):
+    first, second = gated(LONG)[0], runs.create(SHORT)
     call(first, most_runs=1)
     in_state(first, "running")
     waiting = call(second, most_runs=1)
@@ -137,43 +144,88 @@ def test_a_run_that_finds_no_slot_waits_without_a_process(runs, call):
     assert waiting.exitcode == 0
     status = second.status()
     assert (status.state, status.queue_place, status.alive) == ("queued", 1, False)
-    assert asked(second, "stop", "stopped") < 1.0
-    assert second.status().queue_place == 0
+    second.ask("stop")
+    assert (second.status().state, second.status().queue_place) == ("stopped", 0)
 
 
-def test_a_pause_beyond_the_bound_lets_its_process_go_and_is_shown_as_paused(runs, call):
-    stores = [runs.create(SLOW) for _ in range(2)]
-    for store in stores:
-        process = call(store, most_pauses=1)
-        wait_for(lambda store=store: store.status().step >= 3)
-        assert asked(store, "pause", "paused") < 1.0
-        wait_for(lambda: is_held(runs.root / SLOTS / "pause0.lock"))
-    process.join(60)
+def test_a_pause_beyond_the_bound_lets_its_process_go_and_is_shown_as_paused(runs, gated, call):
+    stores, processes = [], []
+    for _ in range(2):
+        store, gate = gated(SHORT)
+        processes.append(call(store, most_pauses=1))
+        let(store, gate, 3)
+        store.ask("pause")
+        in_state(store, "paused")
+        gate.open()
+        wait_for(lambda: pauses(runs))
+        stores.append(store)
+    processes[1].join(60)
     assert [store.status().alive for store in stores] == [True, False]
     assert [store.status().state for store in stores] == ["paused", "paused"]
     assert {store.id for store in runs.live()} == {store.id for store in stores}
     call(stores[1]).join(60)
     assert stores[1].status().state == "finished"
-    assert stored_curve(stores[1]) == own_curve(SLOW)
-    assert asked(stores[0], "stop", "stopped") < 1.0
+    assert stored_curve(stores[1]) == own_curve(SHORT)
+    stores[0].ask("stop")
+    processes[0].join(60)
+    assert stores[0].status().state == "stopped"
 
 
-def test_a_paused_run_whose_process_is_killed_is_interrupted(runs, call):
-    store = runs.create(LONG)
+def test_a_paused_run_whose_process_is_killed_is_interrupted(gated, call):
+    store, gate = gated(LONG)
     process = call(store)
-    wait_for(lambda: store.status().step >= 3)
-    asked(store, "pause", "paused")
+    let(store, gate, 3)
+    store.ask("pause")
+    in_state(store, "paused")
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     assert store.status().state == "interrupted"
 
 
-def test_a_second_worker_for_the_same_run_is_refused(runs, call, monkeypatch):
-    from transformer_core.training.runs.worker import session
-
-    store = runs.create(LONG)
+def test_a_second_worker_for_the_same_run_is_refused(gated, call, monkeypatch):
+    store, _ = gated(LONG)
     call(store)
     in_state(store, "running")
     monkeypatch.setattr(session, "SECONDS_TO_LET_GO", 0.05)
     with pytest.raises(RunError, match=r"worker\.lock is held by another process"):
         session.Session(store, lambda *_: None, lambda *_: None)
+
+
+def test_a_run_with_a_worker_is_deleted_only_when_it_may_be_stopped(runs, gated, call, monkeypatch):
+    monkeypatch.setattr(run_list, "PATIENCE", 60.0)
+    store, gate = gated(LONG)
+    process = call(store)
+    let(store, gate, 2)
+    with pytest.raises(RunError, match="has a worker, or waits for one; stop it"):
+        runs.delete(store.id)
+    ask = RunStore.ask
+
+    def heard(asked, request):
+        ask(asked, request)
+        in_state(asked, "stopped")
+        gate.let()
+
+    monkeypatch.setattr(RunStore, "ask", heard)
+    runs.delete(store.id, stop=True)
+    process.join(60)
+    assert process.exitcode == 0, "it was asked, and not killed"
+    assert not store.folder.exists()
+    assert runs.all() == []
+
+
+def test_a_worker_that_does_not_listen_is_killed_before_its_run_is_deleted(runs, gated, call, monkeypatch):
+    store, gate = gated(LONG)
+    process, kill = call(store), os.kill
+    let(store, gate, 2)
+    kill(process.pid, signal.SIGSTOP)
+
+    def patient(worker, how):
+        monkeypatch.setattr(run_list, "PATIENCE", 60.0)
+        kill(worker, how)
+
+    monkeypatch.setattr(run_list, "PATIENCE", 0.0)
+    monkeypatch.setattr(run_list.os, "kill", patient)
+    runs.delete(store.id, stop=True)
+    process.join(60)
+    assert process.exitcode == -9
+    assert not store.folder.exists()

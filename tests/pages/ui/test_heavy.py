@@ -2,10 +2,13 @@
 
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, wait
-from typing import Any
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,38 +16,102 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import asking, boxes, heavy
 from pages.ui.asking import ask, ask_away, ask_once, forget_answers
-from pages.ui.heavy import Pool, ProcessDiedError
+from pages.ui.heavy import SECONDS_LEFT, SECONDS_WAITED_FOR, Pool, ProcessDiedError
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.helpers.heavy_work import drawn, dying, of_model, slow, wrong
+from tests.helpers.heavy_work import Forked, drawn, dying, of_model, stepped, wrong
 from tests.helpers.pages import same
+from tests.helpers.tiny_runs import Gate, wait_for
 from transformer_core.analysis.translation.toy_batch import toy_batch
 
-LONG = {"steps": 1_000, "seconds": 0.1}
+
+class Clock:
+    """The pool's clock: time passes when a test lets it, and is over when the pool has swept."""
+
+    def __init__(self) -> None:
+        self._now, self._slept, self._sweeps, self._free = 0.0, 0, 0, False
+        self._changed = threading.Condition()
+        self._of_others = set(threading.enumerate())  # pools of other tests may still sweep
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        if threading.current_thread() not in self._of_others:
+            with self._changed:
+                self._slept += 1
+                self._changed.wait_for(lambda: self._sweeps == self._slept or self._free)
+        if threading.current_thread() in self._of_others or self._free:
+            time.sleep(seconds)
+
+    def passes(self, seconds: float, pool: Pool) -> None:
+        """Let time pass, and wait until the pool has swept."""
+        wait_for(lambda: self._slept > self._sweeps)
+        with self._changed:
+            self._now += seconds
+            self._sweeps = self._slept
+            self._changed.notify_all()
+        wait_for(lambda: self._slept > self._sweeps or not pool._sweeping)
+
+    def close(self) -> None:
+        """Let time go by itself."""
+        with self._changed:
+            self._free = True
+            self._changed.notify_all()
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
-    """A pool of one process; a page does not wait longer for it than on a server."""
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    """The clock of pools."""
+    own = Clock()
+    monkeypatch.setattr(heavy, "time", own)
+    yield own
+    own.close()
+
+
+@contextmanager
+def used(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    """Have pages use a pool of one process, for which they wait no longer than on a server."""
     own = Pool(1)
     monkeypatch.setattr(asking, "pool", lambda: own)
     monkeypatch.setattr(boxes, "pool", lambda: own)
     monkeypatch.setattr(boxes, "wait", wait)
-    monkeypatch.setattr(heavy, "SECONDS_BETWEEN_SWEEPS", 0.05)
     forget_answers()
     yield own
     own.close()
     forget_answers()
 
 
-def until(true: Callable[[], Any]) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Pool]:
+    """A pool whose process starts quickly."""
+    monkeypatch.setattr(heavy, "subprocess", SimpleNamespace(Popen=Forked, PIPE=None))
+    with used(monkeypatch) as own:
+        yield own
 
 
-def test_what_comes_is_what_the_call_makes(pool: Pool) -> None:
+@pytest.fixture
+def real_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    """A pool as on a server."""
+    with used(monkeypatch) as own:
+        yield own
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    """The gate that `held` work waits for."""
+    own = Gate(tmp_path / "work")
+    yield own
+    own.open()
+
+
+@pytest.fixture
+def held(gate: Gate, tmp_path: Path) -> dict[str, str]:
+    """Arguments of work that does not end before the gate is open."""
+    return {"gate": str(tmp_path / "work")}
+
+
+def test_what_comes_is_what_the_call_makes(real_pool: Pool) -> None:
     toy = {"source": "ones", "seed": 0, "sentence": 0, "layer": 0, "head": 0}
     found = ask_away(toy_batch, "me here", **toy).result(60)
     same(ask(toy_batch, **toy).arrays, asking.Answer(found, toy_batch, toy).arrays)
@@ -62,55 +129,68 @@ def test_random_numbers_are_those_of_a_script_in_a_process_that_has_drawn_before
     np.testing.assert_array_equal(again.values, first.values)
 
 
-def test_so_many_at_once_and_the_others_have_a_place_everybody_first_once(pool: Pool) -> None:
-    running = ask_away(slow, "ann a", name="running", **LONG)
-    until(lambda: pool.counts() == (1, 0))
-    second_of_ann = ask_away(slow, "ann b", name="second", **LONG)
-    of_bob = ask_away(slow, "bob a", name="bob", **LONG)
-    third_of_ann = ask_away(slow, "ann c", name="third", **LONG)
+def test_so_many_at_once_and_the_others_have_a_place_everybody_first_once(pool: Pool, held: dict[str, str]) -> None:
+    running = ask_away(stepped, "ann a", name="running", **held)
+    wait_for(lambda: pool.counts() == (1, 0))
+    second_of_ann = ask_away(stepped, "ann b", name="second", **held)
+    of_bob = ask_away(stepped, "bob a", name="bob", **held)
+    third_of_ann = ask_away(stepped, "ann c", name="third", **held)
     assert [pool.place(job) for job in (running, of_bob, second_of_ann, third_of_ann)] == [0, 1, 2, 3]
     assert pool.counts() == (1, 3)
 
 
-def test_how_far_it_is_is_told(pool: Pool) -> None:
-    job = ask_away(slow, "me here", name="counted", steps=40, seconds=0.05)
-    until(lambda: job.steps)
+def test_how_far_it_is_is_told(pool: Pool, gate: Gate, held: dict[str, str]) -> None:
+    job = ask_away(stepped, "me here", name="counted", steps=40, **held)
+    gate.let()
+    wait_for(lambda: job.steps)
     assert job.steps[1] == 40
+    assert not job.done()
+    gate.open()
     assert job.result(60).values.size == 40
 
 
-def test_one_who_cancels_ends_it_and_another_who_waits_keeps_it(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heavy, "SECONDS_LEFT", 0.2)
-    job = ask_away(slow, "ann a", name="shared", **LONG)
-    assert ask_away(slow, "bob a", name="shared", **LONG) is job
-    until(lambda: pool.counts() == (1, 0))
+def test_one_who_cancels_ends_it_and_another_who_waits_keeps_it(pool: Pool, clock: Clock, held: dict[str, str]) -> None:
+    job = ask_away(stepped, "ann a", name="shared", **held)
+    assert ask_away(stepped, "bob a", name="shared", **held) is job
+    wait_for(lambda: pool.counts() == (1, 0))
     process = job.process
     pool.leave(job, "ann a")
-    time.sleep(0.5)
+    clock.passes(SECONDS_LEFT + 1, pool)
     assert process.poll() is None
     assert not job.done()
     pool.leave(job, "bob a")
+    clock.passes(SECONDS_LEFT - 0.1, pool)
+    assert not job.done()
+    clock.passes(0.2, pool)
     with pytest.raises(CancelledError):
         job.result(60)
-    until(lambda: process.poll() is not None)
+    process.wait()
     assert ask_away(drawn, "ann a", count=2).result(60).values.size == 2
 
 
-def test_what_nobody_looks_for_is_ended(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heavy, "SECONDS_WAITED_FOR", 0.3)
-    monkeypatch.setattr(heavy, "SECONDS_LEFT", 0.1)
-    running, waiting = (ask_away(slow, f"{who} a", name=who, **LONG) for who in ("ann", "bob"))
-    until(lambda: waiting.done() and running.done())
-    assert running.cancelled()
+def test_what_nobody_looks_for_is_ended(
+    pool: Pool, clock: Clock, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heavy, "SECONDS_WAITED_FOR", SECONDS_WAITED_FOR)  # as on a server
+    running = ask_away(stepped, "ann a", name="ann", **held)
+    wait_for(lambda: pool.counts() == (1, 0))
+    waiting = ask_away(stepped, "bob a", name="bob", **held)
+    clock.passes(SECONDS_WAITED_FOR - 0.1, pool)
+    assert not running.done()
+    assert not waiting.done()
+    clock.passes(0.2, pool)
     assert waiting.cancelled()
-    until(lambda: pool.counts() == (0, 0))
+    assert not running.done()
+    clock.passes(SECONDS_LEFT + 0.1, pool)
+    assert running.cancelled()
+    wait_for(lambda: pool.counts() == (0, 0))
 
 
-def test_who_asks_for_something_else_in_the_same_place_waits_for_that_alone(pool: Pool) -> None:
-    first = ask_away(slow, "bob a", name="first", **LONG)
-    until(lambda: pool.counts() == (1, 0))
-    old = ask_away(slow, "ann a", name="old", **LONG)
-    new = ask_away(slow, "ann a", name="new", **LONG)
+def test_who_asks_for_something_else_in_the_same_place_waits_for_that_alone(pool: Pool, held: dict[str, str]) -> None:
+    first = ask_away(stepped, "bob a", name="first", **held)
+    wait_for(lambda: pool.counts() == (1, 0))
+    old = ask_away(stepped, "ann a", name="old", **held)
+    new = ask_away(stepped, "ann a", name="new", **held)
     assert old.cancelled()
     assert pool.place(new) == 1
     assert not first.done()
@@ -128,8 +208,9 @@ def test_a_process_that_dies_is_an_error_and_the_next_call_has_another(pool: Poo
         ask_away(dying, "me here").result(60)
     found = ask_away(drawn, "me here", count=3).result(60)
     assert found.values.size == 3
-    os.kill(found.process, signal.SIGKILL)  # while it waits
-    time.sleep(0.2)
+    (waiting,) = pool._processes
+    os.kill(found.process, signal.SIGKILL)
+    waiting.wait()
     assert ask_away(drawn, "me here", count=4).result(60).values.size == 4
 
 
@@ -161,46 +242,50 @@ def said(app: AppTest) -> list[str]:
     return [element.value for element in app.markdown]
 
 
-def test_a_page_shows_how_far_it_is_and_a_person_cancels_and_asks_again(pool: Pool) -> None:
-    app = page_of("slow")
-    app.session_state["asked"] = {"name": "page", **LONG}
-    app.run()
+def asks(app: AppTest, **arguments: str | float) -> AppTest:
+    """Run the page with other arguments."""
+    app.session_state["asked"] = arguments
+    return app.run()
+
+
+def test_a_page_shows_how_far_it_is_and_a_person_cancels_and_asks_again(
+    pool: Pool, clock: Clock, held: dict[str, str]
+) -> None:
+    app = asks(page_of("stepped"), name="page", **held)
     assert said(app) == ["nothing"]
     assert "Working" in bars(app)[0]
     app.button(key="stop_here").click().run()
     app.run()  # a browser does so by itself
     assert not bars(app)
     assert words("en")["await.cancelled"] in said(app)
-    until(lambda: pool.counts() == (0, 0))
+    clock.passes(SECONDS_LEFT + 0.1, pool)
+    wait_for(lambda: pool.counts() == (0, 0))
     app.button(key="again_here").click().run()
     assert bars(app)
-    ask_away(slow, "other a", name="other", **LONG)
-    app.session_state["asked"] = {"name": "after it", **LONG}
-    app.run()
+    wait_for(lambda: pool.counts() == (1, 0))
+    ask_away(stepped, "other a", name="other", **held)
+    asks(app, name="after it", **held)
     assert words("en")["await.queue"].format(place=2) in bars(app)[0]  # the other was first
 
 
-def test_a_page_shows_what_comes_at_once_without_a_box(pool: Pool) -> None:
-    ask_away(drawn, "me here", count=1).result(60)  # the process is there
-    app = page_of("drawn")
-    app.session_state["asked"] = {"count": 4}
-    app.run()
+def test_a_page_shows_what_comes_at_once_without_a_box(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boxes, "SECONDS_AT_ONCE", 60.0)
+    app = asks(page_of("drawn"), count=4)
     assert said(app) == ["came 4"]
     assert not bars(app)
 
 
-def test_the_last_answer_stays_below_the_box_until_the_next_one_comes(pool: Pool) -> None:
-    app = page_of("slow", stays=True)
-    app.session_state["asked"] = {"name": "first", **LONG}
-    app.run()
+def test_the_last_answer_stays_below_the_box_until_the_next_one_comes(
+    pool: Pool, clock: Clock, held: dict[str, str]
+) -> None:
+    app = asks(page_of("stepped", stays=True), name="first", **held)
     assert said(app) == ["nothing"]
-    app.session_state["asked"] = {"name": "quick", "steps": 2, "seconds": 0.01}
-    app.run()
-    until(lambda: pool.counts() == (0, 0))
+    asks(app, name="quick", steps=2)
+    clock.passes(SECONDS_LEFT + 0.1, pool)
+    wait_for(lambda: pool.counts() == (0, 0))
     app.run()
     assert said(app) == ["came 2"]
-    app.session_state["asked"] = {"name": "second", **LONG}
-    app.run()
+    asks(app, name="second", **held)
     assert said(app) == ["the old one came 2"]
     assert "Working" in bars(app)[0]
     assert any("old" in element.proto.body for element in app.get("html"))
@@ -211,14 +296,12 @@ def test_the_last_answer_stays_below_the_box_until_the_next_one_comes(pool: Pool
 
 
 def test_a_page_says_why_there_is_no_answer(pool: Pool) -> None:
-    app = page_of("wrong")
-    app.session_state["asked"] = {"value": 1.0}
-    app.run()
-    until(lambda: pool.counts() == (0, 0))
+    app = asks(page_of("wrong"), value=1.0)
+    wait_for(lambda: pool.counts() == (0, 0))
     app.run()
     assert said(app) == ["value=1.0 must be something else"]
     app = page_of("dying").run()
-    until(lambda: pool.counts() == (0, 0))
+    wait_for(lambda: pool.counts() == (0, 0))
     app.run()
     assert words("en")["await.died"] in said(app)
     app.button(key="again_here").click().run()
