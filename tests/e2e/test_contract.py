@@ -191,7 +191,7 @@ def move(page: Page, socket: WebSocket) -> None:
     sliders = page.locator("[data-testid=stSlider] input:not([disabled])")
     if sliders.count():
         before = sliders.first.input_value()
-        with socket.expect_event("framesent"):
+        with socket.expect_event("framereceived"), socket.expect_event("framesent"):  # the run has begun
             sliders.first.press("ArrowRight")
             if sliders.first.input_value() == before:
                 sliders.first.press("ArrowLeft")
