@@ -9,9 +9,10 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.reduction import DupFd
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
@@ -182,21 +183,26 @@ def called(store: RunStore, *, most_runs: int = 2, most_pauses: int = 2):
 
 
 class Forked:
-    """A worker process as subprocess.Popen would start it, forked where everything is imported already."""
+    """A process as subprocess.Popen would start it, forked where everything is imported already."""
 
-    def __init__(
-        self, command: Sequence[str], *, stdin: int, stdout: int, stderr: IO[bytes], env: Mapping[str, str], **_: Any
-    ) -> None:
-        (reads, asks), (answered, answers) = os.pipe(), os.pipe()
-        ends = [DupFd(end) for end in (reads, answers, stderr.fileno())]
-        self._process = WORKERS.Process(target=_serve, args=(ends, dict(env)), daemon=True)
+    def __init__(self, *_: Any, stderr: IO[bytes] | None = None, env: Mapping[str, str] | None = None, **__: Any):
+        reads, asks = WORKERS.Pipe(duplex=False)
+        answered, answers = WORKERS.Pipe(duplex=False)
+        ends = [reads, answers, *([Connection(os.dup(stderr.fileno()))] if stderr is not None else [])]
+        self._process = WORKERS.Process(target=_become, args=(type(self), ends, dict(env or {})), daemon=True)
         self._process.start()
-        os.close(reads)
-        os.close(answers)
         self.pid = self._process.pid
-        self.stdin, self.stdout = os.fdopen(asks, "wb"), os.fdopen(answered, "rb")
+        self.stdin, self.stdout = os.fdopen(os.dup(asks.fileno()), "wb"), os.fdopen(os.dup(answered.fileno()), "rb")
+        for end in (*ends, asks, answered):
+            end.close()
         self._ended = threading.Event()
         threading.Thread(target=self._reap, daemon=True).start()
+
+    @staticmethod
+    def main() -> None:
+        """Do what the process is for."""
+        torch.set_num_threads(1)
+        main()
 
     def _reap(self) -> None:
         self._process.join()
@@ -208,23 +214,30 @@ class Forked:
 
     def wait(self) -> int | None:
         """Wait for its end."""
-        self._ended.wait()
+        assert self._ended.wait(60)
         return self.poll()
 
     def kill(self) -> None:
         """End it."""
-        if not self._ended.is_set():
-            os.kill(self.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended, and this is not known yet
+            if not self._ended.is_set():
+                os.kill(self.pid, signal.SIGKILL)
+
+    def communicate(self) -> None:
+        """Close its ends and wait for its end."""
+        self.stdin.close()
+        self.stdout.close()
+        self.wait()
 
 
-def _serve(ends: list[Any], env: Mapping[str, str]) -> None:
+def _become(kind: type[Forked], ends: list[Connection], env: Mapping[str, str]) -> None:
     os.setsid()
     os.environ.update(env)
     for number, end in enumerate(ends):
-        os.dup2(end.detach(), number)
-    sys.stdin = os.fdopen(0)
-    torch.set_num_threads(1)
-    main()
+        os.dup2(end.fileno(), number)
+        end.close()
+    sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
+    kind.main()
 
 
 def own_curve(spec: RunSpec) -> list[tuple]:

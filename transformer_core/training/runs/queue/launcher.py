@@ -59,15 +59,19 @@ class Standby:
         self.turn = threading.Lock()
         self.ready = threading.Event()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the process
-        with in_words("the worker cannot be started"):
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env=environment(),
-                start_new_session=True,
-            )
+        try:
+            with in_words("the worker cannot be started"):
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._errors,
+                    env=environment(),
+                    start_new_session=True,
+                )
+        except RunError:
+            self._errors.close()
+            raise
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, name="standby", daemon=True).start()
 
