@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from pages.ui.language import words
@@ -28,11 +29,22 @@ def test_a_training_is_cancelled_and_asked_for_again(page: Page, address: str) -
     expect(page.locator(WAITING)).to_have_count(0)
     page.get_by_role("button", name=said["await.again"], exact=True).click()
     expect(page.locator(WAITING)).to_be_visible()
+    page.get_by_role("button", name=said["await.cancel"]).click()
+    expect(page.get_by_text(said["await.cancelled"])).to_be_visible()
+
+
+@pytest.mark.nightly
+def test_what_is_asked_for_again_comes_by_itself(page: Page, address: str) -> None:
+    said = words("en")
+    visit(page, address, "why", why="values", shown="why_values", why_seed="18")
+    page.get_by_role("button", name=said["await.cancel"]).click()
+    page.get_by_role("button", name=said["await.again"], exact=True).click()
     expect(page.locator("[class*='_judged']")).to_contain_text(re.compile("Measured"), timeout=120_000)
     expect(page.locator(WAITING)).to_have_count(0)
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(3)
 
 
+@pytest.mark.nightly
 def test_a_second_person_sees_a_place_in_the_queue(page: Page, address: str) -> None:
     visit(page, address, "why", why="positions", shown="why_positions", why_seed="16")
     expect(page.locator(WAITING)).to_be_visible()
