@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from itertools import cycle, product
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from pages.figures.heads import STEP_NAMES
 from pages.ui.asking import ask
 from pages.ui.language import LANGUAGES, words
 from pages.ui.models import open_bundle
+from tests.helpers import nightly_but
 from tests.helpers.pages import asks, repeats, run, show_all, told
 from transformer_core.analysis.attention.dropped import dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
@@ -40,13 +41,9 @@ def metrics(app: AppTest) -> list[str]:
     return [metric.value for metric in app.metric]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", PARTS)
-def test_a_part_opens_from_the_link_and_no_other_is_computed(language: str, name: str) -> None:
-    app = part(name, lang=language)
-    assert not app.exception
-    assert not app.error
-    assert app.session_state["attention_part@attention"] == name
+@pytest.mark.parametrize("name", ["arcs", "tendencies"])
+def test_no_other_part_is_computed(name: str) -> None:
+    app = part(name)
     assert ("attention_threshold@attention" in app.session_state) == (name == "tendencies")
     assert ("attention_over@attention" in app.session_state) == (name == "arcs")
 
@@ -61,11 +58,10 @@ def test_every_step_of_the_head_in_the_link_is_shown(language: str, step: str) -
     assert app.session_state["head@attention"] == "2"
 
 
-LONG, PADDING = "good film " * 100, "[PAD]"
-OTHERS = ("a", "😀😀", "هذا فيلم جيد", "这部电影很好看。", "[MASK] " * 130, "[CLS] [SEP] " * 80, "unwatchability " * 60)
+TEXTS = ("a", "😀😀", "هذا فيلم جيد", "[PAD]", "[MASK] " * 130, "[CLS] [SEP] " * 80, "unwatchability " * 60)
 
 
-@pytest.mark.parametrize(("name", "text"), [*product(PARTS, (LONG, PADDING)), *zip(cycle(PARTS), OTHERS, strict=False)])
+@pytest.mark.parametrize(("name", "text"), [*zip(cycle(PARTS), TEXTS, strict=False)])
 def test_any_text_is_read(name: str, text: str) -> None:
     assert not show_all(part(name, text=text)).exception
 
@@ -92,22 +88,16 @@ def test_a_choice_that_is_not_there_is_named_without_its_links(name: str, contro
     assert "](" not in "".join(toast.value for toast in app.toast)
 
 
-@pytest.mark.parametrize("cell", ["3.4", "99.0", "x.y", "", "1", "-1.2", "٣.1", "1.1.1", f"{'9' * 5000}.1"])
+@pytest.mark.parametrize("cell", ["99.0", "x.y", "-1.2", "٣.1", f"{'9' * 5000}.1"])
 def test_any_cell_in_the_link_is_read_or_ignored(cell: str) -> None:
     assert not part("heads", cell=cell).exception
 
 
-@pytest.mark.parametrize("token", ["0", "3", "999", "-1", "x", "٣", "9" * 5000, "1.5", ""])
-def test_any_token_in_the_link_is_read_or_ignored(token: str) -> None:
-    assert not part("arcs", attention_token=token).exception
-
-
-@pytest.mark.parametrize("threshold", ["0.4", "9", "-1", "nan", "x", ""])
+@pytest.mark.parametrize("threshold", ["0.4", "9"])
 def test_a_threshold_in_the_link_holds_in_its_range_alone(threshold: str) -> None:
     app = part("tendencies", attention_threshold=threshold)
     assert not app.exception
     assert app.session_state["attention_threshold@attention"] == (0.4 if threshold == "0.4" else 0.2)
-    assert not part("heads", attention_threshold=threshold).exception
 
 
 def test_names_of_heads_can_be_left_out() -> None:
@@ -202,7 +192,7 @@ EXPORTS = {
 }
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", nightly_but(PARTS, {"heads", "arcs", "effect"}))
 def test_every_figure_is_exported_and_its_script_repeats_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     files: dict[str, dict] = {}
 

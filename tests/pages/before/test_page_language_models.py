@@ -3,6 +3,7 @@
 import pytest
 
 from pages.ui.models import open_bundle
+from tests.helpers import nightly_but
 from tests.helpers.pages import answered, repeats, run, show_all, told
 from tests.pages.before.test_page import PARTS, before, bundle
 from transformer_core.analysis.before.beside import foreseen, timed_translation
@@ -15,8 +16,13 @@ NAMES = ("lm-gru", "lm-lstm", "lm-rnn", "gpt-char")
 made_models = bundle  # the fixture that makes the tiny models
 
 
-@pytest.mark.parametrize("model", ["lm", "lm-plain"])
-@pytest.mark.parametrize("part", PARTS)
+READ_BY = [(model, part) for model in ("lm", "lm-plain") for part in PARTS]
+
+
+@pytest.mark.parametrize(
+    ("model", "part"),
+    nightly_but(READ_BY, lambda case: case[0] == "lm" or case[1] in ("gates", "vector", "reach")),
+)
 def test_every_part_reads_a_language_model_or_offers_another(model: str, part: str) -> None:
     boxes = {"before_gates_open": "true", "before_reach_open": "true", "before_length": "16", "glass_open": "true"}
     app = before(model=model, before_part=part, lang="zh", **boxes)

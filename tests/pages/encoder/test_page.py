@@ -56,17 +56,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", PARTS)
-def test_every_part_opens_in_both_languages(language: str, name: str) -> None:
-    app = part(name, lang=language)
-    assert not app.exception
-    assert not app.error
-    for paragraph in prose(language, "encoder")[f"look_{name}"].split("\n\n"):  # the picture stands between them
-        assert paragraph in told(app)
-    assert ("encoder_of@encoder" in app.session_state) == (name == "sum")
-
-
 def test_the_curve_and_its_numbers_are_the_librarys() -> None:
     app, found = part("layers"), layer_verdicts(**arguments())
     label = words("en")["class.positive" if found.winner else "class.negative"]
@@ -198,49 +187,6 @@ def test_models_of_other_labels_and_shapes_are_read(name: str, small: Path, monk
     assert not app.error
     if name in ("layers", "sure"):
         assert words("en")["encoder.other_labels"].format(labels="no, yes") in told(app)
-
-
-def test_any_second_sentence_is_read_or_refused_in_words() -> None:
-    app = part("edit")
-    for other in ("", "  ", "x" * 3_000, TEXT, "😀", "مرحبا", "这部电影很好看", "[PAD] [MASK]"):
-        app.text_input(key="encoder_other@encoder").set_value(other).run()
-        assert not app.exception, other
-        assert not app.error, other
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"encoder_part": "x"},
-        {"encoder_part": "sum", "encoder_of": "7"},
-        {"encoder_part": "tokens", "encoder_steps": "1e9", "encoder_baseline": "noise", "encoder_measure": "<b>"},
-        {"encoder_part": "sure", "encoder_temperature": "nan"},
-        {"encoder_part": "edit", "encoder_other": "[a](https://example.org)"},
-    ],
-    ids=str,
-)
-def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
-    app = run("encoder", text=TEXT, **query)
-    assert not app.exception
-    assert "](" not in "".join(toast.value for toast in app.toast)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        *((name, "[PAD]") for name in ("layers", "sum", "tokens", "edit")),
-        ("tokens", "a"),
-        ("edit", "a"),
-        ("layers", "😀😀"),
-        ("sum", "هذا فيلم جيد"),
-        ("edit", "这部电影很好看。"),
-        ("tokens", "good film " * 90),
-    ],
-)
-def test_any_text_is_read(name: str, text: str) -> None:
-    app = part(name, text=text)
-    assert not app.exception
-    assert not app.error
 
 
 @pytest.mark.parametrize("name", ["sum", "agree"])

@@ -16,16 +16,6 @@ from transformer_core.analysis.feed_forward.other_activation import swapped_acti
 TEXT = "The film was not good, but I loved the ending."
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("part", ["curves", "bernoulli", "neurons", "dead", "swap"])
-def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
-    app = run("feed_forward", lang=language, text=TEXT, layer="2", feed_forward_part=part)
-    assert not app.exception
-    assert not app.error
-    assert words(language)["feed_forward.heading"] in told(app)
-    assert app.session_state["feed_forward_part@feed_forward"] == part
-
-
 def test_the_curves_say_what_the_model_computes_for_the_chosen_token() -> None:
     app = run("feed_forward", text=TEXT, layer="1", feed_forward_token="4")
     app.selectbox(key="feed_forward_token@feed_forward").set_value("6").run()
@@ -76,11 +66,6 @@ def test_a_neuron_is_taken_out_after_a_prediction() -> None:
     assert f"{found.agreement.rho:+.2f}" in told(app)
 
 
-def test_the_whole_layer_opens() -> None:
-    app = run("feed_forward", feed_forward_part="neurons", text=TEXT, feed_forward_whole_open="true")
-    assert not app.exception
-
-
 def test_dead_units_are_counted_after_a_prediction() -> None:
     app = run("feed_forward", lang="zh", feed_forward_part="dead", text=TEXT)
     asks(app)[0].set_value("many").run()
@@ -99,38 +84,6 @@ def test_another_activation_is_measured_after_a_prediction() -> None:
     found = swapped_activation(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)))
     for name in ("gelu", "relu"):
         assert f"{found.probabilities[found.names.index(name)][found.winner]:.2%}" in told(app)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"feed_forward_part": "x"},
-        {"feed_forward_token": "999", "layer": "9"},
-        {"feed_forward_token": "-1"},
-        {"feed_forward_part": "bernoulli", "feed_forward_x": "nan", "feed_forward_draws": "1e9"},
-        {"feed_forward_part": "bernoulli", "feed_forward_seed": "٣" * 3},
-        {"feed_forward_part": "neurons", "feed_forward_neuron": "512"},
-        {"feed_forward_part": "neurons", "feed_forward_neuron": "<b>"},
-    ],
-    ids=str,
-)
-def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
-    assert not run("feed_forward", text=TEXT, **query).exception
-
-
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("🙂", "curves"),
-        ("电影很好看", "neurons"),
-        ("مرحبا بالعالم", "curves"),
-        ("a", "curves"),
-        ("a", "neurons"),
-        ("good film " * 90, "neurons"),
-    ],
-)
-def test_any_text_is_read(text: str, part: str) -> None:
-    assert not run("feed_forward", text=text, feed_forward_part=part).exception
 
 
 def test_the_scripts_compute_the_same() -> None:

@@ -114,32 +114,12 @@ def test_invert_turns_every_cell_over_and_reset_forgets_it() -> None:
     assert metrics(app)[0].startswith(moved(masked("causal")))
 
 
-@pytest.mark.parametrize("text", STRANGE)
-def test_any_text_can_be_painted_on(text: str) -> None:
-    assert not run("masks", text=text).exception
-
-
-@pytest.mark.parametrize("part", ["batch", "cheat"])
-def test_any_text_is_read_by_the_other_parts(part: str) -> None:
-    app = run("masks", text=STRANGE[0], masks_part=part, masks_lines="\n".join(text[:150] for text in STRANGE))
-    assert not app.exception
-
-
 def test_a_long_text_is_cut_to_what_a_link_can_carry() -> None:
     app = run("masks", text="good film " * 60)
     assert "first 64 of" in told(app)
     app.slider(key="masks_pads@masks").set_value(4).run()
     assert "first 60 of" in told(app)
     assert not app.exception
-
-
-@pytest.mark.parametrize(
-    "query", [{"masks_window": "-1"}, {"masks_window": "x"}, {"masks_preset": "odd"}, {"layer": "9"}]
-)
-def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
-    app = run("masks", text=TEXT, **({"masks_preset": "window"} | query))
-    assert not app.exception
-    assert app.toast
 
 
 def test_the_experiment_on_layers_measures_both() -> None:

@@ -21,15 +21,6 @@ def n_tokens() -> int:
     return len(open_bundle("sentiment").tokenizer.encode(TEXT))
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("part", ["vector", "residual", "orders", "depth"])
-def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
-    app = run("norm", lang=language, text=TEXT, norm_part=part)
-    assert not app.exception
-    assert not app.error
-    assert words(language)["norm.heading"] in told(app)
-
-
 @pytest.mark.parametrize("sublayer", ["self_attention", "feed_forward", "final"])
 def test_the_formula_has_the_vectors_numbers(sublayer: str) -> None:
     app = run("norm", text=TEXT, layer="2", norm_sublayer=sublayer, norm_token="4")
@@ -151,43 +142,6 @@ def test_the_glass_shows_the_chosen_model(model: str) -> None:
     app = run("norm", text=TEXT, norm_part="orders", norm_orders_glass=model, glass_open="on")
     assert not app.exception
     assert not app.error
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"norm_part": "x"},
-        {"norm_token": "999", "layer": "9", "norm_sublayer": "x"},
-        {"norm_part": "depth", "norm_depth": "1000", "norm_width": "7", "norm_seed": "-1", "norm_trained": "<b>"},
-        {"norm_part": "depth", "norm_depth": "nan"},
-        {"norm_power": "1e9"},
-        {"norm_part": "orders", "norm_orders_post": "gpt", "norm_orders_pre": "<b>", "norm_orders_token": "999"},
-        {"norm_part": "orders", "norm_orders_sublayer": "9.feed_forward", "norm_orders_glass": "x", "glass_open": "on"},
-    ],
-    ids=str,
-)
-def test_odd_values_in_the_link_are_answered(query: dict[str, str]) -> None:
-    assert not run("norm", text=TEXT, **query).exception
-
-
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("🙂", "vector"),
-        ("电影很好看", "residual"),
-        ("مرحبا بالعالم", "vector"),
-        ("a", "vector"),
-        ("a", "residual"),
-        ("good film " * 90, "residual"),
-        ("🙂", "orders"),
-        ("电影很好看", "orders"),
-        ("مرحبا بالعالم", "orders"),
-        ("a", "orders"),
-        ("good film " * 90, "orders"),
-    ],
-)
-def test_any_text_is_read(text: str, part: str) -> None:
-    assert not run("norm", text=text, norm_part=part).exception
 
 
 def test_the_scripts_compute_the_same() -> None:

@@ -12,6 +12,7 @@ from pages.positions.order import texts_for
 from pages.ui import models
 from pages.ui.asking import ask, forget_answers
 from pages.ui.models import open_bundle, opener
+from tests.helpers import nightly_but
 from tests.helpers.engine import made
 from tests.helpers.pages import asks, repeats, strings, told
 from tests.pages.positions.test_page import TEXT, page
@@ -41,9 +42,12 @@ def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget_answers()
 
 
-def test_order_is_measured_only_after_the_prediction() -> None:
-    app = page("order")
-    bundle = open_bundle("sentiment")
+@pytest.mark.parametrize("model", nightly_but(["classifier", "sentiment"], {"classifier"}))
+def test_order_is_measured_only_after_the_prediction(model: str, request: pytest.FixtureRequest) -> None:
+    if model == "classifier":
+        request.getfixturevalue("others")
+    app = page("order", model=model)
+    bundle = open_bundle(model)
     found = what_order_is_worth(bundle=bundle, texts=texts_for(bundle))
     removed = f"{100 * found.accuracy[2].mean():.1f} |"
     assert removed not in told(app)
@@ -54,6 +58,8 @@ def test_order_is_measured_only_after_the_prediction() -> None:
     assert here.probabilities is not None
     flips = (here.probabilities[1].argmax(-1) != here.probabilities[0, 0].argmax()).sum()
     assert f"**{flips}**" in told(app)
+    app.text_input(key="text@positions").set_value("مرحبا [PAD]").run()
+    assert not app.exception
 
 
 @pytest.mark.usefixtures("others")

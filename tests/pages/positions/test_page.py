@@ -16,7 +16,6 @@ from transformer_core.analysis.positions.sinusoids import compare_exponents, pos
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
 
 TEXT = "The film was not good, but I loved the ending."
-PARTS = ("matrix", "exponent", "schemes", "sum", "order", "beyond")
 
 
 def page(part: str = "matrix", **query: str) -> AppTest:
@@ -32,12 +31,6 @@ def numbers(app: AppTest) -> str:
     return "\n".join([told(app), *(str(metric.value) for metric in app.metric)])
 
 
-@pytest.mark.parametrize(("part", "language"), [("matrix", "en"), *((part, "zh") for part in PARTS)])
-def test_every_part_is_shown(part: str, language: str) -> None:
-    app = page(part, lang=language)
-    assert app.session_state["positions_part@positions"] == part
-
-
 @pytest.mark.parametrize(
     ("part", "length", "width"), [("", "2", "2"), ("", "512", "512"), ("x", "8", "2"), ("x", "512", "510")]
 )
@@ -50,35 +43,14 @@ def test_any_size_of_the_matrix_is_drawn(part: str, length: str, width: str) -> 
 @pytest.mark.parametrize(
     "query",
     [
-        {"positions_length": "0", "positions_d": "-4"},
-        {"positions_length": "1e9", "positions_d": "nan"},
         {"positions_part": "[x](https://example.org)"},
         {"positions_dims": "1.2.900.x.-3.٣"},
-        {"positions_pos": "inf", "positions_pair": "9999", "positions_shift": "🙂"},
-        {"positions_measure": "x"},
     ],
 )
 def test_odd_links_are_answered_in_words(query: dict[str, str]) -> None:
     app = run("positions", **query)
     assert not app.exception
     assert "](http" not in told(app)
-
-
-@pytest.mark.parametrize(
-    ("part", "text"),
-    [
-        ("schemes", "🙂"),
-        ("schemes", "[PAD]"),
-        ("sum", "不错的电影"),
-        ("sum", "[MASK] " * 130),
-        ("order", "مرحبا [PAD]"),
-    ],
-)
-def test_any_text_is_read(part: str, text: str) -> None:
-    app = page(part, text=text)
-    if part == "order":
-        asks(app)[0].set_value("some").run()
-        assert not app.exception
 
 
 def test_sliders_and_curves_move_the_matrix() -> None:

@@ -1,7 +1,5 @@
 """The tokens page: every part, control and link, awkward texts, and scripts that repeat its numbers."""
 
-import re
-
 import pytest
 
 from pages.tokens.one_hot import TRIPLES
@@ -25,23 +23,10 @@ AWKWARD = {
     "special": "[MASK] [UNK] [PAD]",
     "blanks": "  a   b  ",
 }
-PARTS = ("split", "merges", "one_hot")
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_is_shown_in_both_languages(language: str, part: str) -> None:
-    app = run("tokens", lang=language, tokens_part=part, text=TEXT)
-    assert not app.exception
-    assert not app.error
 
 
 @pytest.mark.parametrize(
-    ("part", "name"),
-    [
-        *(("split", name) for name in AWKWARD),
-        *((part, name) for part in ("merges", "one_hot") for name in ("family", "control", "word", "special")),
-    ],
+    ("part", "name"), [*(("split", name) for name in AWKWARD), ("merges", "control"), ("one_hot", "family")]
 )
 def test_any_text_is_shown(part: str, name: str) -> None:
     app = run("tokens", tokens_part=part, text=AWKWARD[name])
@@ -49,7 +34,7 @@ def test_any_text_is_shown(part: str, name: str) -> None:
     assert not app.error
 
 
-@pytest.mark.parametrize("text", ["", "   ", "x" * 5_000, "long " * 2_000_000], ids=["empty", "blank", "word", "huge"])
+@pytest.mark.parametrize("text", ["", "   ", "x" * 5_000], ids=["empty", "blank", "word"])
 def test_what_cannot_be_read_is_answered_in_words(text: str) -> None:
     app = run("tokens")
     app.text_input(key="text@tokens").set_value(text).run()
@@ -160,23 +145,6 @@ def test_likeness_is_measured_after_the_prediction(triple: str) -> None:
     word, near, far = TRIPLES[triple]
     found = likeness(bundle=open_bundle("sentiment"), word=word, near=near, far=far)
     assert "no single token" in told(app) if found.near is None else f"{found.near:.3f}" in told(app)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"tokens_part": "x"},
-        {"tokens_corpus": "fr", "tokens_size": "9"},
-        {"tokens_part": "merges", "tokens_step": "-4", "tokens_merges": "1e9"},
-        {"tokens_part": "merges", "tokens_text": "?", "tokens_alphabet": "[a](b)"},
-        {"tokens_part": "one_hot", "tokens_measure": "<script>"},
-    ],
-)
-def test_an_odd_link_is_answered_in_words(query: dict[str, str]) -> None:
-    app = run("tokens", **query)
-    assert not app.exception
-    assert app.toast
-    assert not any(re.search(r"[^\\]\]\(", toast.value) for toast in app.toast)
 
 
 @pytest.mark.parametrize(

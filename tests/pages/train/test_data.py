@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import plain, prose, words
 from pages.ui.server import may_read
+from tests.helpers import nightly_but
 from tests.helpers.pages import run, told
 from tests.pages.train.test_page import button
 from transformer_core.training.runs.presets import PRESETS
@@ -62,7 +63,7 @@ def test_a_table_is_read_and_learned_from(language: str, tmp_path: Path) -> None
     assert store.spec.name == "mine.csv · quick"
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", nightly_but(PRESETS, {"quick", "imdb", "reverse"}))
 def test_a_table_is_learned_from_under_every_preset_chosen_before_or_after(preset: str, tmp_path: Path) -> None:
     app = run("train", source="table", preset=preset)
     app.file_uploader(key="table").set_value(("mine.csv", TABLE.encode(), "text/csv")).run()

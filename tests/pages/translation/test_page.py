@@ -19,8 +19,6 @@ from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.analysis.translation.toy_batch import convention_changes, toy_batch
 from transformer_core.bundle import Bundle, save
 
-PARTS = ("steps", "cross", "beam", "search", "forced", "toy")
-
 
 @pytest.fixture(scope="module", autouse=True)
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
@@ -42,15 +40,6 @@ def translation(**query: str) -> AppTest:
 def asked(bundle: Bundle) -> dict:
     """Return what the page asks the library with."""
     return {"bundle": bundle, "text": SOURCE, "n_tokens": len(bundle.tokenizer.encode(SOURCE))}
-
-
-@pytest.mark.parametrize(("part", "language"), [("steps", "en"), *((part, "zh") for part in PARTS)])
-def test_every_part_is_shown(part: str, language: str) -> None:
-    app = translation(lang=language, translation_part=part)
-    assert not app.exception
-    assert not app.error
-    assert words(language)["translation.heading"] in told(app)
-    assert app.session_state["translation_part@translation"] == part
 
 
 def test_the_first_step_shown_is_the_one_where_the_model_was_least_sure(bundle: Bundle) -> None:
@@ -207,12 +196,6 @@ def test_any_target_is_read_or_refused_in_words(target: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        {"translation_part": "x"},
-        {"translation_step": "99", "layer": "9", "head": "-1", "translation_over": "head"},
-        {"translation_part": "beam", "translation_width": "1e9", "translation_penalty": "nan"},
-        {"translation_part": "beam", "translation_depth": "0", "translation_width": "1"},
-        {"translation_part": "search", "translation_rule": "x", "translation_epochs": "500"},
-        {"translation_part": "toy", "translation_toy_head": "8", "translation_sentence": "٣"},
         {"translation_part": "cross", "translation_word": "99", "translation_cross_open": "true"},
         {"text": "[BOS] [EOS]", "translation_part": "cross", "translation_cross_open": "true"},
         {"translation_part": "cross", "translation_cross_open": "true", "translation_probe": "[BOS] [EOS]"},
@@ -222,12 +205,6 @@ def test_any_target_is_read_or_refused_in_words(target: str) -> None:
 )
 def test_a_link_with_impossible_values_still_opens_the_page(query: dict[str, str]) -> None:
     assert not translation(**query).exception
-
-
-@pytest.mark.parametrize("text", ["🙂 电影 مرحبا", "a", "a b c " * 60])
-def test_any_text_is_read(text: str) -> None:
-    assert not translation(text=text).exception
-    assert not translation(text=text, translation_part="beam").exception
 
 
 def test_a_tensor_of_both_sides_lies_under_the_glass() -> None:
