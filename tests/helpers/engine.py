@@ -143,9 +143,9 @@ def exactly(message: str) -> str:
     return f"(?s)^{re.escape(message)}$"
 
 
-@cache
+@lru_cache(maxsize=3)
 def shipped(name: str) -> Bundle:
-    """Return a shipped model, loaded once for all tests of a process; no test may change it."""
+    """Return a shipped model, one of the last few kept between tests; no test may change it."""
     return load(ROOT / "assets" / "checkpoints" / name, device="cpu")
 
 
