@@ -4,6 +4,7 @@ The gate is `python -m pytest`. The nightly tier, `python -m pytest -m nightly`,
 gate's Hypothesis tests once more with many more examples.
 """
 
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,12 @@ def _no_opened_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 def _nothing_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take ``__main__`` back: Streamlit's tests put the last page in its place, and a new process would import it."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of every later search for what nobody needs any more."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup() -> None:

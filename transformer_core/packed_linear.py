@@ -1,9 +1,10 @@
 """nn.Linear, y = x W^T + b, made faster on a CPU when no gradient is needed.
 
-The weight is packed once into the layout that oneDNN multiplies by; measured 1.1 to 2.2 times as fast as F.linear
+A large weight is packed once into the layout that oneDNN multiplies by; a small one is multiplied faster as it is
 (DECISIONS.md).
 """
 
+import os
 import weakref
 
 import torch
@@ -14,8 +15,11 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 PACKING = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 _multiply = torch.ops.mkldnn._linear_pointwise.default if PACKING else None
 _PACK_FOR_ROWS = 128
-_LARGE = 200_000  # from this many entries on, packing is faster for a single row too
+PACKED_FROM = 500_000  # entries of a weight; below it packing costs more than it saves
 _optimizer_steps = 0
+# oneDNN and torch's layer above it keep what they prepared for each number of rows, about 1 MB each: by default 1,024.
+for _kept in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+    os.environ.setdefault(_kept, "32")
 
 
 def _count_step(*_: object) -> None:
@@ -33,7 +37,7 @@ register_optimizer_step_post_hook(_count_step)  # a fused optimizer bypasses the
 
 def _fit(input: Tensor, weight: Tensor) -> bool:
     return (
-        (input.numel() > input.shape[-1] or weight.numel() > _LARGE)
+        weight.numel() >= PACKED_FROM
         and input.is_cpu
         and weight.is_cpu
         and input.dtype == weight.dtype == torch.float32

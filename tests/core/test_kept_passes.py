@@ -3,6 +3,8 @@
 import copy
 import gc
 import pickle
+import subprocess
+import sys
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from tests.helpers import ROOT
 from tests.helpers.engine import MODELS, close, exactly, first_of, inputs, made, padded_ids, shipped
-from transformer_core import kept_passes
+from transformer_core import kept_passes, packed_linear
 from transformer_core.analysis.attention.head_ablation import head_effects
 from transformer_core.analysis.attention.heads import head_entropies, heads_of_text
 from transformer_core.analysis.attention.rollout import attention_flow
@@ -141,6 +144,36 @@ OPTIMIZERS = {
     "foreach": lambda p: torch.optim.AdamW(p, lr=0.05, foreach=True),
     "fused": lambda p: torch.optim.AdamW(p, lr=0.05, fused=True),
 }
+
+
+ROWS = """
+import resource
+import torch
+from transformer_core.packed_linear import Linear
+
+def used():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+layer = Linear(768, 768)
+with torch.inference_mode():
+    for rows in range(1, 300):
+        layer(torch.ones(rows, 768))
+        if rows == 40:
+            before = used()
+print(used() - before)
+"""
+
+
+def test_texts_of_many_lengths_take_no_more_memory_than_of_a_few():
+    grown = subprocess.run([sys.executable, "-c", ROWS], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert int(grown) < 60, "MB"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_weights_are_packed_too() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed_linear, "PACKED_FROM", 1)
+        yield
 
 
 @torch.inference_mode()

@@ -1,6 +1,7 @@
 """The contract of a part: what holds for every part of every page, looked at in one visit.
 
-The gate shows one page in English and light and the next in Chinese and dark; the nightly tier shows each in the other.
+The gate shows one page in English and light and the next in Chinese and dark, and no part that trains a model before
+it shows its picture; the nightly tier shows each in both.
 What axe-core says is asked of a page's last part in the gate; whether a part chosen again after the others, and a
 reload, show the same controls is asked of its first part. In the nightly tier all is asked of each part.
 """
@@ -24,6 +25,7 @@ LOOKS = (("en", "light"), ("zh", "dark"))
 RACING = (
     "translation",
 )  # a part chosen right after a slider can leave a blank page: a fault of the app, not mended yet
+TRAINED = {("why", "values"), ("why", "positions"), ("embeddings", "counts"), ("masks", "cheat")}
 VISITS = [
     pytest.param(
         name,
@@ -109,6 +111,7 @@ def test_every_part_keeps_the_contract(
     page: Page, address: str, name: str, parts: list[str], look: tuple[str, str], request: pytest.FixtureRequest
 ) -> None:
     nightly = request.node.get_closest_marker("nightly") is not None
+    parts = parts if nightly else [part for part in parts if (name, part) not in TRAINED]
     language, scheme = look
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size(DESK)

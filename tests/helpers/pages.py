@@ -136,13 +136,15 @@ for line in sys.stdin:
     os.environ.update(asked["environment"])
     os.chdir(asked["folder"])
     sys.path[0] = asked["folder"]
-    wrong = ""
+    said, wrong = io.StringIO(), ""
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(said):
             runpy.run_path("again.py", run_name="__main__")
+    except SystemExit as end:
+        wrong = str(end.code or "")
     except BaseException:
         wrong = traceback.format_exc()
-    print(json.dumps(wrong), flush=True)
+    print(json.dumps([said.getvalue(), wrong]), flush=True)
 """
 
 
@@ -153,16 +155,22 @@ def _runner() -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", RUNNER], cwd=tempfile.gettempdir(), text=True, **pipes)
 
 
-def saved_by(script: str) -> dict[str, np.ndarray]:
-    """Run a script as a person would, from a folder of its own, and return the arrays that it saves."""
+def told_by(script: str, folder: Path) -> tuple[str, str]:
+    """Run a script as a person would, from a folder of its own; return what it printed, and its error or nothing."""
     runner = _runner()
     assert runner.stdin is not None
     assert runner.stdout is not None
+    (folder / "again.py").write_text(script, encoding="utf-8")
+    environment = {**os.environ, "VITRINE": str(ROOT)}
+    print(json.dumps({"folder": str(folder), "environment": environment}), file=runner.stdin, flush=True)
+    said, wrong = json.loads(runner.stdout.readline())
+    return said, wrong
+
+
+def saved_by(script: str) -> dict[str, np.ndarray]:
+    """Run a script and return the arrays that it saves."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "again.py").write_text(script, encoding="utf-8")
-        environment = {**os.environ, "VITRINE": str(ROOT)}
-        print(json.dumps({"folder": folder, "environment": environment}), file=runner.stdin, flush=True)
-        wrong = json.loads(runner.stdout.readline())
+        _, wrong = told_by(script, Path(folder))
         assert not wrong, wrong
         (path,) = Path(folder).glob("*.npz")
         with np.load(path, allow_pickle=False) as arrays:

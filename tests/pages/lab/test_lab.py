@@ -1,9 +1,6 @@
 """The Lab: every part on every kind of model, with numbers that are those of the engine, and a log that repeats."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +16,7 @@ from pages.lab.script import script_of
 from pages.lab.table import Window
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.figures import ENGLISH_WORDS
-from tests.helpers.pages import first_screen, metrics, told
+from tests.helpers.pages import first_screen, metrics, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import intervene
@@ -198,17 +195,12 @@ def test_the_log_repeats_every_row_and_checks_it(tmp_path: Path) -> None:
         json.loads(json.dumps([list(code) for code in json.loads(row["changes"])])) for row in rows
     ]
     assert all(changes_of(json.loads(row["changes"])) for row in rows)
-    path = tmp_path / "lab_log.py"
-    path.write_text(script_of(rows), encoding="utf-8")
-    environment = {**os.environ, "VITRINE": str(ROOT)}
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok") == len(rows)
+    said, error = told_by(script_of(rows), tmp_path)
+    assert not error
+    assert said.count("ok") == len(rows)
     wrong = [dict(rows[0], after=rows[0]["after"] + 0.1)]
-    path.write_text(script_of(wrong), encoding="utf-8")
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode != 0
-    assert "1 of 1 rows differ" in done.stderr
+    _, error = told_by(script_of(wrong), tmp_path)
+    assert "1 of 1 rows differ" in error
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import percent
-from tests.helpers import nightly_but
 from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.why.gates import gates
 from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
@@ -119,9 +118,9 @@ def test_sliders_of_the_sentence_show_its_numbers(name: str, key: str, value: fl
         assert f"{found.own[2, 0]:.2f}" in told(app)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("name", "part"),
-    nightly_but([("values", {}), ("positions", {}), ("gates", {"why_gates_part": "training"})], [("positions", {})]),
+    ("name", "part"), [("values", {}), ("positions", {}), ("gates", {"why_gates_part": "training"})]
 )
 def test_a_training_starts_once_its_picture_is_open(name: str, part: dict[str, str]) -> None:
     app = run("why", why=name, text=TEXT, shown=f"why_{name}", **part)
