@@ -41,7 +41,8 @@ def test_it_stands_at_the_newest_frame_or_at_the_one_asked_for_and_tells_the_pag
 def test_the_keyboard_moves_everything_and_the_page_is_told_once_it_rests(page: Page, address: str) -> None:
     watch(page, address, frame=3)
     slider(page).focus()
-    for key, frame in (("ArrowRight", 4), ("ArrowRight", 5), ("Home", 0), ("PageDown", 5), ("ArrowLeft", 4)):
+    past_both_ends = (("PageDown", 7), ("ArrowRight", 7), ("Home", 0), ("ArrowLeft", 0))
+    for key, frame in (("ArrowRight", 4), ("ArrowRight", 5), *past_both_ends, ("PageDown", 5), ("ArrowLeft", 4)):
         page.keyboard.press(key)
         wait_frame(page, frame)
     page.wait_for_function("window.told.view.at(-1)?.frame === 4")

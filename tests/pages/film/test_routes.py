@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -14,6 +13,7 @@ from pages.film import reading as film_reading
 from pages.film.mount import FilmAsk, _asked, film_routes
 from pages.ui.language import words
 from tests.helpers.made_runs import FRAMES, POINTS, STEPS, held, made_run
+from tests.helpers.pages import finished
 from tests.pages.film.test_figures import read
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.database import RunWriter
@@ -40,8 +40,7 @@ def get(path: str, **query: object) -> tuple[int, dict[str, str], bytes]:
 
     scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": urlencode(query).encode()}
     answering = Starlette(routes=film_routes())(scope | {"app": None}, receive, send)
-    with ThreadPoolExecutor(1) as thread:  # a browser of other tests may have a loop of its own in this one
-        thread.submit(asyncio.run, answering).result()
+    finished(answering)
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:])
 

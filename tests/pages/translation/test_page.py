@@ -1,11 +1,14 @@
 """The translation page: every part, control and link, with numbers that the library computes."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.translation.translated import sentences
 from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle, opener
@@ -50,6 +53,13 @@ def test_the_first_step_shown_is_the_one_where_the_model_was_least_sure(bundle: 
     app.slider(key="translation_step@translation").set_value(1).run()
     assert f"{written.probabilities[1]:.2%}" in told(app)
     assert app.query_params["translation_step"] in (["1"], "1")
+
+
+def test_words_that_a_model_writes_are_text(bundle: Bundle) -> None:
+    written = written_greedily(**asked(bundle))
+    hostile = replace(written, source=("<b>",), words=("<i>",) * len(written.words), text="<u>", prefixes=("<u>",) * 99)
+    for step in (None, 0):
+        assert not set(re.findall("<[a-z]+", sentences(hostile, step))) & {"<b", "<i", "<u"}
 
 
 @pytest.mark.parametrize(("part", "over"), [("steps", "layer"), ("steps", "head"), ("cross", "head")])

@@ -25,7 +25,7 @@ from pages.translation import translated
 from pages.ui import component, live, matrix
 from pages.ui.link import LIVE as ROUTED
 from tests.helpers import nightly_but
-from tests.helpers.pages import run
+from tests.helpers.pages import finished, run
 from transformer_core.analysis.masks.codes import painted_code
 
 TEXT = "The film was not good, but I loved the ending."
@@ -304,7 +304,7 @@ def through(
         while first._underway:
             await asyncio.sleep(live.SECONDS_TO_PAINT)
 
-    asyncio.run(follow())
+    finished(follow())
     return order
 
 
