@@ -298,7 +298,12 @@ function leave() {
   say();
 }
 
-const step = () => post(data.base, `${room.code}/step`, { secret: room.secret, scene: at, stage: stageOf(at) });
+// Steps are told one after the other, each as it then is: of two on their way at once, the older could come last.
+let stepped = Promise.resolve();
+const step = () =>
+  (stepped = stepped.then(
+    () => room && post(data.base, `${room.code}/step`, { secret: room.secret, scene: at, stage: stageOf(at) }),
+  ));
 
 function showJoin() {
   if (!room) return;

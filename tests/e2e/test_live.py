@@ -184,7 +184,8 @@ STYLED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "query", "act"), nightly_but(STYLED, lambda case: case[0] == "attention"))
+@pytest.mark.nightly
+@pytest.mark.parametrize(("path", "query", "act"), STYLED)
 def test_what_follows_a_finger_has_but_a_part_of_the_page_styled_anew(
     clocked: Page, address: str, path: str, query: dict[str, str], act: Callable[[Page], None]
 ) -> None:

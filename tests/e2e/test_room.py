@@ -121,9 +121,13 @@ def test_a_sentence_from_the_class_is_text_on_every_screen_and_in_the_table_and_
     expect(page.locator(".question blockquote")).to_have_text(MARKUP)
     expect(phone.locator(".told blockquote")).to_have_text(MARKUP)
     expect(page.frame_locator("iframe.shown").get_by_role("textbox").first).to_have_value(MARKUP)
+    steps: list[str] = []
+    for moment in ("request", "requestfinished"):
+        page.on(moment, lambda request, moment=moment: request.url.endswith("/step") and steps.append(moment))
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     expect(phone.locator(".told")).to_contain_text("Measured")
+    assert steps == ["request", "requestfinished"] * 2  # of two at once the older could come last
     assert page.locator(".question img, body > img").count() == 0
     table = download(notes, notes.get_by_role("button", name=EN["projector.csv"]), tmp_path)
     rows = list(csv.DictReader(io.StringIO(table.read_text())))

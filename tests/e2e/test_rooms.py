@@ -135,6 +135,7 @@ def test_a_cell_reached_by_keyboard_is_taken_apart_and_stays_at_another_length(p
     wait_painted(page, f"21x16|5.2|{DEFAULT_TEXT}")
 
 
+@pytest.mark.nightly
 def test_a_list_of_words_has_the_words_of_the_text_in_the_box(page: Page, address: str) -> None:
     visit(page, address, "positions", positions_part="schemes", text="The film", lang="en")
     word = page.locator("[class*='st-key-positions_word-'] input")
@@ -147,6 +148,7 @@ def test_a_list_of_words_has_the_words_of_the_text_in_the_box(page: Page, addres
         wait_link(page, text=text, positions_word="2")
 
 
+@pytest.mark.nightly
 def test_another_norm_has_its_own_numbers_and_the_rows_of_the_stream_add_up(page: Page, address: str) -> None:
     visit(page, address, "norm", text=TEXT, layer="1", norm_token="2")
     page.get_by_role("radio", name="before feed-forward").click()
@@ -231,6 +233,7 @@ def test_a_question_opens_with_the_models_own_heads(page: Page, address: str) ->
     np.testing.assert_allclose(table_row(matrix, 0)[: len(labels)], expected[0], atol=2.5e-3)  # one byte a value
 
 
+@pytest.mark.nightly
 def test_layers_a_class_and_a_second_sentence_have_the_librarys_numbers(page: Page, address: str) -> None:
     visit(page, address, "encoder", text=TEXT)
     found = layer_verdicts(**ASKED)

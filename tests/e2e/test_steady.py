@@ -47,7 +47,7 @@ def deepest_dip(heights: list[float]) -> float:
     return deepest
 
 
-@pytest.mark.parametrize("name", nightly_but(["", *PAGES], ["", "attention", "gpt", "translation", "masks"]))
+@pytest.mark.parametrize("name", nightly_but(["", *PAGES], ["", "attention", "gpt"]))
 def test_typing_moves_nothing_and_the_picture_on_the_first_screen_follows(page: Page, address: str, name: str) -> None:
     visit(page, address, name)
     rest(page)
@@ -111,7 +111,8 @@ def shifted(page: Page, text: str) -> float:
     return page.evaluate("() => window.shift")
 
 
-@pytest.mark.parametrize(("name", "part"), nightly_but(MOST_SHIFT, [("encoder", "tokens")]))
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "part"), MOST_SHIFT)
 def test_where_only_numbers_change_nothing_changes_its_place(page: Page, address: str, name: str, part: str) -> None:
     sentence, changes = HORSE if name in ("bert", "translation") else FILM
     query = {"text": sentence.format(*changes[-1]), "lang": "en"} | ({f"{name}_part": part} if part else {})

@@ -72,6 +72,7 @@ def test_a_run_is_watched_to_its_end_found_again_by_its_link_and_the_model_of_a_
     expect(page.get_by_role("combobox", name="Model")).to_have_value(re.compile("^run: .*frame 2"))
 
 
+@pytest.mark.nightly
 def test_a_run_is_told_on_every_page_stopped_and_taken_up_again_after_the_tab_was_closed(
     page: Page, address: str
 ) -> None:

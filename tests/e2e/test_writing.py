@@ -83,6 +83,7 @@ def test_chips_hide_words_a_mask_is_typed_and_the_sentences_swap_places(page: Pa
     settle(page)
 
 
+@pytest.mark.nightly
 def test_gates_are_shown_both_ways_and_two_models_look_at_one_sentence(page: Page, address: str) -> None:
     text = "A dog is running on the white beach."
     known = asked("seq2seq-en-fr", text)

@@ -29,6 +29,14 @@ def _pages_wait() -> Iterator[None]:
     pool().close()
 
 
+@pytest.fixture(autouse=True)
+def _nobody_waits_any_more() -> Iterator[None]:
+    """Let go of what a test's page asked the heavy processes for, so that the next one does not queue behind it."""
+    yield
+    for who, job in list(pool()._of.items()):
+        pool().leave(job, who)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _packages_looked_at_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
