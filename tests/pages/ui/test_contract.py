@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.header import whole_words, word_start
 from pages.ui.language import LANGUAGES, prose, words
 from pages.ui.models import open_bundle
+from pages.ui.verdict import Verdict
 from tests.helpers import nightly_but
 from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import ALL_SCREENS, SCREENS, asks, named, note, run, show_all, told
@@ -246,6 +247,16 @@ def test_a_text_without_a_token_of_its_own_is_answered_in_words_and_not_lost(
     assert app.text_input[0].value == text
     if text in DROPPED and page not in KNOWING_BYTES:
         assert words("en")["text.nothing_known"] in note(app)
+
+
+def test_a_verdicts_names_and_the_line_under_the_box_are_text() -> None:
+    bar = Verdict(("<b>good</b>", "bad"), (0.7, 0.3), 0, note="<i>").html("<u>")
+    assert not re.search("<[biu]>", bar)
+    app = run("attention", text="<b>A film</b>")
+    app.text_input(key="text@attention").set_value("").run()
+    lines = "".join(one.proto.body for one in app.get("html") if "text-line" in one.proto.body)
+    assert "&lt;b&gt;A film" in lines
+    assert "<b>" not in lines
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
