@@ -1,7 +1,9 @@
 """Activations, neurons and convolutions: what is reported is what the model and the formulas compute."""
 
+import copy
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.helpers.engine import shipped, small_bundle
-from transformer_core.analysis.feed_forward.activations import own_activations, value_and_slope
+from transformer_core.analysis.feed_forward.activations import MOST_BINS, own_activations, value_and_slope
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.convolution import as_convolution
 from transformer_core.analysis.feed_forward.neurons import (
@@ -77,6 +79,17 @@ def test_a_sentence_lies_on_the_axis_that_is_drawn(sentiment: Bundle) -> None:
     difference = F.gelu(X) - F.gelu(X, approximate="tanh")
     assert found.axis_difference == pytest.approx(float(difference.abs().max()), rel=1e-3)
     assert found.names[found.names.index(found.used)] == "gelu"
+
+
+def test_a_weight_does_not_decide_how_many_bins_there_are() -> None:
+    bundle = replace(BUNDLE, model=copy.deepcopy(BUNDLE.model))
+    name = next(name for name, _ in bundle.model.named_parameters() if "1.feed_forward" in name and "bias" in name)
+    with torch.no_grad():
+        bundle.model.get_parameter(name)[0] = 1e6
+    found = own_activations(bundle=bundle, text="a dull film", n_tokens=9, layer=1, token=2)
+    assert len(found.counts) == len(found.token_counts) == MOST_BINS
+    assert found.edges[-1] >= 1e6
+    assert found.counts.sum() == found.neurons
 
 
 @pytest.mark.parametrize("x", [-1.5, 0.3, 1.0, 2.0])

@@ -17,7 +17,7 @@ from transformer_core.layers.feed_forward import ACTIVATIONS
 
 LEAST_REACH = 4.0
 POINTS = 801
-BINS_PER_UNIT = 5
+BINS_PER_UNIT, MOST_BINS = 5, 400  # how wide they are, and how many, a model's own weights decide up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def own_activations(*, bundle: Bundle, text: str, n_tokens: int, layer: int, tok
     reach = max(LEAST_REACH, math.ceil(float(values.abs().max())))
     x = torch.linspace(-reach, reach, POINTS, dtype=torch.float64)  # (point)
     curves = [value_and_slope(function, x) for function in ACTIVATIONS.values()]
-    edges = np.linspace(-reach, reach, int(2 * reach * BINS_PER_UNIT) + 1)
+    edges = np.linspace(-reach, reach, min(int(2 * reach * BINS_PER_UNIT), MOST_BINS) + 1)
     everything, own = values.numpy().ravel(), values[token].numpy()
     return OwnActivations(
         x=x.numpy(),
