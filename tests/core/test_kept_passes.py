@@ -18,8 +18,18 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tests.helpers import ROOT
-from tests.helpers.engine import MODELS, close, exactly, first_of, inputs, made, padded_ids, shipped
-from transformer_core import kept_passes, packed_linear
+from tests.helpers.engine import (
+    MODELS,
+    close,
+    exactly,
+    first_of,
+    inputs,
+    made,
+    padded_ids,
+    shipped,
+    small_weights_packed,
+)
+from transformer_core import kept_passes
 from transformer_core.analysis.attention.head_ablation import head_effects
 from transformer_core.analysis.attention.heads import head_entropies, heads_of_text
 from transformer_core.analysis.attention.rollout import attention_flow
@@ -169,16 +179,10 @@ def test_texts_of_many_lengths_take_no_more_memory_than_of_a_few():
     assert int(grown) < 60, "MB"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _small_weights_are_packed_too() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packed_linear, "PACKED_FROM", 1)
-        yield
-
-
 @torch.inference_mode()
 def packed_result(layer: Linear, x: torch.Tensor) -> torch.Tensor:
-    return layer(x).clone()
+    with small_weights_packed():
+        return layer(x).clone()
 
 
 def follows(layer: Linear, x: torch.Tensor) -> None:
@@ -262,7 +266,7 @@ def test_a_copy_leaves_the_original_behind(duplicate):
 
 def test_a_model_that_has_packed_can_be_copied_and_pickled():
     model, ids = made(Gpt), padded_ids(2, 5)
-    with torch.inference_mode():
+    with torch.inference_mode(), small_weights_packed():
         before = model(ids)
         for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
             close(twin(ids), before)

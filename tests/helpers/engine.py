@@ -3,17 +3,20 @@
 import math
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from tests.helpers import ROOT
+from transformer_core import packed_linear
 from transformer_core.analysis.translation.letter_search import trained_letters
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
@@ -118,6 +121,14 @@ def first_of(output: Tensor | BertOutput) -> Tensor:
 def close(ours: Tensor, theirs: Tensor, atol: float = ATOL) -> None:
     """Assert equal to within `atol`, NaN nowhere."""
     torch.testing.assert_close(ours, theirs, atol=atol, rtol=0.0, equal_nan=False)
+
+
+@contextmanager
+def small_weights_packed() -> Iterator[None]:
+    """Pack every weight, however small; packed ones give the same bits wherever they lie in memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed_linear, "PACKED_FROM", 1)
+        yield
 
 
 class _Numbers(TorchDispatchMode):

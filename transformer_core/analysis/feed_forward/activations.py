@@ -17,7 +17,7 @@ from transformer_core.layers.feed_forward import ACTIVATIONS
 
 LEAST_REACH = 4.0
 POINTS = 801
-BINS_PER_UNIT, MOST_BINS = 5, 400  # how wide they are, and how many, a model's own weights decide up to here
+BINS_PER_UNIT, MOST_BINS = 5, 400  # where large weights make the axis long, bins are wider, not more
 
 
 @dataclass(frozen=True, eq=False)
