@@ -19,15 +19,10 @@ from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import SUPPORTED
+from transformer_core.trial import try_model
 from transformer_core.user_models.hub import MOST_BYTES as MOST_FETCHED
 from transformer_core.user_models.hub import MOST_SECONDS, Fetching, NoHubError
-from transformer_core.user_models.store import (
-    LONGEST_NAME,
-    MOST_PACKED,
-    Opened,
-    name_from,
-    try_tokenizer,
-)
+from transformer_core.user_models.store import LONGEST_NAME, MOST_PACKED, Opened, name_from
 
 LONGEST_ASKED = 200
 
@@ -135,7 +130,7 @@ def _from_folder() -> None:
     name = _choose_name(name_from(path), path)
 
     def take() -> Opened:
-        try_tokenizer(load(place, device="cpu"))
+        try_model(load(place, device="cpu"))
         return opened_models().take_note(Opened(name, "folder", path, place), taken=model_folders())
 
     if st.button(t("my_model.open"), type="primary", icon=":material/folder_open:"):

@@ -27,6 +27,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints import HUB, kind_of_folder
 from transformer_core.training.runs.errors import RunError
+from transformer_core.trial import try_numbers
 from transformer_core.user_models.store import ROOM, OpenedModels, Room, default_root
 
 CHECKPOINTS = ASSETS / "checkpoints"
@@ -60,8 +61,17 @@ def model_folders() -> dict[str, Path]:
     }
 
 
+_left_out: set[Path] = set()  # folders of the server's own
+
+
 def _own_folders() -> dict[str, Path]:
-    return _folders_in(CHECKPOINTS, os.environ.get(MORE_MODELS), int(time.monotonic() // SECONDS_FRESH))
+    found = _folders_in(CHECKPOINTS, os.environ.get(MORE_MODELS), int(time.monotonic() // SECONDS_FRESH))
+    return {name: folder for name, folder in found.items() if folder not in _left_out}
+
+
+def leave_out(name: str) -> None:
+    """List one of the server's own models no more, as long as the server runs."""
+    _left_out.add(_own_folders()[name])
 
 
 @lru_cache(maxsize=4)
@@ -192,6 +202,8 @@ def _open(name: str) -> Bundle:
     except RunError as error:
         raise BundleError(str(error)) from error
     card = place.folder / "bundle" / "card.md"
+    if not comes_with_app(name):
+        try_numbers(bundle)
     if place.of_run:
         bundle = replace(bundle, card=card.read_text(encoding="utf-8") if card.is_file() else "")
     return bundle

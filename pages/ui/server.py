@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -32,7 +32,7 @@ from pages.ui.heavy_process import give_back_memory
 from pages.ui.language import LANGUAGES, t, words
 from pages.ui.limits import limits, raise_open_files, visitors_for
 from pages.ui.log import quiet_logs
-from pages.ui.models import READERS, open_bundle, shipped_names
+from pages.ui.models import READERS, leave_out, open_bundle, shipped_names
 from pages.ui.runs import start_waiting, stop_launching
 from pages.ui.uploads import UploadBounds, end_gone_sessions
 from pages.ui.url import below_base
@@ -62,10 +62,14 @@ def _warm_up() -> None:
     for tongue in LANGUAGES:
         words(tongue)  # an error can be said even where no file can be opened any more
     for name in shipped_names():
-        with suppress(BundleError):  # the page says what is wrong with it
+        try:
             bundle = open_bundle(name)
-            if bundle.kind in READERS:
-                read(bundle, bundle.tokenizer.encode("warm"))
+        except BundleError as error:
+            log.warning("the model %s is left out: %s", name, error)
+            leave_out(name)
+            continue
+        if bundle.kind in READERS:
+            read(bundle, bundle.tokenizer.encode("warm"))
     gc.collect()
     gc.freeze()
 

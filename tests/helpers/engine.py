@@ -18,7 +18,8 @@ from torch.utils._pytree import tree_leaves
 from tests.helpers import ROOT
 from transformer_core import packed_linear
 from transformer_core.analysis.translation.letter_search import trained_letters
-from transformer_core.bundle import Bundle
+from transformer_core.bundle import CONFIGS, Bundle
+from transformer_core.bundle import MODELS as KINDS
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.models import (
@@ -44,6 +45,7 @@ from transformer_core.models.recurrent import (
 )
 from transformer_core.text import Tokenizer
 from transformer_core.training.examples import Example
+from transformer_core.trial import FEWEST
 
 MODELS: tuple[type[nn.Module], ...] = (
     *(Encoder, Decoder, MaskedDecoder),
@@ -158,6 +160,34 @@ def exactly(message: str) -> str:
 def shipped(name: str) -> Bundle:
     """Return a shipped model, one of the last few kept between tests; no test may change it."""
     return load(ROOT / "assets" / "checkpoints" / name, device="cpu")
+
+
+READ_BY = {  # of each kind that pages read, a shipped model whose tokenizer will do
+    **dict.fromkeys(("classifier", "encoder"), "sentiment"),
+    **dict.fromkeys(("bert", "tagger", "answerer"), "bert"),
+    **{"gpt": "gpt", "translation": "translation-en-fr", "seq2seq": "seq2seq-en-fr", "lm": "lm-gru"},
+}
+ODD_WEIGHTS: dict[str, Callable[[Tensor], object]] = {
+    "zero": Tensor.zero_,
+    "denormal": lambda weight: weight.mul_(1e-42),
+    "large": lambda weight: weight.mul_(30),
+    "biased": lambda weight: weight[:1].fill_(1e5) if weight.dim() == 1 else None,
+    "short": lambda weight: None,  # of a model with one head that reads FEWEST tokens
+    "overflowing": lambda weight: weight.mul_(1e5),
+    "beyond": lambda weight: weight.view(-1)[:1].fill_(3e38),
+}
+
+
+def odd_model(kind: str, weights: str) -> Bundle:
+    """Return a model of this kind whose weights are odd, called KIND-WEIGHTS."""
+    tokenizer = shipped(READ_BY[kind]).tokenizer
+    sizes = {"vocab_size": tokenizer.vocab_size, "max_len": FEWEST if weights == "short" else 64}
+    if kind not in CONFIGS and weights == "short":
+        sizes["n_heads"] = 1
+    model = made(KINDS[kind], **sizes).requires_grad_(False)
+    for weight in model.parameters():
+        ODD_WEIGHTS[weights](weight)
+    return Bundle(f"{kind}-{weights}", model, tokenizer)
 
 
 @lru_cache(maxsize=4)

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints.hub import FILES, HUB, NAME, load_from_hub
-from transformer_core.user_models.store import Opened, OpenedModels, try_tokenizer
+from transformer_core.trial import try_model
+from transformer_core.user_models.store import Opened, OpenedModels
 
 SECONDS_TO_ANSWER = 3.0
 MOST_SECONDS = 900.0
@@ -96,7 +97,7 @@ def open_from_hub(store: OpenedModels, asked: str, name: str) -> Opened:
         else:
             folder = _cached(asked)
             bundle = load(folder, device="cpu", max_bytes=MOST_BYTES)
-        try_tokenizer(bundle)
+        try_model(bundle)
         return store.take_note(Opened(name, "hub", asked, folder, fetched=not there))
     except BundleError:
         if not there:

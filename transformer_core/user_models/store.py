@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import IO
 
 from transformer_core.archives import MB, ArchiveError, entries, extract, open_zip
-from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import LARGEST_TEXT_FILE, TOKENIZER, BundleError
+from transformer_core.bundle_files import LARGEST_TEXT_FILE, BundleError
 from transformer_core.checkpoints import load
-from transformer_core.text import TokenizerError
-from transformer_core.text.trial import try_out
 from transformer_core.training.runs.store.folder import LEAVING, MAKING, new_id, sweep, write_whole
+from transformer_core.trial import try_model
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100
 CONFIG, README = "config.json", "README.md"
@@ -95,18 +93,6 @@ NAME = re.compile(r"\w[\w.-]*")
 NOTE, MOST_NAMED = "opened.json", 20
 ORIGINS = ("zip", "folder", "hub")
 _making = threading.Lock()
-
-
-def try_tokenizer(bundle: Bundle) -> None:
-    """Try the tokenizer of a model that somebody brings, before anybody's text reaches it.
-
-    Raises:
-        BundleError: it fails on a text, or takes too much time or memory.
-    """
-    try:
-        try_out(bundle.tokenizer)
-    except TokenizerError as error:
-        raise BundleError(f"{bundle.name}/{TOKENIZER}: {error}") from None
 
 
 def default_root() -> Path:
@@ -196,12 +182,12 @@ class OpenedModels:
         """
         with self._making(name, taken) as draft:
             left = unpack(file, draft)
-            try_tokenizer(load(draft, device="cpu"))
+            try_model(load(draft, device="cpu"))
             self._place(Opened(name, "zip", asked, draft, left), draft)
         return self.all()[name]
 
     def take_note(self, model: Opened, *, taken: Collection[str] = ()) -> Opened:
-        """Add a note of where a model lies; the caller has read it and tried its tokenizer.
+        """Add a note of where a model lies; the caller has read it and tried it.
 
         Raises:
             BundleError: what is wrong with the name, or there is no room.

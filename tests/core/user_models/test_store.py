@@ -5,14 +5,17 @@ import json
 import stat
 import struct
 import zipfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.bundles import zipped
+from tests.helpers.engine import READ_BY, odd_model, small_bundle
 from tests.helpers.open_checkpoints import packed, written
-from transformer_core import archives
+from transformer_core import archives, trial
+from transformer_core.bundle import save
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.text import TokenizerError
@@ -280,8 +283,28 @@ def test_a_tokenizer_that_fails_in_its_trial_is_refused(files, tmp_path, monkeyp
     def fail(_) -> None:
         raise TokenizerError("it took more than 10 s and 1,024 MB")
 
-    monkeypatch.setattr(store, "try_out", fail)
+    monkeypatch.setattr(trial, "try_out", fail)
     refused(tmp_path, zipped(files), r"mine/tokenizer\.json: it took more than 10 s")
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "words"),
+    [
+        ("gpt", "overflowing", r"gpt-overflowing computes .* from .*; pages show at most 1e\+12"),
+        ("classifier", "beyond", r"classifier-beyond has .* from .* to 3e\+38; pages show at most 1e\+06"),
+        *[(kind, weights, "") for kind in READ_BY for weights in ("zero", "denormal", "large", "biased", "short")],
+    ],
+)
+def test_a_model_whose_numbers_no_page_can_show_is_refused(kind, weights, words) -> None:
+    bundle = odd_model(kind, weights)
+    with pytest.raises(BundleError, match=words) if words else nullcontext():
+        trial.try_numbers(bundle)
+
+
+def test_a_model_that_reads_too_few_tokens_for_a_page_is_refused(tmp_path, tmp_path_factory) -> None:
+    folder = tmp_path_factory.mktemp("short") / "glass"
+    save(small_bundle(max_len=trial.FEWEST - 1), folder)
+    refused(tmp_path, packed(folder), "max_len=7; a page shows at least 8 tokens")
 
 
 def test_tokens_that_are_added_without_end_are_refused_at_once(files, tmp_path) -> None:

@@ -12,13 +12,17 @@ import pytest
 from streamlit.runtime.state import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
 
+from pages.my_model.about import KINDS_OF_PAGE
 from pages.ui.header import whole_words, word_start
 from pages.ui.language import LANGUAGES, prose, words
-from pages.ui.models import open_bundle
+from pages.ui.models import MORE_MODELS, open_bundle
 from pages.ui.verdict import Verdict
 from tests.helpers import nightly_but
+from tests.helpers.engine import odd_model
 from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import ALL_SCREENS, SCREENS, asks, named, note, run, show_all, told
+from transformer_core.analysis.lab.cases import ANSWERING
+from transformer_core.bundle import save
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.folder import DATABASE, SPEC
 from transformer_core.training.runs.store.records import State
@@ -261,6 +265,34 @@ def test_a_bert_whose_text_has_no_word_to_hide_says_so(language: str) -> None:
         app = run("bert", lang=language, bert_part=part, text="[MASK]", **{box: "true"})
         assert not app.exception
         assert words(language)["bert.no_word"] in [one.value for one in app.info]
+
+
+KINDS = KINDS_OF_PAGE | {"lab": ANSWERING}
+STANDING = ("zero", "denormal", "large", "biased", "short")
+ODD_MODELS = [
+    (page, part, kind, weights) for page, part in SCREENS for kind in KINDS[page] for weights in STANDING
+]
+SOME_ODD_MODELS = (
+    ("attention", "flow", "gpt", "short"),
+    ("before", "gates", "lm", "zero"),
+    ("bert", "layers", "bert", "denormal"),
+    ("feed_forward", "neurons", "classifier", "biased"),
+    ("norm", "vector", "encoder", "large"),
+    ("translation", "steps", "translation", "short"),
+)
+
+
+@pytest.mark.parametrize(("page", "part", "kind", "weights"), nightly_but(ODD_MODELS, SOME_ODD_MODELS))
+def test_a_part_stands_whatever_a_models_weights_are(
+    page: str, part: str, kind: str, weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = odd_model(kind, weights)
+    save(bundle, tmp_path / bundle.name)
+    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+    app = run(page, model=bundle.name, **named(page, part))
+    assert not app.exception
+    assert app.session_state[f"model@{page}"] == bundle.name
+    assert [element.value for element in (*app.error, *app.info) if bundle.name in element.value] == []
 
 
 BOXES = [  # that a part has besides the header's

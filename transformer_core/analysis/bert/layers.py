@@ -123,8 +123,8 @@ def by_layer(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...
     x = _stages(bundle, [read.masked.ids], [place], read.masked.segment_ids)[0]  # (stage, d_model)
     logits = bert_of(bundle).mlm_head(x).float().cpu()  # (stage, vocab)
     probabilities = logits.softmax(-1)
-    best = probabilities.topk(min(top, probabilities.shape[1]))
-    words, true_id = best.indices[-1].tolist(), read.true_ids[read.places.index(place)]
+    best = logits.topk(min(top, logits.shape[1])).indices  # the probabilities of close ones may be equal
+    words, true_id = best[-1].tolist(), read.true_ids[read.places.index(place)]
     if true_id is not None and true_id not in words:
         words.append(true_id)
     stages, label = len(logits), bundle.tokenizer.label_of
@@ -135,9 +135,9 @@ def by_layer(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...
         probabilities=probabilities[:, words].numpy(),
         ranks=ranks.numpy(),
         true_word=None if true_id is None else words.index(true_id),
-        best_ids=best.indices.numpy(),
-        best_labels=tuple(tuple(map(label, row)) for row in best.indices.tolist()),
-        best_probabilities=best.values.numpy(),
+        best_ids=best.numpy(),
+        best_labels=tuple(tuple(map(label, row)) for row in best.tolist()),
+        best_probabilities=probabilities.gather(1, best).numpy(),
         settled=int(_settled(ranks[:, 0] == 1)),
     )
 

@@ -46,6 +46,7 @@ from transformer_core.training.runs.store.folder import (
 )
 from transformer_core.training.runs.store.records import ENDED, Frame, Layout, Method, State, Status
 from transformer_core.training.spec import BOUNDS, MOST_STEPS, RunSpec
+from transformer_core.trial import try_numbers
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES = 500 * MB, 1_024 * MB, 256
 WEIGHTS = 400 * MB
@@ -154,7 +155,9 @@ def _check_models(folder: Path, facts: dict[str, Any]) -> None:
             brought.append(_tokenizer(folder / TOKENIZER))
         for name in (BUNDLE, START):
             if (folder / name).exists():
-                brought.append(load(folder / name, device="cpu").tokenizer)
+                bundle = load(folder / name, device="cpu")
+                try_numbers(bundle)
+                brought.append(bundle.tokenizer)
         for tokenizer in {tokenizer.to_json(): tokenizer for tokenizer in brought}.values():
             try_out(tokenizer)
         for path in sorted((folder / FRAMES).glob("*")):
