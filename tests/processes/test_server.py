@@ -24,9 +24,11 @@ from websockets.exceptions import InvalidStatus
 from pages.ui.limits import visitors_for
 from tests.helpers import nightly_but
 from tests.helpers.browser import started
+from tests.helpers.engine import small_bundle
 from tests.helpers.pages import finished
 from tests.helpers.tiny_runs import wait_for
 from transformer_core.archives import MB
+from transformer_core.bundle import save
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of open files are Unix's")
 
@@ -83,7 +85,10 @@ class Server:
 @contextmanager
 def opened(folder: Path) -> Iterator[Server]:
     """Open a server to a room, with few files, small uploads, and a note of every address that it asks."""
+    save(small_bundle(max_len=1), folder / "models" / "short")
+    save(small_bundle(), folder / "models" / "glass")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VITRINE_MODELS", str(folder / "models"))
         patch.setenv("VITRINE_RUNS", str(folder / "runs"))
         patch.setenv("VITRINE_SESSION_UPLOADS_MB", str(MOST_UPLOADED))
         patch.delenv("VITRINE_CONNECTIONS", raising=False)
@@ -133,6 +138,17 @@ def test_the_server_asks_no_address_outside_not_even_at_a_foreign_origin(server:
 
     finished(attack())
     assert "ASKED OUTSIDE" not in server.log.read_text()
+
+
+def test_a_model_of_the_servers_own_that_no_page_can_show_is_named_and_left_out(server: Server) -> None:
+    async def visit() -> str:
+        async with server.visit() as socket:
+            return str(await rerun(socket, "attention"))
+
+    assert "the model short is left out: short/config.json has max_len=1" in server.log.read_text()
+    there = finished(visit())
+    assert 'options: "glass"' in there
+    assert 'options: "short"' not in there
 
 
 def test_the_app_itself_runs_for_a_visitor(server: Server) -> None:
