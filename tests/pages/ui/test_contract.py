@@ -269,9 +269,7 @@ def test_a_bert_whose_text_has_no_word_to_hide_says_so(language: str) -> None:
 
 KINDS = KINDS_OF_PAGE | {"lab": ANSWERING}
 STANDING = ("zero", "denormal", "large", "biased", "short")
-ODD_MODELS = [
-    (page, part, kind, weights) for page, part in SCREENS for kind in KINDS[page] for weights in STANDING
-]
+ODD_MODELS = [(page, part, kind, weights) for page, part in SCREENS for kind in KINDS[page] for weights in STANDING]
 SOME_ODD_MODELS = (
     ("attention", "flow", "gpt", "short"),
     ("before", "gates", "lm", "zero"),
