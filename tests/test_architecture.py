@@ -29,6 +29,7 @@ ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the ki
     ("masks", "glass"),
     ("norm", "glass"),
     ("lectures", "hall"),
+    ("server", "hall"),
     ("train", "film"),
     ("translation", "attention"),
     ("translation", "glass"),

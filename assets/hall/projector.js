@@ -7,6 +7,7 @@ import { followRoom, post } from "./room.js";
 const data = JSON.parse(document.getElementById("data").textContent);
 const { words, scenes } = data;
 const STAGES = ["asked", "shown", "measured"];
+const SECRET = "vitrine room "; // begins the names under which this browser keeps the secrets of rooms that it opened
 const WIDE = 1920, ZOOM = 2, LEAST_ZOOM = 1.9; // at this width a screen is shown so much larger than in a window of its own
 const MS_BETWEEN_DIGITS = 700, MS_BETWEEN_LOOKS = 60, SWIPE = 80, MS_BETWEEN_FITS = 250;
 const LEAST_SHARE = 0.45, SHRINK = 0.85; // of the frame's width, and of a figure's at a time
@@ -262,9 +263,12 @@ function reveal(by) {
 
 async function open() {
   if (room) return void (join.hidden = !join.hidden);
-  const made = await post(data.base, "open", { lecture: data.name, language: data.language, scene: at });
-  if (!made.code) return void alert(made.error ?? words.unreachable);
-  location.hash = `${made.code}.${made.secret}`;
+  const wanted = { lecture: data.name, language: data.language, scene: at };
+  let made = await post(data.base, "open", wanted);
+  if (made.why === "room.third" && confirm(made.error)) made = await post(data.base, "open", { ...wanted, instead: true });
+  if (!made.code) return void (made.why === "room.third" || alert(made.error ?? words.unreachable));
+  location.hash = made.code;
+  localStorage.setItem(SECRET + made.code, made.secret); // not in the address bar, which a whole class reads
   enter(made);
   join.hidden = false;
 }
@@ -290,6 +294,7 @@ function enter(made) {
 }
 
 function leave() {
+  if (room) localStorage.removeItem(SECRET + room.code);
   room?.stop();
   room = null;
   history.replaceState(null, "", `?${asked}`);
@@ -396,7 +401,7 @@ addEventListener("resize", size);
 setInterval(() => [...frames.keys()].forEach(arrange), MS_BETWEEN_FITS);
 listen(window);
 size();
-const [code, secret] = location.hash.slice(1).split(".");
+const code = location.hash.slice(1), secret = localStorage.getItem(SECRET + code);
 show(at, { tell: false });
 if (code && secret) {
   post(data.base, `${code}/enter`, { secret }).then((made) => made.code && enter({ ...made, secret }));

@@ -38,7 +38,7 @@ def file_routes() -> list[Route]:
     async def send(request: Request) -> Response:
         name = request.path_params["name"]
         body = files().get(name)
-        if body is None:
+        if body is None or request.path_params["version"] != _version():
             return Response(status_code=404)
         return Response(body, media_type=TYPES[name[name.rindex(".") :]], headers=FOR_A_YEAR)
 

@@ -107,7 +107,10 @@ def hall_page(name: str, title: str, language: str, data: Mapping[str, object], 
 
 def _opens(name: str):
     async def window(request: Request) -> Response:
-        lecture, tongue = await run_in_threadpool(_lecture, request)
+        return await run_in_threadpool(opened, request)
+
+    def opened(request: Request) -> Response:
+        lecture, tongue = _lecture(request)
         said = strings("projector", tongue)
         if lecture is None:
             missing = words(tongue)["lectures.gone"].format(name=request.query_params.get(LECTURE, "")[:60])

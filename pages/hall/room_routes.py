@@ -6,6 +6,8 @@ It is written once for all phones; answers that come fast are told together.
 
 import asyncio
 import json
+import logging
+import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -38,18 +40,34 @@ MOST_BODY, MOST_TEXTS = 8_192, 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
 SECONDS_BETWEEN_ANSWERS, MOST_ANSWERS_A_SECOND = 0.3, 400
 SECONDS_BETWEEN_LOOKS = 1.0
-WRONG_AT_ONCE, SECONDS_OF_A_WRONG_CODE, MOST_IN_LINE, MOST_REMEMBERED = 8, 1.0, 200, 10_000
+WRONG_AT_ONCE, SECONDS_OF_A_WRONG_CODE, MOST_REMEMBERED = 8, 1.0, 10_000
+MOST_ROOMS_OF_AN_ADDRESS = 8
 FRESH = {"Cache-Control": "no-store"}
 STREAM = FRESH | {"X-Accel-Buffering": "no"}
 Body = dict[str, Any]
+UNUSABLE = "the file of the rooms, %s, cannot be used, and no room can be opened: %s"
+log = logging.getLogger("vitrine")
 _live: dict[str, "Live"] = {}
-_been_in: OrderedDict[tuple[str, str], None] = OrderedDict()  # codes and phones that were let in
+_opened_from: dict[str, str] = {}  # codes of rooms that this server opened, and the addresses that asked for them
 _answered: OrderedDict[str, float] = OrderedDict()  # phones, and when they answered last
 
 
 @cache
-def _rooms() -> Rooms:
+def rooms() -> Rooms:
+    """Return the rooms of this server.
+
+    Raises:
+        OSError, sqlite3.Error: their file cannot be used.
+    """
     return Rooms(rooms_file(), most=limits().rooms)
+
+
+def close_room(code: str) -> None:
+    """Close a room, and let everybody in it know; from any thread."""
+    rooms().close(code)
+    live = _live.get(code)
+    if live is not None:
+        live.loop.call_soon_threadsafe(live.changed)
 
 
 def _event(message: Body) -> bytes:
@@ -64,7 +82,8 @@ class Live:
         self.phones = self.listeners = self.version = 0
         self.messages: dict[str, bytes] = {}
         self.closed = self._ended = False
-        self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.loop = asyncio.get_running_loop()
+        self._next: asyncio.Future[None] = self.loop.create_future()
         self._wanted, self._at_once = asyncio.Event(), asyncio.Event()
         self._teller = asyncio.create_task(self._tell())
 
@@ -117,9 +136,8 @@ class Live:
                 break
             self._wanted.clear()
             self._at_once.clear()
-            state = await run_in_threadpool(_rooms().state, self.code)
-            self.closed = state is None
-            self.messages = {"phone": _event(_for_phones(state)), "lecturer": _event(_for_lecturer(state, self.phones))}
+            self.messages = await run_in_threadpool(_messages, self.code, self.phones)
+            self.closed = self.messages["phone"] == CLOSED
             self.version += 1
             self._hear()
             if self.closed:
@@ -140,10 +158,8 @@ def _changed(code: str, *, at_once: bool = True) -> None:
         _live[code].changed(at_once=at_once)
 
 
-def _for_phones(state: RoomState | None) -> Body:
+def _for_phones(state: RoomState) -> Body:
     """Return what a phone may know: counts once they are shown, what was measured once the model has answered."""
-    if state is None:
-        return {"closed": True}
     told = scene_told(state.lecture, state.scene, state.language)
     known: Body = {"lecture": state.lecture.title, "stage": state.stage, **told, "look": below_base(told["look"])}
     known["answers"] = sum(state.counts.values()) + len(state.texts)
@@ -155,9 +171,7 @@ def _for_phones(state: RoomState | None) -> Body:
     return known
 
 
-def _for_lecturer(state: RoomState | None, phones: int) -> Body:
-    if state is None:
-        return {"closed": True}
+def _for_lecturer(state: RoomState, phones: int) -> Body:
     texts = [{"id": number, "text": text} for number, text in list(state.texts.items())[:MOST_TEXTS]]
     return {
         "scene": state.scene,
@@ -169,6 +183,17 @@ def _for_lecturer(state: RoomState | None, phones: int) -> Body:
         "picked": state.texts.get(state.picked or 0),
         "finding": state.findings.get(state.scene),
     }
+
+
+CLOSED = _event({"closed": True})
+
+
+def _messages(code: str, phones: int) -> dict[str, bytes]:
+    """Return the state of a room as each kind of listener hears it; in a thread, for a lecture's words are parsed."""
+    state = rooms().state(code)
+    if state is None:
+        return {"phone": CLOSED, "lecturer": CLOSED}
+    return {"phone": _event(_for_phones(state)), "lecturer": _event(_for_lecturer(state, phones))}
 
 
 class _RefusalError(Exception):
@@ -189,10 +214,13 @@ def _said(handler: Handler):
             return await handler(request, await _body(request))
         except RoomError as error:
             status, key, values = 409, str(error), {"most": LONGEST_TEXT}
+        except (OSError, sqlite3.Error) as error:
+            log.warning(UNUSABLE, rooms_file().name, error)
+            status, key, values = 503, "room.unusable", {}
         except _RefusalError as refusal:
             status, key, values = refusal.status, refusal.key, refusal.values
         said = words(language_of(request))[key].format(**values)
-        return JSONResponse({"error": said}, status, headers=FRESH)
+        return JSONResponse({"error": said, "why": key}, status, headers=FRESH)
 
     return answer
 
@@ -206,7 +234,8 @@ async def _body(request: Request) -> Body:
             raise _RefusalError(413, "room.bad")
     try:
         found = json.loads(body) if body else {}
-    except ValueError:
+        json.dumps(found, ensure_ascii=False).encode()  # halves of characters are no text
+    except (ValueError, RecursionError):
         raise _RefusalError(400, "room.bad") from None
     if not isinstance(found, dict):
         raise _RefusalError(400, "room.bad")
@@ -217,56 +246,32 @@ def _code(request: Request) -> str:
     return request.path_params["code"].upper()[:CODE_LENGTH]
 
 
-class _Wrong:
-    """Slows down whoever guesses codes: a wrong one takes a second, and few are looked up at once.
+_guessing = asyncio.Semaphore(WRONG_AT_ONCE)
 
-    Right ones wait only while many wrong ones do, and those of phones that have been in their room never.
+
+async def _guessed() -> NoReturn:
+    """Say, slowly, that there is no such room; whoever comes while many hear that is told to come again.
+
+    A right code waits for nothing, however many wrong ones there are.
     """
-
-    def __init__(self) -> None:
-        self._slots = asyncio.Semaphore(WRONG_AT_ONCE)
-        self._queued = 0
-
-    async def wait_in_line(self) -> None:
-        """Wait until fewer wrong codes are being answered."""
-        if not self._slots.locked():
-            return
-        if self._queued >= MOST_IN_LINE:
-            raise _RefusalError(429, "room.fast")
-        self._queued += 1
-        try:
-            async with self._slots:
-                pass
-        finally:
-            self._queued -= 1
-
-    async def answer(self) -> NoReturn:
-        """Say, slowly, that there is no such room."""
-        async with self._slots:
-            await asyncio.sleep(SECONDS_OF_A_WRONG_CODE)
-        raise _RefusalError(404, "room.none")
-
-
-_wrong = _Wrong()
+    if _guessing.locked():
+        raise _RefusalError(429, "room.fast")
+    async with _guessing:
+        await asyncio.sleep(SECONDS_OF_A_WRONG_CODE)
+    raise _RefusalError(404, "room.none")
 
 
 async def _let_in(request: Request) -> str:
     """Return the code of the room that a request names; where there is none, say so, slowly."""
-    code, owner = _code(request), owner_in(request.headers.get("cookie", ""))
-    if (code, owner) not in _been_in:
-        await _wrong.wait_in_line()
-    if not await run_in_threadpool(_rooms().has, code):
-        await _wrong.answer()
-    if owner:
-        _been_in[code, owner] = None
-        while len(_been_in) > MOST_REMEMBERED:
-            _been_in.popitem(last=False)
+    code = _code(request)
+    if not await run_in_threadpool(rooms().has, code):
+        await _guessed()
     return code
 
 
 async def _state(code: str) -> RoomState:
     """Return the state of a room, which may have been closed a moment ago."""
-    state = await run_in_threadpool(_rooms().state, code)
+    state = await run_in_threadpool(rooms().state, code)
     if state is None:
         raise _RefusalError(404, "room.none")
     return state
@@ -275,9 +280,8 @@ async def _state(code: str) -> RoomState:
 async def _lecturers(request: Request, body: Body) -> str:
     """Return the code of a room whose lecturer asks."""
     code = _code(request)
-    if not await run_in_threadpool(_rooms().is_lecturer, code, str(body.get("secret", ""))):
-        await _wrong.wait_in_line()
-        await _wrong.answer()
+    if not await run_in_threadpool(rooms().is_lecturer, code, str(body.get("secret", ""))):
+        await _guessed()
     return code
 
 
@@ -285,19 +289,33 @@ async def _open(request: Request, body: Body) -> Response:
     """Open a room for a lecture that this visitor can see."""
     if limits().read_only:
         raise _RefusalError(403, "room.read_only")
-    tongue = body.get("language") if body.get("language") in LANGUAGES else language_of(request)
-    owner = owner_in(request.headers.get("cookie", ""))
+    asked = body.get("language")
+    tongue = asked if isinstance(asked, str) and asked in LANGUAGES else language_of(request)
+    owner, address = owner_in(request.headers.get("cookie", "")), request.client.host if request.client else ""
+    if not (owner or is_home()):
+        raise _RefusalError(403, "room.cookies")
 
-    def open_room() -> tuple[str, str] | None:
-        with reading(Link({"lang": str(tongue)}, owner)):
-            lecture = find_lecture(str(body.get("lecture", "")), str(tongue))
+    def open_room() -> tuple[str, str]:
+        with reading(Link({"lang": tongue}, owner)):
+            lecture = find_lecture(str(body.get("lecture", "")), tongue)
         scene = lecture and whole_number(body.get("scene", 1), len(lecture.scenes), least=1)
-        return _rooms().open(owner, lecture, str(tongue), scene) if lecture and scene else None
+        if not (lecture and scene):
+            raise _RefusalError(404, "room.bad")
+        if body.get("instead") is not True and (gone := rooms().goes_for_another(owner)):
+            raise _RefusalError(409, "room.third", code=gone[0], count=gone[1])
+        there = {code for code, *_ in rooms().all()}
+        for code in _opened_from.keys() - there:
+            del _opened_from[code]
+        if not is_home() and list(_opened_from.values()).count(address) >= MOST_ROOMS_OF_AN_ADDRESS:
+            raise _RefusalError(409, "room.address", most=MOST_ROOMS_OF_AN_ADDRESS)
+        with_phones = {code for code, live in list(_live.items()) if live.phones}
+        made = rooms().open(owner, lecture, tongue, scene, with_phones=with_phones)
+        _opened_from[made[0]] = address
+        return made
 
-    made = await run_in_threadpool(open_room)
-    if made is None:
-        raise _RefusalError(404, "room.bad")
-    code, secret = made
+    code, secret = await run_in_threadpool(open_room)
+    for other in list(_live):  # one may have given way
+        _changed(other)
     return JSONResponse({"code": code, "secret": secret, **_invitation(request, code)}, headers=FRESH)
 
 
@@ -333,7 +351,7 @@ async def _step(request: Request, body: Body) -> Response:
     if asked is not None and asked.question is not None:
         link = Link({**asked.state, "lang": state.language}, owner_in(request.headers.get("cookie", "")))
         finding = await run_in_threadpool(measure, asked, asked.question, link)
-    await run_in_threadpool(_rooms().step, code, scene, stage, finding)
+    await run_in_threadpool(rooms().step, code, scene, stage, finding)
     _changed(code)
     return JSONResponse({}, headers=FRESH)
 
@@ -342,7 +360,7 @@ async def _pick(request: Request, body: Body) -> Response:
     """Show one answer in words to everybody, or none."""
     code = await _lecturers(request, body)
     answer = whole_number(body.get("answer"), 2**53)
-    await run_in_threadpool(_rooms().pick, code, answer)
+    await run_in_threadpool(rooms().pick, code, answer)
     _changed(code)
     return JSONResponse({}, headers=FRESH)
 
@@ -350,7 +368,7 @@ async def _pick(request: Request, body: Body) -> Response:
 async def _close(request: Request, body: Body) -> Response:
     """Delete a room and its answers."""
     code = await _lecturers(request, body)
-    await run_in_threadpool(_rooms().close, code)
+    await run_in_threadpool(rooms().close, code)
     _changed(code)
     return JSONResponse({}, headers=FRESH)
 
@@ -358,14 +376,14 @@ async def _close(request: Request, body: Body) -> Response:
 async def _table(request: Request, body: Body) -> Response:
     """Send all answers as CSV."""
     code = await _lecturers(request, body)
-    return Response(await run_in_threadpool(_rooms().to_csv, code), media_type="text/csv", headers=FRESH)
+    return Response(await run_in_threadpool(rooms().to_csv, code), media_type="text/csv", headers=FRESH)
 
 
 async def _home(request: Request, body: Body) -> Response:
     """Send the lecture as one file, with the class's answers; a process of low priority makes it."""
     code = await _lecturers(request, body)
     state = await _state(code)
-    said = await run_in_threadpool(_rooms().counted, code)
+    said = await run_in_threadpool(rooms().counted, code)
     asked = {"lecture": state.lecture.written(), "name": state.lecture.name, "language": state.language}
     asked["stranger"] = "" if is_home() else "yes"
     while not (future := ask_away(take_home, f"room {code}", **asked, answers=json.dumps(said))).done():
@@ -410,7 +428,7 @@ async def _answer(request: Request, body: Body) -> Response:
     while len(_answered) > MOST_REMEMBERED:
         _answered.popitem(last=False)
     scene = whole_number(body.get("scene"), 10_000, least=1)
-    await run_in_threadpool(_rooms().answer, code, owner, scene or 0, str(body.get("said", "")))
+    await run_in_threadpool(rooms().answer, code, owner, scene or 0, str(body.get("said", "")))
     _changed(code, at_once=False)
     return JSONResponse({}, headers=FRESH)
 
@@ -436,6 +454,10 @@ def _end_streams() -> None:
 def room_routes() -> list[Route]:
     """Return the routes of rooms for st.App, below server.baseUrlPath."""
     before_stopping(_end_streams)
+    try:
+        rooms()
+    except (OSError, sqlite3.Error) as error:
+        log.warning(UNUSABLE, rooms_file().name, error)
     asked: dict[str, Handler] = {"step": _step, "pick": _pick, "close": _close, "enter": _enter}
     asked |= {"answers": _table, "home": _home, "lecturer": _follow, "answer": _answer}
     return [

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pages.ui.language import ASSETS
-from pages.ui.lectures import Lecture, Question, read_lecture
+from pages.ui.lectures import Lecture, LectureError, Question, read_lecture
 
 FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no code is a word
@@ -142,13 +142,32 @@ class Rooms:
         with self._lock:
             return self._file.execute(query, values).fetchall()
 
-    def open(self, owner: str, lecture: Lecture, language: str, scene: int) -> tuple[str, str]:
+    def goes_for_another(self, owner: str) -> tuple[str, int] | None:
+        """Return which of a person's rooms goes for another one, and how many answers go with it; None where none does.
+
+        It is the one that was used least recently.
+        """
+        found = self._rows(
+            "SELECT code, (SELECT COUNT(*) FROM answer WHERE answer.code = room.code) FROM room "
+            "WHERE owner = ? AND used >= ? ORDER BY used DESC, rowid DESC",
+            owner,
+            time.time() - SECONDS_UNUSED,
+        )
+        return found[-1] if len(found) >= MOST_ROOMS_OF_A_PERSON else None
+
+    def open(
+        self, owner: str, lecture: Lecture, language: str, scene: int, *, with_phones: Collection[str] = ()
+    ) -> tuple[str, str]:
         """Open a room and return its code and the lecturer's secret.
 
-        Rooms that nobody used for a day go; so does a person's own that was used least recently, for a third one.
+        Rooms that nobody used for a day go; so does a person's own that was used least recently, for a third one, and
+        where the server has as many as there may be, the one that was used least recently of those without phones.
+
+        Args:
+            with_phones: codes of the rooms in which phones are now.
 
         Raises:
-            RoomError: the server has as many rooms as there may be.
+            RoomError: the server has as many rooms as there may be, and phones in all of them.
         """
         secret = secrets.token_urlsafe(24)
         with self._change() as file:
@@ -157,15 +176,25 @@ class Rooms:
                 "SELECT code FROM room WHERE owner = ? ORDER BY used DESC, rowid DESC", (owner,)
             ).fetchall()
             file.executemany("DELETE FROM room WHERE code = ?", own[MOST_ROOMS_OF_A_PERSON - 1 :])
-            known = {code for (code,) in file.execute("SELECT code FROM room")}
+            known = [code for (code,) in file.execute("SELECT code FROM room ORDER BY used, rowid")]
             if len(known) >= self._most:
-                raise RoomError("room.full")
+                gone = next((code for code in known if code not in with_phones), None)
+                if gone is None:
+                    raise RoomError("room.full")
+                file.execute("DELETE FROM room WHERE code = ?", (gone,))
             code = next(code for code in iter(_new_code, None) if code not in known)
             file.execute(
                 "INSERT INTO room VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)",
                 (code, _hash(secret), owner, lecture.name, lecture.written(), language, scene, time.time()),
             )
         return code, secret
+
+    def all(self) -> list[tuple[str, str, str, float, int]]:
+        """Return every room's code, owner, lecture's name, when it was used last, and how many answers it has."""
+        return self._rows(
+            "SELECT code, owner, name, used, (SELECT COUNT(*) FROM answer WHERE answer.code = room.code) FROM room "
+            "ORDER BY used DESC"
+        )
 
     def has(self, code: str) -> bool:
         """Tell whether there is a room."""
@@ -181,8 +210,12 @@ class Rooms:
         if not found:
             return None
         name, written, language, scene, picked = found[0]
+        try:
+            lecture = _read(name, written)
+        except LectureError:  # more is asked of a lecture now than when it was kept
+            return None
         stages = self._rows("SELECT scene, stage, finding FROM stage WHERE code = ?", code)
-        return _Room(_read(name, written), language, scene, picked, stages)
+        return _Room(lecture, language, scene, picked, stages)
 
     def state(self, code: str) -> RoomState | None:
         """Return what is known of a room, None where there is none."""

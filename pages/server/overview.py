@@ -1,11 +1,13 @@
 """What an administrator sees: people, waits, runs and opened models, each with its owner."""
 
 import os
+import sqlite3
 import time
 from collections.abc import Iterable
 
 import streamlit as st
 
+from pages.hall.room_routes import close_room, rooms
 from pages.ui.heavy import pool
 from pages.ui.language import plain, t
 from pages.ui.models import opened_models
@@ -85,6 +87,24 @@ def show_runs() -> None:
             )
         )
     _show_table("server.runs", ("runs.name", "server.owner", "runs.state", "setting.source", "runs.age"), rows)
+
+
+def show_rooms() -> None:
+    """Show every room of a lecture with its owner, and what closes it."""
+    st.subheader(t("server.rooms"), anchor=False)
+    try:
+        there = rooms().all()
+    except (OSError, sqlite3.Error):
+        st.error(t("room.unusable"), icon=":material/error:")
+        return
+    if not there:
+        st.caption(t("server.none"))
+    for code, owner, lecture, used, answers in there:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            ago = t("runs.ago", time=in_words(max(0.0, time.time() - used)))
+            said = t("server.room", code=code, lecture=plain(lecture), count=answers, ago=ago)
+            st.markdown(f"{said} · {_name(owner)}", width="content")
+            st.button(t("server.close"), icon=":material/close:", key=f"close {code}", on_click=close_room, args=(code,))
 
 
 def show_models() -> None:

@@ -4,7 +4,7 @@ import os
 
 import streamlit as st
 
-from pages.server.overview import show_models, show_runs, show_traffic
+from pages.server.overview import show_models, show_rooms, show_runs, show_traffic
 from pages.ui.glossary import tell
 from pages.ui.language import section, t
 from pages.ui.page_layout import heading
@@ -33,6 +33,7 @@ heading(t("server.heading"))
 if is_admin():
     tell(section("server", "look"))
     show_traffic()
+    show_rooms()
     show_runs()
     show_models()
 else:

@@ -48,6 +48,8 @@ OWN = "own."  # begins the names of those of this visitor
 SENTENCE = "verdict"  # measures a question that has no options: it asks for a sentence
 LARGEST, MOST_SCENES = 200_000, 60
 LONGEST_TITLE, LONGEST_STATE, MOST_OPTIONS = 120, 2_000, 6
+LONGEST_WORDS, MOST_CELLS, MOST_MARKS = 20_000, 2_000, 400  # of a scene's words, notes or question, in Markdown
+MARKS = re.compile("[*_~`[>]")  # each may begin what another ends, or lies in
 NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,59}")
 KEPT_SPELLING = " ,.!?'\"/:;()[]~*@$<>|{}^`"  # stands in a screen as it is; the rest of ASCII's marks is quoted
 
@@ -282,6 +284,9 @@ def _check(scene: Scene) -> None:
         raise LectureError(f"figure has {scene.figure!r:.60}, must be names of figures with blanks between")
     if not scene.text:
         raise LectureError("it has no words, must have two to four sentences")
+    question = "" if scene.question is None else scene.question.words
+    for what, text in (("words", scene.text), ("notes", scene.notes), ("question", question)):
+        _check_markdown(what, text)
     if scene.question is not None:
         scene.asked()
         needed = {{"bundle": "model"}.get(name, name) for name in reads(scene.question.measured)} - {"n_tokens"}
@@ -289,6 +294,22 @@ def _check(scene: Scene) -> None:
             raise LectureError(
                 f"{scene.question.measured} needs {' and '.join(sorted(needed, reverse=True))} in the screen"
             )
+
+
+def _check_markdown(what: str, text: str) -> None:
+    """Raise LectureError unless a text is made into nodes in a moment, and they lie in each other but so deep.
+
+    A row of a table has as many cells as its widest row: a few kB of lines and bars are millions of them.
+    """
+    lines = text.split("\n")
+    cells = len(lines) * (1 + max(line.count("|") for line in lines))
+    for many, most, of in (
+        (len(text), LONGEST_WORDS, "characters"),
+        (cells, MOST_CELLS, "lines times cells of the widest"),
+        (len(MARKS.findall(text)), MOST_MARKS, "marks * _ ~ ` [ >"),
+    ):
+        if many > most:
+            raise LectureError(f"its {what} have {many:,} {of}; at most {most:,} are read")
 
 
 @lru_cache(maxsize=64)

@@ -1,14 +1,26 @@
 """Rooms as they are asked for: only the lecturer's secret steps, and whoever guesses a code or a secret waits."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
+from app import LIVE
 from pages.hall import room_routes as module
+from pages.hall.projector import projector_routes
+from pages.ui.language import words
+from pages.ui.live import live_routes
+from pages.ui.underway import underway_routes
+from pages.ui.who import owner_of, signed
+from tests.helpers.engine import small_bundle
+from tests.helpers.pages import finished
+from tests.pages.ui.test_lectures import HEAD, SCENE
+from transformer_core.bundle import save
 
 
 @pytest.fixture
@@ -29,9 +41,9 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: list[float])
     """A client of the routes alone, whose rooms are in a file of their own."""
     monkeypatch.setenv("VITRINE_ROOMS", str(tmp_path / "rooms.sqlite3"))
     monkeypatch.setattr(module, "before_stopping", lambda end: None)
-    module._rooms.cache_clear()
+    module.rooms.cache_clear()
     yield TestClient(Starlette(routes=module.room_routes()))
-    module._rooms.cache_clear()
+    module.rooms.cache_clear()
 
 
 def test_only_the_lecturer_steps_and_a_guessed_secret_is_answered_slowly(
@@ -43,12 +55,12 @@ def test_only_the_lecturer_steps_and_a_guessed_secret_is_answered_slowly(
         waited.clear()
         assert client.post(f"/room/{code}/{path}", json={"secret": "guessed", **step}).status_code == 404
         assert waited == [module.SECONDS_OF_A_WRONG_CODE], path
-    state = module._rooms().state(code)
+    state = module.rooms().state(code)
     assert state is not None
     assert (state.scene, state.stage) == (8, "asked")
     waited.clear()
     assert client.post(f"/room/{code}/step", json={"secret": opened["secret"], **step}).status_code == 200
-    state = module._rooms().state(code)
+    state = module.rooms().state(code)
     assert state is not None
     assert state.scene == 1
     assert waited == []
@@ -61,5 +73,115 @@ def test_a_wrong_code_is_answered_slowly(client: TestClient, waited: list[float]
 
 
 def test_what_opens_no_room_is_refused(client: TestClient) -> None:
-    for body, status in ((b"[1]", 400), (b"{", 400), (b"x" * 10_000, 413), (b'{"lecture": "none"}', 404)):
+    odd = [(b"[1]", 400), (b"{", 400), (b"x" * 10_000, 413), (b'{"lecture": "none"}', 404), (b"[" * 8_000, 400)]
+    odd += [(b'{"lecture": "\\ud800"}', 400), (b'{"lecture": ["a"], "language": {}, "scene": {}}', 404)]
+    for body, status in odd:
         assert client.post("/room/open", content=body).status_code == status
+
+
+def test_a_right_code_passes_at_once_while_hundreds_guess(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = client.post("/room/open", json={"lecture": "twelve_scenes"}).json()["code"]
+
+    def let_in(code: str) -> asyncio.Task[str]:
+        return asyncio.create_task(module._let_in(Request({"type": "http", "path_params": {"code": code}})))
+
+    async def ask() -> tuple[str, list[int]]:
+        on = asyncio.Event()
+        monkeypatch.setattr(module.asyncio, "sleep", lambda _: on.wait())
+        monkeypatch.setattr(module, "_guessing", asyncio.Semaphore(module.WRONG_AT_ONCE))
+        wrong = [let_in("AAAA") for _ in range(100)]
+        while sum(one.done() for one in wrong) < 100 - module.WRONG_AT_ONCE:
+            await asyncio.wait([one for one in wrong if not one.done()], return_when=asyncio.FIRST_COMPLETED)
+        right = await let_in(code)
+        on.set()
+        refused = await asyncio.gather(*wrong, return_exceptions=True)
+        return right, [error.status for error in refused if isinstance(error, module._RefusalError)]
+
+    right, wrong = finished(ask())
+    assert right == code
+    assert sorted(wrong) == [404] * module.WRONG_AT_ONCE + [429] * (100 - module.WRONG_AT_ONCE)
+
+
+def test_a_third_room_says_what_it_deletes_and_a_full_hall_gives_way(
+    client: TestClient, on_a_network: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(key: str, **more: object) -> dict:
+        headers = {"Cookie": f"vitrine={signed(key * 32)}"}
+        return client.post("/room/open", json={"lecture": "twelve_scenes", "scene": 3, **more}, headers=headers).json()
+
+    assert asked("")["error"] == words("en")["room.cookies"]
+    first, second = asked("a")["code"], asked("a")["code"]
+    state = module.rooms().state(first)
+    assert state is not None
+    module.rooms().answer(first, "phone", 3, next(iter(state.counts)))
+    third = asked("a")
+    assert (third["why"], third["error"]) == ("room.third", words("en")["room.third"].format(code=first, count=1))
+    assert module.rooms().has(first)
+    codes = [second, asked("a", instead=True)["code"]]
+    assert not module.rooms().has(first)
+    codes += [asked(key)["code"] for key in "bcdefg"]
+    assert asked("h")["error"] == words("en")["room.address"].format(most=module.MOST_ROOMS_OF_AN_ADDRESS)
+    monkeypatch.setattr(module, "MOST_ROOMS_OF_AN_ADDRESS", 100)
+    monkeypatch.setattr(module.rooms(), "_most", len(codes))
+    newest = asked("h")["code"]
+    assert [module.rooms().has(code) for code in (*codes, newest)] == [False, *[True] * len(codes)]
+
+
+def test_a_file_of_rooms_that_cannot_be_used_is_told_at_the_start_and_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "rooms.sqlite3").write_bytes(b"damaged" * 1_000)
+    monkeypatch.setenv("VITRINE_ROOMS", str(tmp_path / "rooms.sqlite3"))
+    monkeypatch.setattr(module, "before_stopping", lambda end: None)
+    module.rooms.cache_clear()
+    client = TestClient(Starlette(routes=module.room_routes()))
+    assert "the file of the rooms, rooms.sqlite3, cannot be used" in caplog.text
+    answer = client.post("/room/open", json={"lecture": "twelve_scenes"})
+    assert (answer.status_code, answer.json()["error"]) == (503, words("en")["room.unusable"])
+
+
+@pytest.mark.parametrize("by", ["", "k" * 32, signed("k" * 32) + "x", signed("k" * 32)])
+def test_without_a_key_with_a_made_up_one_and_with_anothers_nothing_that_is_not_theirs_is_told(
+    by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_network: None
+) -> None:
+    written = HEAD + SCENE
+    for owner in ("home", owner_of("a" * 32)):
+        (tmp_path / "lectures" / owner).mkdir(parents=True)
+        (tmp_path / "lectures" / owner / "secret.md").write_text(written)
+    shelf = tmp_path / "models"
+    for owner in ("", owner_of("a" * 32)):
+        folder = shelf / f"of_{owner[:4] or 'home'}"
+        save(small_bundle(), folder)
+        note = {"origin": "zip", "asked": "x", "folder": "", "fetched": False, "left_out": [], "owner": owner}
+        (folder / "opened.json").write_text(json.dumps(note))
+    for name, value in (("OWN_LECTURES", "lectures"), ("OPENED", "models"), ("ROOMS", "rooms"), ("RUNS", "runs")):
+        monkeypatch.setenv(f"VITRINE_{name}", str(tmp_path / value))
+    monkeypatch.setattr(module, "before_stopping", lambda end: None)
+    module.rooms.cache_clear()
+    routes = [*live_routes(LIVE), *projector_routes(), *module.room_routes(), *underway_routes()]
+    client, headers = TestClient(Starlette(routes=routes)), {"Cookie": f"vitrine={by}"} if by else {}
+
+    def asked(path: str, headers: dict[str, str], body: dict | None = None) -> tuple[int, str]:
+        if body is None:
+            answer = client.get(path, headers=headers)
+        else:
+            answer = client.post(path, headers=headers, json=body)
+        return answer.status_code, answer.text
+
+    of_lecture = ("/?lecture=own.secret", "/hall/notes?lecture=own.secret", "/hall/measured?lecture=own.secret&scene=1")
+    own = {"Cookie": f"vitrine={signed('a' * 32)}"}
+    for path in of_lecture:
+        assert asked(path, own)[0] == 200
+        assert asked(path, headers)[0] == 404
+    for name in (f"of_{owner_of('a' * 32)[:4]}", "of_home"):
+        path = f"/live/attention/heads?model={name}&text=a+glass+box&lang=en"
+        assert (asked(path, own)[0] == 200) is (name != "of_home")
+        assert asked(path, headers)[0] == 204
+    room = {"lecture": "own.secret", "language": "en"}
+    assert asked("/room/open", own, room)[0] == 200
+    assert asked("/room/open", headers, room)[0] == (404 if by == signed("k" * 32) else 403)
+    (code, *_), *_ = module.rooms().all()
+    for name in ("step", "pick", "close", "enter", "answers", "home", "lecturer"):
+        status, said = asked(f"/room/{code}/{name}", headers, {"secret": "", "scene": 1, "stage": "asked"})
+        assert (status, "For me" in said) == (404, False)
+    assert asked("/runs/underway", headers) == (200, '{"live": [], "ended": null}')

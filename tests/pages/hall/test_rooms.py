@@ -1,5 +1,6 @@
 """Rooms as the server keeps them: one answer a phone, bounds, and what is left after a restart."""
 
+import sqlite3
 import time
 from pathlib import Path
 
@@ -98,9 +99,11 @@ def test_a_server_that_starts_again_goes_on(rooms: Rooms, path: Path) -> None:
 def test_rooms_are_bounded_for_a_person_and_for_all(rooms: Rooms) -> None:
     codes = [opened(rooms, "one")[0] for _ in range(3)]
     assert [rooms.has(code) for code in codes] == [False, True, True]
-    opened(rooms, "another")
+    other, _ = opened(rooms, "another")
     with pytest.raises(RoomError, match=r"room\.full"):
-        opened(rooms, "third")
+        rooms.open("third", lecture_of(), "en", 1, with_phones=[*codes, other])
+    opened(rooms, "third")  # the one without phones that was used least recently gives way
+    assert [rooms.has(code) for code in (*codes, other)] == [False, False, True, True]
 
 
 def test_a_room_that_nobody_used_for_a_day_goes(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +111,13 @@ def test_a_room_that_nobody_used_for_a_day_goes(rooms: Rooms, monkeypatch: pytes
     now = time.time()
     monkeypatch.setattr(module.time, "time", lambda: now + module.SECONDS_UNUSED + 1)
     opened(rooms, "another")
+    assert rooms.state(code) is None
+
+
+def test_a_room_whose_lecture_cannot_be_read_any_more_is_as_one_that_is_closed(rooms: Rooms, path: Path) -> None:
+    code, _ = opened(rooms)
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE room SET lecture = replace(lecture, 'screen:', 'scream:')")
     assert rooms.state(code) is None
 
 

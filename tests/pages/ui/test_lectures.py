@@ -1,10 +1,12 @@
 """Lectures: what is written is read, what cannot be is told with its line, and every scene of ours is there."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from pages.hall.told import told as nodes
 from pages.ui.language import LANGUAGES, words
 from pages.ui.lectures import (
     FOLDER,
@@ -103,6 +105,23 @@ def test_what_is_wrong_is_told_with_its_place(old: str, new: str, words: str) ->
 def test_what_is_no_lecture_is_told(text: str) -> None:
     with pytest.raises(LectureError):
         read_lecture("mine", text)
+
+
+WIDE = "|" * 2_000 + "\n" + "|-" * 2_000 + "\n" + "|\n" * 1_000  # 7 kB, of which Markdown makes two million cells
+
+
+@pytest.mark.parametrize("hostile", [WIDE, "*a " * 3_000, "> " * 3_000 + "a", "`" * 3_000, "a" * 20_001])
+@pytest.mark.parametrize("place", ["Two sentences. And one.", "What happens?", "For me."])
+def test_words_that_would_take_seconds_to_parse_or_lie_too_deep_are_refused(hostile: str, place: str) -> None:
+    with pytest.raises(LectureError, match="scene 'A scene': its (words|question|notes) have .* at most"):
+        read_lecture("mine", HEAD + SCENE.replace(place, hostile))
+
+
+def test_the_most_that_a_lectures_words_may_be_are_parsed_in_few_steps() -> None:
+    wide = "|" * 40 + "\n" + "|-" * 40 + "\n" + "|\n" * 45
+    for words_ in (wide, "*a " * 400, "> " * 200 + "a", "a" * 20_000):
+        read_lecture("mine", HEAD + SCENE.replace("For me.", words_))
+        assert len(json.dumps(nodes(words_))) < 100_000
 
 
 def test_lectures_of_a_folder_are_listed_beside_ours_and_a_broken_one_hides_no_other(

@@ -24,6 +24,7 @@ from pages.figures.matrix import unpack
 from pages.translation import translated
 from pages.ui import component, live, matrix
 from pages.ui.link import LIVE as ROUTED
+from pages.ui.who import signed
 from tests.helpers import nightly_but
 from tests.helpers.pages import finished, run
 from transformer_core.analysis.masks.codes import painted_code
@@ -254,7 +255,7 @@ def test_a_long_translation_comes_word_by_word(
             assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
 
 
-BROWSER, OTHER = ((b"cookie", f"vitrine={letter * 32}".encode()) for letter in "ab")
+BROWSER, OTHER = ((b"cookie", f"vitrine={signed(letter * 32)}".encode()) for letter in "ab")
 NOBODY = (b"accept", b"*/*")
 RERUN = BackMsg(rerun_script=ClientState(query_string="text=a")).SerializeToString()
 

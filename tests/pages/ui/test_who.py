@@ -1,5 +1,6 @@
 """Who a visitor is, by which name the server is called, and which runs are underway."""
 
+from collections import defaultdict, deque
 from http.cookies import SimpleCookie
 from pathlib import Path
 
@@ -54,9 +55,22 @@ def test_a_browser_gets_a_key_of_its_own_with_its_first_page_and_keeps_it() -> N
 
 def test_the_server_knows_a_key_by_its_hash_alone() -> None:
     key = "k" * 32
-    assert who.owner_in(f"x=y; vitrine={key}") == who.owner_of(key)
+    given = who.signed(key)
+    assert who.owner_in(f"x=y; vitrine={given}") == who.owner_of(key)
     assert key not in who.owner_of(key)
-    assert who.owner_in("vitrine=short") == who.owner_in("") == who.owner_in("x=\x00;;=") == ""
+    made_up = (key, f"{key}.{'x' * who.SIGNATURE}", f"{given}x", f"{'j' * 32}{given[32:]}", "short")
+    assert {who.owner_in(f"vitrine={one}") for one in made_up} == {""}
+    assert who.owner_in("") == who.owner_in("x=\x00;;=") == ""
+    assert ask_as({"headers": [(b"cookie", f"vitrine={key}".encode())]})["vitrine"].value == given  # of an older version
+
+
+def test_an_address_gets_as_many_keys_as_a_crowd_needs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert who.MOST_KEYS >= 2 * 500  # phones behind one address, each of which may lose its key once
+    monkeypatch.setattr(who, "_given", defaultdict(lambda: deque(maxlen=3)))
+    monkeypatch.setattr(who, "MOST_KEYS", 3)
+    assert [bool(ask_as({"client": ("10.0.0.1", port)})) for port in range(5)] == [True] * 3 + [False] * 2
+    assert ask_as({"client": ("10.0.0.2", 1)})
+    assert ask_as({"client": ("10.0.0.1", 1)}) == {}
 
 
 def told_in_a_session() -> None:
@@ -97,6 +111,7 @@ def test_at_home_one_person_may_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("on_a_network")
 def test_the_secret_lets_a_session_do_all_and_guessing_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     who._wrong.clear()
+    monkeypatch.setattr(who, "_address", lambda: "10.0.0.1")
     session = AppTest.from_function(told_in_a_session)
     session.session_state["try"] = ""
     assert found(session)[1:] == (False, False)  # no secret is set, so none is right
@@ -110,6 +125,9 @@ def test_the_secret_lets_a_session_do_all_and_guessing_is_stopped(monkeypatch: p
     other.session_state["try"] = "a long secret"
     assert found(other)[1:] == (False, False)
     assert found(session)[1:] == (True, True)
+    monkeypatch.setattr(who, "_address", lambda: "10.0.0.2")
+    other.session_state["try"] = "a long secret"
+    assert found(other)[1:] == (True, True)
     who._wrong.clear()
 
 
