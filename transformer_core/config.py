@@ -62,6 +62,9 @@ def head_size(d_model: int, n_heads: int, d_head: int | None) -> int:
     return d_model // n_heads
 
 
+PADDED = -1  # stands for padding in token ids where pad_id is None; it is embedded as token 0 and hidden
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """Every size and choice that shapes a model.
@@ -76,7 +79,8 @@ class ModelConfig:
         n_layers: blocks of the encoder, and of the decoder where there is one.
         max_len: most positions a sentence may have.
         dropout: probability of dropping an entry in training, in [0, 1).
-        pad_id: id of the padding token, or None where the vocabulary has none.
+        pad_id: id of the padding token, which is hidden wherever it stands; None where a text may hold it, or the
+            vocabulary has none: then PADDED stands for padding.
         positions: how positions are encoded.
         positions_skip_padding: learned positions count real tokens alone, and padding has none (RoBERTa).
         scale_embeddings: multiply token embeddings by sqrt(d_model) (section 3.4).

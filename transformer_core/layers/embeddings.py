@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_core.config import ModelConfig
+from transformer_core.config import PADDED, ModelConfig
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.normalization import make_norm
 from transformer_core.layers.positions import make_positions
@@ -29,8 +29,8 @@ class Embedding(nn.Module):
         return F.embedding(ids, self.weight)
 
 
-def check_ids(name: str, ids: Tensor, rows: int) -> None:
-    """Raise ValueError unless ids is a non-empty (batch, pos) of whole numbers from 0 to rows - 1."""
+def check_ids(name: str, ids: Tensor, rows: int, *, least: int = 0) -> None:
+    """Raise ValueError unless ids is a non-empty (batch, pos) of whole numbers from `least` to rows - 1."""
     if ids.dim() != 2:
         raise ValueError(f"{name} has shape {tuple(ids.shape)}; it must be (batch, pos)")
     if ids.numel() == 0:
@@ -38,8 +38,8 @@ def check_ids(name: str, ids: Tensor, rows: int) -> None:
     if ids.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"{name} has dtype {ids.dtype}; it must hold whole numbers: torch.int64 or torch.int32")
     low, high = (int(bound) for bound in ids.aminmax())
-    if low < 0 or high >= rows:
-        outside = low if low < 0 else high
+    if low < least or high >= rows:
+        outside = low if low < least else high
         raise ValueError(f"{name} holds {outside}, outside the vocabulary: ids run from 0 to {rows - 1}")
 
 
@@ -64,6 +64,7 @@ class InputEmbedding(nn.Module):
         self.max_len = config.max_len
         self.without_position = config.pad_id if config.positions_skip_padding else None
         self.n_segments = config.n_segments
+        self.least_id = PADDED if config.pad_id is None else 0
 
     def forward(
         self, token_ids: Tensor, *, segment_ids: Tensor | None = None, start: int = 0, probe: Probe = SILENT
@@ -78,11 +79,11 @@ class InputEmbedding(nn.Module):
             start: position of the first token; above 0 where a cache holds what came before.
         """
         token_ids = probe.tap("token_ids", token_ids)
-        check_ids("token_ids", token_ids, self.vocab_size)
+        check_ids("token_ids", token_ids, self.vocab_size, least=self.least_id)
         end = start + token_ids.shape[1]
         if end > self.max_len:
             raise ValueError(f"token_ids has {end} positions; max_len={self.max_len} is the most")
-        embedded = probe.tap("token_embedding", self.token(token_ids))
+        embedded = probe.tap("token_embedding", self.token(token_ids.clamp(min=0)))
         if self.scale is not None:
             embedded = probe.tap("scaled_embedding", embedded * self.scale)
         if self.segment is not None:

@@ -9,6 +9,13 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from transformer_core.config import PADDED
+
+
+def is_real(token_ids: Tensor, pad_id: int | None) -> Tensor:
+    """Return which ids are not padding: pad_id, or PADDED where that is None."""
+    return token_ids != (PADDED if pad_id is None else pad_id)
+
 
 def padding_mask(token_ids: Tensor, pad_id: int | None, *, first_is_real: bool = False) -> Tensor | None:
     """Hide padding from every query.
@@ -20,9 +27,7 @@ def padding_mask(token_ids: Tensor, pad_id: int | None, *, first_is_real: bool =
     Args:
         first_is_real: position 0 is never hidden, since it holds the padding token in another meaning.
     """
-    if pad_id is None:
-        return None
-    real = token_ids != pad_id
+    real = is_real(token_ids, pad_id)
     if first_is_real:
         real[:, 0] = True
     return None if bool(real.all()) else real[:, None, None, :]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.layers.embeddings import Embedding
+from transformer_core.layers.masks import is_real
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
@@ -34,9 +35,7 @@ def mean_over_real_tokens(x: Tensor, token_ids: Tensor, pad_id: int | None) -> T
     Shapes:
         x: (batch, pos, d_model); token_ids: (batch, pos); returns: (batch, d_model)
     """
-    if pad_id is None:
-        return x.mean(1)
-    real = (token_ids != pad_id).to(x.dtype)[..., None]  # (batch, pos, 1)
+    real = is_real(token_ids, pad_id).to(x.dtype)[..., None]  # (batch, pos, 1)
     return (x * real).sum(1) / real.sum(1).clamp(min=1.0)
 
 

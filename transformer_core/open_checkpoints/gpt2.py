@@ -21,8 +21,6 @@ NORMS = {"self_attention_norm.norm": "ln_1", "feed_forward_norm.norm": "ln_2"}
 
 def _configure(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
     width = settings.need("n_embd")
-    pad_id = settings.get("pad_token_id")
-    meaningful = (settings.get("bos_token_id", 50256), settings.get("eos_token_id", 50256))
     return {
         "vocab_size": settings.need("vocab_size"),
         "d_model": width,
@@ -31,7 +29,7 @@ def _configure(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any
         "n_layers": settings.need("n_layer"),
         "max_len": settings.get("n_positions", 1024),
         "dropout": settings.get("resid_pdrop", 0.1),
-        "pad_id": None if pad_id in meaningful else pad_id,
+        "pad_id": None,  # the library hides no token for its id; what comes later is hidden anyway
         "positions": "learned",
         "norm_order": "pre",
         "norm_eps": settings.get("layer_norm_epsilon", 1e-5),

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from transformer_core.open_checkpoints.marian import MARIAN
 from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules, read_pooling
 from transformer_core.open_checkpoints.tensors import Tensors
 from transformer_core.open_checkpoints.vocabularies import read_tokenizer
+from transformer_core.text import Tokenizer
 
 FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN)}
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
@@ -113,8 +115,10 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     config = _configured(folder, settings, family, kind, tensors)
     origins = family.origins(config, kind)
     unread = _check_names(tensors, family, origins)
-    model = _filled(MODELS[kind], config, origins, tensors)
     tokenizer = read_tokenizer(folder, family)
+    if kind != "translation" and not config.positions_skip_padding and not _is_for_padding(tokenizer, config.pad_id):
+        config = replace(config, pad_id=None)
+    model = _filled(MODELS[kind], config, origins, tensors)
     if tokenizer.vocab_size > config.vocab_size:
         raise BundleError(
             f"{folder.name}: the tokenizer has {tokenizer.vocab_size} tokens; the model reads {config.vocab_size}"
@@ -128,6 +132,12 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     modules = read_modules(folder) if kind == "encoder" else SentenceModules()
     card = _card(name or folder.name, architecture, config, kind, unread, modules)
     return Bundle(name or folder.name, model, tokenizer, labels if kind in LABELLED else (), card, folder.resolve())
+
+
+def _is_for_padding(tokenizer: Tokenizer, pad_id: int | None) -> bool:
+    """Tell whether a token is for padding alone: a special one, with no other meaning in a text."""
+    others = (tokenizer.unk_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id)
+    return pad_id is not None and pad_id not in others and tokenizer.is_special(pad_id)
 
 
 def _plain_name(name: str, family: Family, heads: Mapping[str, str]) -> str:

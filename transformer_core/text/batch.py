@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer_core.config import PADDED
 from transformer_core.text.encoding import Encoding
 
 
@@ -37,20 +38,20 @@ def make_batch(encodings: Sequence[Encoding], *, pad_id: int | None) -> Batch:
 
     Args:
         encodings: At least one encoding.
-        pad_id: Id to pad with, usually the tokenizer's `pad_id`.
+        pad_id: Id to pad with, usually the model's `pad_id`; PADDED where that is None.
 
     Returns:
         The batch. # (batch, pos)
 
     Raises:
-        ValueError: There are no encodings, or pad_id is no token id.
+        ValueError: There are no encodings, or pad_id is negative.
     """
     if not encodings:
         raise ValueError(f"encodings={encodings!r} must hold at least one encoding")
-    if pad_id is None or pad_id < 0:
-        raise ValueError(f"pad_id={pad_id} must be a token id; where a vocabulary has none for padding, any will do")
+    if pad_id is not None and pad_id < 0:
+        raise ValueError(f"pad_id={pad_id} must be a token id, or None where the vocabulary has none for padding")
     shape = (len(encodings), max(map(len, encodings)))
-    token_ids = torch.full(shape, pad_id)  # (batch, pos)
+    token_ids = torch.full(shape, PADDED if pad_id is None else pad_id)  # (batch, pos)
     segment_ids = torch.zeros(shape, dtype=torch.long)  # (batch, pos)
     mask = torch.zeros(shape, dtype=torch.bool)  # (batch, pos)
     for row, encoding in enumerate(encodings):

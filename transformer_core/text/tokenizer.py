@@ -147,6 +147,10 @@ class Tokenizer:
             raws = self._pipeline.encode_batch(texts if pairs is None else list(zip(texts, seconds, strict=True)))
         return [self._assemble(raw, text, pair, room) for raw, text, pair in zip(raws, texts, seconds, strict=True)]
 
+    def is_special(self, id_: int) -> bool:
+        """Tell whether a token stands for structure rather than for text."""
+        return id_ in self._special_ids
+
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """Return the text that token ids stand for; for bytes that make no whole character, U+FFFD.
 

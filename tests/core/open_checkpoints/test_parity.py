@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dataclasses import replace
 import pytest
 import torch
 import transformers
@@ -17,6 +18,7 @@ from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, Sentenc
 from transformer_core.open_checkpoints import check_against_reference, kind_of_folder, save_hf
 from transformer_core.probe import capture
 from transformer_core.text import Tokenizer
+from transformer_core.text.batch import make_batch
 from transformer_core.trace import Trace
 
 ATOL = 1e-4
@@ -143,6 +145,34 @@ def test_padding_inside_a_text_takes_no_position(architecture: str, tmp_path: Pa
         torch.testing.assert_close(bundle.model(text).mlm_logits[real], expected[real], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("architecture", "changes"),
+    [
+        ("GPT2LMHeadModel", {"pad_token_id": 5}),  # "a"
+        ("BertForMaskedLM", {"pad_token_id": 1}),  # [UNK]
+        ("BertForSequenceClassification", {"pad_token_id": 2, "num_labels": 3}),  # [CLS]
+        ("DistilBertForMaskedLM", {"pad_token_id": 6}),  # "glass"
+    ],
+)
+def test_what_was_padded_is_hidden_and_no_token_for_its_id(architecture: str, changes: dict, tmp_path: Path) -> None:
+    theirs = written(architecture, tmp_path, **changes)
+    bundle = load(tmp_path, device="cpu")
+    texts = ("a glass! unheard of", "a glasses a", "[UNK] a")
+    batch = make_batch([bundle.tokenizer.encode(text) for text in texts], pad_id=bundle.config.pad_id)
+    ids = batch.token_ids.masked_fill(~batch.mask, changes["pad_token_id"])
+    with torch.inference_mode():
+        expected = theirs(ids, attention_mask=batch.mask.long()).logits
+    output = bundle.model(batch.token_ids)
+    real = batch.mask if expected.dim() == 3 else slice(None)
+    ours = getattr(output, "mlm_logits", output)
+    torch.testing.assert_close(ours[real], expected[real], atol=ATOL, rtol=0.0)
+    for row, encoding in enumerate(batch.encodings):
+        alone = bundle.model(torch.tensor([encoding.ids]))
+        torch.testing.assert_close(
+            getattr(alone, "mlm_logits", alone)[0], ours[row][: len(encoding)] if expected.dim() == 3 else ours[row]
+        )
+
+
 def test_a_bert_of_pairs_alone_judges_them_as_theirs(tmp_path: Path) -> None:
     theirs = written("BertForNextSentencePrediction", tmp_path)
     bundle = load(tmp_path, device="cpu")
@@ -262,7 +292,8 @@ def test_theirs_reads_back_what_we_wrote(kind, changes: dict, architecture: str,
         torch.testing.assert_close(scores, expected.logits, atol=SAVED_ATOL, rtol=0.0)
         assert theirs.config.id2label == {0: "no", 1: "so", 2: "yes"}
     back = load(tmp_path / "new" / "glass", device="cpu")
-    assert (back.kind, back.labels, back.config) == (bundle.kind, bundle.labels, bundle.config)
+    config = replace(bundle.config, pad_id=None) if kind is Gpt else bundle.config  # theirs hides no token for its id
+    assert (back.kind, back.labels, back.config) == (bundle.kind, bundle.labels, config)
     assert all(torch.equal(p, q) for p, q in zip(back.model.parameters(), bundle.model.parameters(), strict=True))
     read = transformers.AutoTokenizer.from_pretrained(tmp_path / "new" / "glass", local_files_only=True)
     for text in TEXTS:

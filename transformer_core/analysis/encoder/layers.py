@@ -197,7 +197,7 @@ def read_reviews(bundle: Bundle, *, train: int, held_out: int) -> ReadReviews:
     device = next(bundle.model.parameters()).device
     vectors, logits = [], []
     for start in counted(range(0, len(encodings), AT_ONCE)):
-        token_ids = make_batch(encodings[start : start + AT_ONCE], pad_id=bundle.config.pad_id or 0).token_ids
+        token_ids = make_batch(encodings[start : start + AT_ONCE], pad_id=bundle.config.pad_id).token_ids
         stream, verdicts = streams(bundle, token_ids.to(device))
         vectors.append(sentence_vectors(bundle, stream, token_ids.to(device)).cpu())
         logits.append(verdicts.cpu())

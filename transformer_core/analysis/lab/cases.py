@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from transformer_core.analysis.outcome import MOST_SCORES
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import LANGUAGES
+from transformer_core.config import PADDED
 from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
 from transformer_core.probe import Edit, capture
@@ -273,7 +274,8 @@ def _own(encoding: Encoding) -> list[int]:
 def _texts(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mapping[int, int]]) -> Cases:
     """Return texts with what is asked at each slot, by slot."""
     device = next(bundle.model.parameters()).device
-    token_ids = padded([list(encoding.ids) for encoding in encodings], bundle.config.pad_id or 0)  # (text, pos)
+    pad_id = PADDED if bundle.config.pad_id is None else bundle.config.pad_id
+    token_ids = padded([list(encoding.ids) for encoding in encodings], pad_id)  # (text, pos)
     slots = 1 if bundle.kind == "classifier" else token_ids.shape[1]
     answers = torch.full((len(encodings), slots), NONE)
     for row, places in enumerate(asked):
