@@ -14,7 +14,7 @@ from pages.lab.script import script_of
 from pages.ui.asking import Answer
 from pages.ui.header import View
 from pages.ui.language import plain, t
-from pages.ui.uploads import upload
+from pages.ui.uploads import let_go, upload
 from pages.ui.url import MOST_IN_URL
 from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
@@ -127,8 +127,8 @@ def show_log(view: View) -> None:
         st.info(t("lab.log_empty"), icon=":material/edit_note:")
     _show_files(rows())
     given = upload(t("lab.import"), ["json", "csv"], key="lab_import", most_mb=MOST_MB)
-    if given is not None and st.session_state.get("lab_imported") != given.file_id:
-        st.session_state.lab_imported = given.file_id
+    if given is not None:
+        let_go("lab_import")
         try:
             rows().extend(rows_from(given.getvalue())[: MOST_ROWS - len(rows())])
         except ValueError as error:

@@ -13,7 +13,7 @@ from pages.ui.language import plain, section, t
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model, room
 from pages.ui.read_only import read_only_said
 from pages.ui.server import may_read, readable_folder
-from pages.ui.uploads import upload
+from pages.ui.uploads import let_go, upload
 from pages.ui.url import choose, set_choice
 from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError
@@ -44,6 +44,7 @@ def _switch_to(name: str) -> None:
     forget_answers()
     prefer_model(name)
     set_choice("model", name)
+    let_go(_key("zip"))
     state = st.session_state
     state.my_model_opened = name
     state.my_model_round = state.get("my_model_round", 0) + 1  # new keys, so that the fields are empty

@@ -191,20 +191,26 @@ def choose(
     return chosen or default
 
 
-def choose_from_list(label: str, options: Mapping[str, str], *, name: str) -> str | None:
+def choose_from_list(
+    label: str, options: Mapping[str, str], *, name: str, default: str | None = None
+) -> str | None:
     """Show a list of options with their labels to select from; None where there is nothing in it.
 
     In the browser it holds the label that it shows: where labels change, as with a text, it must be told of the choice.
+
+    Args:
+        default: the option that the URL leaves out, by default the first.
     """
     if not options:
         return None
     names = list(options)
-    key, value = _one_of(name, names, names[0])
+    default = names[0] if default is None else default
+    key, value = _one_of(name, names, default)
     if st.session_state.get(f"labels of {key}") != options:
         st.session_state[key] = value
     st.session_state[f"labels of {key}"] = dict(options)
     chosen = st.selectbox(label, names, names.index(value), format_func=options.__getitem__, key=key)
-    keep(name, chosen, names[0])
+    keep(name, chosen, default)
     return chosen
 
 
