@@ -15,7 +15,7 @@ from pages.ui.asking import Answer
 from pages.ui.header import View
 from pages.ui.language import plain, t
 from pages.ui.uploads import let_go, upload
-from pages.ui.url import MOST_IN_URL
+from pages.ui.url import LONGEST_LINK, in_bytes
 from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
 
@@ -56,8 +56,9 @@ def row_of(view: View, answer: Answer[Effect], *, what: str, link: str) -> dict[
 
 def offer_row(view: View, answer: Answer[Effect], *, what: str, part: str) -> None:
     """Show the button that writes what is on the screen into the log."""
-    query = {name: value for name, value in st.query_params.to_dict().items() if len(value) <= MOST_IN_URL}
-    query |= {"lab_part": part, "model": view.bundle.name, "text": view.encoding.text}
+    query = st.query_params.to_dict() | {"lab_part": part, "model": view.bundle.name}
+    with_text = query | {"text": view.encoding.text}
+    query = with_text if in_bytes(with_text) <= LONGEST_LINK else query
 
     def write() -> None:
         if len(rows()) < MOST_ROWS:

@@ -250,7 +250,9 @@ def _choose_columns(seen: Preview, detected: str) -> tuple[str, str]:
     for place, name, default in zip(st.columns(3), ("text_column", "label_column", "encoding"), defaults, strict=True):
         options = ENCODINGS if name == "encoding" else names
         with place:
-            chosen.append(choose_from_list(t(f"data.{name}"), {one: one for one in options}, name=name, default=default))
+            chosen.append(
+                choose_from_list(t(f"data.{name}"), {one: one for one in options}, name=name, default=default)
+            )
     return chosen[0], chosen[1]
 
 

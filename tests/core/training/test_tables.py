@@ -127,7 +127,7 @@ def test_quotes_escaped_by_a_backslash_are_quotes_and_others_without_meaning_are
         read = read_table(raw.replace(b"\t", delimiter), "review", "label")
         assert read.texts == ['So "great" a film, "really"', 'A "bad" one, C:\\new']
     assert read_table(b'text,label\n"C:\\",1\n"D:\\",0\n', "text", "label").texts == ["C:\\", "D:\\"]
-    assert read_table(b"text,label\n5\" of \\\"it\\\",1\nx,0\n", "text", "label").texts == ['5" of \\"it\\"', "x"]
+    assert read_table(b'text,label\n5" of \\"it\\",1\nx,0\n', "text", "label").texts == ['5" of \\"it\\"', "x"]
 
 
 ABOVE = [
@@ -156,7 +156,11 @@ def test_what_stands_above_a_table_is_no_data(above, names):
 
 @pytest.mark.parametrize(
     ("above", "message"),
-    [("sep=~\n", "line 1: sep='~' must be one of"), ("Author;Anna\n", "reads like the names"), ("A;B\nC;D\n", "delete")],
+    [
+        ("sep=~\n", "line 1: sep='~' must be one of"),
+        ("Author;Anna\n", "reads like the names"),
+        ("A;B\nC;D\n", "delete"),
+    ],
 )
 def test_a_preamble_that_cannot_be_told_from_data_is_refused_in_words(above, message):
     raw = (above + "phrase;mood\n" + "Good;pos\nBad;neg\n" * 6).encode()

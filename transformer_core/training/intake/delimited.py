@@ -1,7 +1,7 @@
 """Delimited tables (CSV, TSV): their dialect, found in a sample, and their rows in batches, column by column.
 
 The delimiter is the one that gives most rows of a sample the same number of cells, unless a first line such as "sep=;"
-names it, as Excel reads it. Quotes in a cell are doubled, or escaped by a backslash where only that lets them close. The
+names it, as for Excel. Quotes in a cell are doubled, or escaped by a backslash where only that lets them close. The
 first row is a header unless one of its cells is a number, is longer than a name, or occurs in the same column again
 further down. What stands above it (a title, notes, settings) is a preamble, which is no data: table_start.
 
@@ -118,22 +118,21 @@ def table_start(rows: Sequence[Sequence[str]]) -> int:
     Or a later one that names a text and a label, or the header below an empty line.
     """
     width = usual_width(rows)
-    if width == 1:
+    near = [place for place, row in enumerate(rows[: MOST_ABOVE + 1]) if len(row) == width > 1]
+    whole = [place for place in near if sum(bool(cell.strip()) for cell in rows[place]) > 1]
+    if not whole:
         return 0
-    near = range(min(len(rows), MOST_ABOVE + 1))
-    first = next((place for place in near if len(rows[place]) == width and sum(map(bool, map(str.strip, rows[place]))) > 1), 0)
-    for place in near[first:]:
+    for place in whole:
         names = {cell.strip().casefold() for cell in rows[place]}
-        if len(rows[place]) == width and names & {*TEXT_NAMES} and names & {*LABEL_NAMES}:
+        if names & {*TEXT_NAMES} and names & {*LABEL_NAMES}:
             return place
-    for place in reversed(near[first + 1 :]):
+    first, *later = whole
+    for place in reversed(later):
         below = [row for row in rows[place:] if not _is_blank(row)]
-        if _is_blank(rows[place - 1]) and len(rows[place]) == width and len(below) > FEWEST_BELOW and is_header(below):
+        if _is_blank(rows[place - 1]) and len(below) > FEWEST_BELOW and is_header(below):
             return place
-    above = first - 1
-    if first and len(rows[above]) == width and not _is_blank(rows[above]) and not is_header(rows[first:]):
-        return above  # a header of which one column has a name
-    return first
+    above = first - 1  # may be a header of which one column has a name
+    return above if above in near and not _is_blank(rows[above]) and not is_header(rows[first:]) else first
 
 
 def column_names(cells: Sequence[str]) -> tuple[str, ...]:
@@ -327,13 +326,11 @@ def _named_delimiter(asked: str, name: str) -> str:
     """Return the delimiter that the first line names; IntakeError where it is none of DELIMITERS."""
     asked = "\t" if asked == "\\t" else asked
     if asked not in DELIMITERS:
-        raise IntakeError(
-            f"{name}, line 1: sep={asked!r} must be one of {', '.join(map(repr, DELIMITERS))}; save it with one of these"
-        )
+        raise IntakeError(f"{name}, line 1: sep={asked!r} must be one of {', '.join(map(repr, DELIMITERS))}")
     return asked
 
 
-def _is_blank(row: Row) -> bool:
+def _is_blank(row: Sequence[str]) -> bool:
     return not any(map(str.strip, row))
 
 
