@@ -1,8 +1,8 @@
 """The HTML page in which the app runs: Streamlit's own, with a script of ours before its scripts.
 
 Streamlit makes a step of the browser's history of every change of the link, and Back restores none of them. Ours keeps
-one step a page, whose link is always that of the screen, and Back restores it (arrive in url.py). A link that opens
-another page comes before that page does: it is not yet this step's.
+one step a page, whose link is always that of the screen, and Back restores it (arrive in url.py). The link of a page
+that opens comes before that page does, marked by LEAVES: the step that is left keeps its own.
 """
 
 from functools import cache
@@ -19,10 +19,11 @@ from pages.ui.url import LEAVES, below_base
 
 ONE_STEP_A_PAGE = """{
   const { pushState, replaceState } = history;
+  let leaves = false;
   history.pushState = (state, title, link) => {
-    const to = new URL(link ?? "", location);
-    if (to.pathname !== location.pathname) pushState.call(history, state, title, link);
-    else if (!to.searchParams.has("LEAVES")) replaceState.call(history, state, title, link);
+    const to = new URL(link ?? "", location), stays = to.pathname === location.pathname;
+    leaves = stays && (leaves || to.searchParams.has("LEAVES"));
+    if (!leaves) (stays ? replaceState : pushState).call(history, state, title, link);
   };
 }""".replace("LEAVES", LEAVES)
 NAMES = {"", *ICONS, *HIDDEN}

@@ -48,8 +48,10 @@ def open_page(name: str, said: Mapping[str, str] | None = None) -> None:
     Args:
         said: by the link of that page; by default everything that is in the URL.
     """
-    said = st.query_params.to_dict() if said is None else said
-    st.switch_page(page_path(name), query_params={**said, LEAVES: "1"})
+    said = dict(st.query_params.to_dict() if said is None else said)
+    if name != (st.session_state.page or next(iter(ICONS))):
+        said[LEAVES] = "1"
+    st.switch_page(page_path(name), query_params=said)
 
 
 def register() -> st.Page:

@@ -19,9 +19,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.ui.language import plain, t
 from pages.ui.link import linked
 
-LONGEST_LINK, LONGEST_ADDRESS = 4_000, 200  # bytes of a link, and of those for the server and the page
+LONGEST_LINK, LONGEST_ADDRESS = 4_000, 300  # bytes of a link, and those of them for all but what was chosen
 LEFT_OUT = "without"  # names, in a link, of what did not fit in it
-LEAVES = "leaves"  # in a link that opens another page; index.py then leaves this page's step of the history as it is
+LEAVES = "leaves"  # marks the link of another page that opens, see index.py
 MOST_SEED = 9_999
 WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|suggested .*|default .*|predict .*|models|last_read")
 T = TypeVar("T")
