@@ -1,9 +1,9 @@
 """The Lab's log: what was tried this visit, one row an intervention, with files of it."""
 
-import csv
-import io
+import codecs
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -18,6 +18,9 @@ from pages.ui.uploads import let_go, upload
 from pages.ui.url import LONGEST_LINK, in_bytes
 from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
+from transformer_core.training.intake.cleaning import Broken
+from transformer_core.training.intake.delimited import Delimited
+from transformer_core.training.intake.table import open_table
 
 ROWS = "lab_log"
 MOST_ROWS, MOST_MB, LONG = 500, 8, 4_000
@@ -83,20 +86,31 @@ def rows_from(raw: bytes) -> list[dict[str, Any]]:
         ValueError: what is wrong with it.
     """
     try:
-        text = raw.decode("utf-8-sig")
-        found = json.loads(text) if text.lstrip().startswith("[") else _table(text)
-    except (UnicodeDecodeError, ValueError, csv.Error, RecursionError) as error:
+        is_json = raw.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+        found = json.loads(raw.decode("utf-8-sig")) if is_json else _table(raw)
+    except (ValueError, RecursionError) as error:
         raise ValueError(t("lab.not_a_log", error=str(error)[:200])) from error
     if not isinstance(found, list) or len(found) > MOST_ROWS:
         raise ValueError(t("lab.too_many_rows", most=MOST_ROWS))
     return [_checked(number, row) for number, row in enumerate(found, start=1)]
 
 
-def _table(text: str) -> list[dict[str, Any]]:
-    reader = csv.DictReader(io.StringIO(text))
-    if "changes" not in (reader.fieldnames or ()):
+def _table(raw: bytes) -> list[dict[str, Any]]:
+    """Return the rows of a table as this log writes it, or a spreadsheet, with semicolons and decimal commas.
+
+    Raises:
+        ValueError: what is wrong with it.
+    """
+    table, broken = open_table(raw, name="the log", has_header=True), Broken()
+    if "changes" not in table.columns:
         raise ValueError("changes")  # the column that a table must have
-    return list(reader)
+    if isinstance(table, Delimited):
+        table = replace(table, dialect=replace(table.dialect, skip_blanks=False))  # blanks are the texts' own
+    cells = [row for _, columns in table.batches(table.columns, broken) for row in zip(*columns, strict=True)]
+    if broken:
+        raise ValueError(broken.words())
+    rows = [dict(zip(table.columns, row, strict=True)) for row in cells]
+    return [row | {name: row.get(name, "").replace(",", ".") for name in NUMBERS} for row in rows]
 
 
 def _checked(number: int, row: Any) -> dict[str, Any]:
