@@ -269,29 +269,30 @@ def step_through(label: str, values: Sequence[int], *, name: str, default: int) 
     return int(chosen)
 
 
-def text_input(label: str, *, name: str, default: str, pause: str = "0ms") -> str:
+def text_input(label: str, *, name: str, default: str, pause: str = "0ms", most: int | None = None) -> str:
     """Show a line of text that is read while a person types.
 
     Args:
         pause: of the hand, until it is read.
+        most: characters that fit in it.
     """
-    key, value = held(name, default, str, "")
-    text = st.text_input(label, value, key=key, live=pause)
+    key, value = held(name, default, lambda asked: str(asked)[:most], "")
+    text = st.text_input(label, value, key=key, live=pause, max_chars=most)
     keep(name, text, default)
     return text
 
 
-def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms") -> str:
+def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms", most: int | None = None) -> str:
     """Show a line of text that holds what is suggested, and follows that until a person writes something else.
 
     Args:
-        pause: as of text_input.
+        pause, most: as of text_input.
     """
     key = f"suggested {name}"
     if current(name) in (None, st.session_state.get(key)):
         set_choice(name, suggested)
     st.session_state[key] = suggested
-    return text_input(label, name=name, default=suggested, pause=pause)
+    return text_input(label, name=name, default=suggested, pause=pause, most=most)
 
 
 def text_area(
