@@ -43,7 +43,7 @@ def _remove(key: str) -> None:
     """Forget a file and free its memory; in a callback."""
     file, run = _kept().pop(key, None), get_script_run_ctx()
     if file is not None and run is not None:
-        run.uploaded_file_mgr.remove_file(run.session_id, file.file_id)
+        run.uploaded_file_mgr.remove_file(run.session_id, file.file_id)  # type: ignore[attr-defined]
 
 
 def _take(key: str) -> None:
