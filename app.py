@@ -43,6 +43,7 @@ from pages.positions.sum import live_sum
 from pages.translation.beam import live_beam
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
+from pages.ui.index import index_routes
 from pages.ui.live import PicturesFirst, live_routes
 from pages.ui.server import guard, health_routes, lifespan, show_error
 from pages.ui.traffic import ChangesFirst
@@ -102,6 +103,7 @@ app = st.App(
         *projector_routes(),
         *room_routes(),
         *health_routes(),
+        *index_routes(),
     ],
     middleware=[*guard(), Middleware(ChangesFirst), Middleware(PicturesFirst), Middleware(GiveKey)],
     on_script_error=show_error,

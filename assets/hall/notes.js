@@ -85,11 +85,11 @@ function room() {
 function saved(label, what, name) {
   const made = button(label, async () => {
     made.disabled = true;
-    const { status, text, error } = await post(data.base, `${now.room.code}/${what}`, { secret: now.room.secret });
+    const { status, file, error } = await post(data.base, `${now.room.code}/${what}`, { secret: now.room.secret });
     made.disabled = false;
     if (status !== 200) return void alert(error ?? words.unreachable);
     const link = el("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: what === "home" ? "text/html" : "text/csv" }));
+    link.href = URL.createObjectURL(file);
     link.download = name;
     link.click();
   });

@@ -9,7 +9,7 @@ export async function post(base, path, body) {
   try {
     const answer = await fetch(`${base}room/${path}`, sent(body));
     const json = answer.headers.get("content-type")?.startsWith("application/json");
-    return { status: answer.status, ...(json ? await answer.json() : { text: await answer.text() }) };
+    return { status: answer.status, ...(json ? await answer.json() : { file: await answer.blob() }) };
   } catch {
     return { status: 0 };
   }

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from pages.figures.matrix import MatrixFigure
+
+FORMULA = re.compile("'*[=+\\-@\t\r＝＋－＠]")  # marked ones too, so that no mark is taken away that was the text's own
 
 
 def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
@@ -28,7 +31,8 @@ def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
 
 
 def _inert(label: str) -> str:
-    return f"'{label}" if label[:1] in "=+-@\t\r" and label[:1] else label
+    """Return a text with a mark where a spreadsheet would take it for a formula; our own imports take it away again."""
+    return f"'{label}" if FORMULA.match(label) else label
 
 
 def _cell(value: Any) -> Any:

@@ -376,7 +376,8 @@ async def _close(request: Request, body: Body) -> Response:
 async def _table(request: Request, body: Body) -> Response:
     """Send all answers as CSV."""
     code = await _lecturers(request, body)
-    return Response(await run_in_threadpool(rooms().to_csv, code), media_type="text/csv", headers=FRESH)
+    table = (await run_in_threadpool(rooms().to_csv, code)).encode("utf-8-sig")
+    return Response(table, media_type="text/csv", headers=FRESH)
 
 
 async def _home(request: Request, body: Body) -> Response:

@@ -3,10 +3,8 @@
 Nothing tells who answered: of a phone's key only a hash that is another one in every room is kept.
 """
 
-import csv
 import hashlib
 import hmac
-import io
 import json
 import os
 import secrets
@@ -21,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pages.figures.exports import rows_csv
 from pages.ui.language import ASSETS
 from pages.ui.lectures import Lecture, LectureError, Question, read_lecture
 
@@ -298,20 +297,19 @@ class Rooms:
             file.execute("DELETE FROM room WHERE code = ?", (code,))
 
     def to_csv(self, code: str) -> str:
-        """Return all answers as a table: scene, its title, what was said, and how often."""
+        """Return all answers as a table: scene, its title, what was said, in the words shown, and how often."""
         state = self.state(code)
-        rows = self._rows(
-            "SELECT scene, said, COUNT(*) FROM answer WHERE code = ? GROUP BY scene, said ORDER BY scene, said", code
-        )
-        text = io.StringIO()
-        table = csv.writer(text)
-        table.writerow(["scene", "title", "answer", "count", "measured"])
-        for number, said, count in rows if state is not None else ():
+        rows = []
+        for number, counts in sorted(self.counted(code).items()) if state is not None else ():
             assert state is not None
-            finding = state.findings.get(number) or {}
-            title = state.lecture.scenes[number - 1].title
-            table.writerow([number, *map(_cell, (title, said)), count, finding.get("option") or ""])
-        return text.getvalue()
+            scene, found = state.lecture.scenes[number - 1], (state.findings.get(number) or {}).get("option") or ""
+            shown = scene.question.options if scene.question else {}
+            rows += [
+                {"scene": number, "title": scene.title, "answer": shown.get(said, said), "count": count}
+                | {"measured": shown.get(found, found)}
+                for said, count in sorted(counts.items())
+            ]
+        return rows_csv(rows)
 
     def counted(self, code: str) -> dict[int, dict[str, int]]:
         """Return how often each answer was given, by scene."""
@@ -324,11 +322,6 @@ class Rooms:
 
 def _new_code() -> str:
     return "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
-
-
-def _cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def rooms_file() -> Path:

@@ -1,9 +1,9 @@
 """The Lab's log: what was tried this visit, one row an intervention, with files of it."""
 
-import csv
-import io
+import codecs
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -14,10 +14,13 @@ from pages.lab.script import script_of
 from pages.ui.asking import Answer
 from pages.ui.header import View
 from pages.ui.language import plain, t
-from pages.ui.uploads import upload
-from pages.ui.url import MOST_IN_URL
+from pages.ui.uploads import let_go, upload
+from pages.ui.url import LONGEST_LINK, in_bytes
 from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
+from transformer_core.training.intake.cleaning import Broken
+from transformer_core.training.intake.delimited import Delimited
+from transformer_core.training.intake.table import open_table
 
 ROWS = "lab_log"
 MOST_ROWS, MOST_MB, LONG = 500, 8, 4_000
@@ -56,8 +59,9 @@ def row_of(view: View, answer: Answer[Effect], *, what: str, link: str) -> dict[
 
 def offer_row(view: View, answer: Answer[Effect], *, what: str, part: str) -> None:
     """Show the button that writes what is on the screen into the log."""
-    query = {name: value for name, value in st.query_params.to_dict().items() if len(value) <= MOST_IN_URL}
-    query |= {"lab_part": part, "model": view.bundle.name, "text": view.encoding.text}
+    query = st.query_params.to_dict() | {"lab_part": part, "model": view.bundle.name}
+    with_text = query | {"text": view.encoding.text}
+    query = with_text if in_bytes(with_text) <= LONGEST_LINK else query
 
     def write() -> None:
         if len(rows()) < MOST_ROWS:
@@ -82,20 +86,31 @@ def rows_from(raw: bytes) -> list[dict[str, Any]]:
         ValueError: what is wrong with it.
     """
     try:
-        text = raw.decode("utf-8-sig")
-        found = json.loads(text) if text.lstrip().startswith("[") else _table(text)
-    except (UnicodeDecodeError, ValueError, csv.Error, RecursionError) as error:
+        is_json = raw.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+        found = json.loads(raw.decode("utf-8-sig")) if is_json else _table(raw)
+    except (ValueError, RecursionError) as error:
         raise ValueError(t("lab.not_a_log", error=str(error)[:200])) from error
     if not isinstance(found, list) or len(found) > MOST_ROWS:
         raise ValueError(t("lab.too_many_rows", most=MOST_ROWS))
     return [_checked(number, row) for number, row in enumerate(found, start=1)]
 
 
-def _table(text: str) -> list[dict[str, Any]]:
-    reader = csv.DictReader(io.StringIO(text))
-    if "changes" not in (reader.fieldnames or ()):
+def _table(raw: bytes) -> list[dict[str, Any]]:
+    """Return the rows of a table as this log writes it, or a spreadsheet, with semicolons and decimal commas.
+
+    Raises:
+        ValueError: what is wrong with it.
+    """
+    table, broken = open_table(raw, name="the log", has_header=True), Broken()
+    if "changes" not in table.columns:
         raise ValueError("changes")  # the column that a table must have
-    return list(reader)
+    if isinstance(table, Delimited):
+        table = replace(table, dialect=replace(table.dialect, skip_blanks=False))  # blanks are the texts' own
+    cells = [row for _, columns in table.batches(table.columns, broken) for row in zip(*columns, strict=True)]
+    if broken:
+        raise ValueError(broken.words())
+    rows = [dict(zip(table.columns, row, strict=True)) for row in cells]
+    return [row | {name: row.get(name, "").replace(",", ".") for name in NUMBERS} for row in rows]
 
 
 def _checked(number: int, row: Any) -> dict[str, Any]:
@@ -127,8 +142,8 @@ def show_log(view: View) -> None:
         st.info(t("lab.log_empty"), icon=":material/edit_note:")
     _show_files(rows())
     given = upload(t("lab.import"), ["json", "csv"], key="lab_import", most_mb=MOST_MB)
-    if given is not None and st.session_state.get("lab_imported") != given.file_id:
-        st.session_state.lab_imported = given.file_id
+    if given is not None:
+        let_go("lab_import")
         try:
             rows().extend(rows_from(given.getvalue())[: MOST_ROWS - len(rows())])
         except ValueError as error:

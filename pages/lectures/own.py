@@ -9,7 +9,7 @@ from pages.ui.boxes import lazy_box
 from pages.ui.language import plain, section, t
 from pages.ui.lectures import LARGEST, OWN, Lecture, LectureError, own_folder, own_lectures
 from pages.ui.own_lectures import remove_lecture, save_lecture
-from pages.ui.uploads import upload
+from pages.ui.uploads import let_go, upload
 
 STEPS = ((-1, ":material/arrow_upward:", "up"), (1, ":material/arrow_downward:", "down"))
 
@@ -121,9 +121,9 @@ def take_file() -> None:
     given = upload(
         t("lectures.upload"), ["md", "txt"], most_mb=1, key="lecture_file", help=section("lectures", "upload")
     )
-    if given is None or st.session_state.get("lecture_taken") == given.file_id:
+    if given is None:
         return
-    st.session_state.lecture_taken = given.file_id
+    let_go("lecture_file")
     try:
         save_lecture(None, given.getvalue().decode("utf-8-sig"))
     except UnicodeDecodeError:

@@ -13,8 +13,8 @@ from pages.ui.language import plain, section, t
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model, room
 from pages.ui.read_only import read_only_said
 from pages.ui.server import may_read, readable_folder
-from pages.ui.uploads import upload
-from pages.ui.url import choose, set_choice
+from pages.ui.uploads import let_go, upload
+from pages.ui.url import choose, forget, set_choice, suggested_text_input
 from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
@@ -25,6 +25,7 @@ from transformer_core.user_models.hub import MOST_SECONDS, Fetching, NoHubError
 from transformer_core.user_models.store import LONGEST_NAME, MOST_PACKED, Opened, name_from
 
 LONGEST_ASKED = 200
+NAME = "my_model_name"
 
 
 @lru_cache(maxsize=1)
@@ -39,6 +40,7 @@ def _switch_to(name: str) -> None:
     forget_answers()
     prefer_model(name)
     set_choice("model", name)
+    let_go(_key("zip"))
     state = st.session_state
     state.my_model_opened = name
     state.my_model_round = state.get("my_model_round", 0) + 1  # new keys, so that the fields are empty
@@ -62,9 +64,11 @@ def _key(name: str) -> str:
 
 
 def _choose_name(usual: str, about: str) -> str:
-    """Show the field for the model's name; another file or folder has another default."""
-    name = st.text_input(t("my_model.name"), usual, max_chars=LONGEST_NAME, key=_key(f"name {about}"))
-    return (name or "").strip() or usual
+    """Show the field for the model's name; another file or folder begins with another default."""
+    if st.session_state.setdefault("my_model_about", about) != about:
+        forget(NAME)
+        st.session_state.my_model_about = about
+    return suggested_text_input(t("my_model.name"), usual, name=NAME, most=LONGEST_NAME).strip() or usual
 
 
 def _open_now(act: Callable[[], Opened]) -> None:
@@ -105,6 +109,7 @@ def _from_zip() -> None:
         t("my_model.zip"), "zip", most_mb=MOST_PACKED // MB, key=_key("zip"), help=section("my_model", "zip")
     )
     if given is None:
+        forget(NAME)
         return
     name = _choose_name(name_from(given.name), given.file_id)
     if st.button(t("my_model.open"), type="primary", icon=":material/unarchive:"):

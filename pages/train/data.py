@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.train.article import show_article_differences
 from pages.train.settings import ALL, INTO, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
@@ -15,8 +16,8 @@ from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.runs import find_run, learned_words
 from pages.ui.server import may_read, readable_folder
-from pages.ui.uploads import upload
-from pages.ui.url import choose, choose_from_list, current, forget, held, keep, text_area
+from pages.ui.uploads import upload, uploaded
+from pages.ui.url import choose, choose_from_list, chosen_option, current, forget, held, keep, text_area
 from pages.ui.verdict import class_word
 from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.reviews import passage, written_reviews
@@ -49,8 +50,9 @@ from transformer_core.training.runs.settings import settings
 from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, Origin, RunSpec, Source
 from transformer_core.training.tasks.pairs import INTO as TARGETS
 
-FORM = (*(one.name for one in ALL), "path", "passage", "pairs")
-DATA = ("source", "path", "passage", "pairs")
+FORM = (*(one.name for one in ALL), "path", "passage", "pairs", "encoding", "text_column", "label_column")
+OF_TABLE = ("encoding", "text_column", "label_column")
+DATA = ("source", "path", "passage", "pairs", *OF_TABLE)
 BRANCH = re.compile(r"([a-z0-9]{1,32})(?:\.([0-9]{1,4}))?")
 
 
@@ -82,7 +84,7 @@ class Base:
 def gave_data() -> bool:
     """Tell whether a person gave data of their own: a file, a place or a text. Another preset must learn from them."""
     text = current("passage")
-    given = {"table": st.session_state.get("table"), "imdb": current("path"), "characters": text, "masked_words": text}
+    given = {"table": uploaded("table"), "imdb": current("path"), "characters": text, "masked_words": text}
     given["pairs"] = current("pairs") or current("path")
     return bool(given.get(current("source")))
 
@@ -241,20 +243,21 @@ def _show_rows(seen: Preview, text: str, label: str) -> None:
     st.markdown("\n".join((f"| {plain(text)} | {plain(label)} |", "|---|---|", *lines)))
 
 
-def _choose_columns(seen: Preview, detected: str, key: str) -> tuple[str, str]:
+def _choose_columns(seen: Preview, detected: str) -> tuple[str, str]:
     names = [column.name for column in seen.columns]
-    text_place, label_place, encoding_place = st.columns(3)
-    with text_place:
-        text = st.selectbox(
-            t("data.text_column"), names, index=names.index(seen.text_column or names[0]), key=f"text column {key}"
-        )
-    with label_place:
-        guess = names.index(seen.label_column) if seen.label_column else len(names) - 1
-        label = st.selectbox(t("data.label_column"), names, index=guess, key=f"label column {key}")
-    with encoding_place:
-        encodings: list[str] = list(ENCODINGS)
-        st.selectbox(t("data.encoding"), encodings, index=encodings.index(detected), key=f"encoding {key}")
-    return text, label
+    defaults = (seen.text_column or names[0], seen.label_column or names[-1], detected)
+    chosen = []
+    for place, name, default in zip(st.columns(3), ("text_column", "label_column", "encoding"), defaults, strict=True):
+        options = ENCODINGS if name == "encoding" else names
+        with place:
+            chosen.append(
+                choose_from_list(t(f"data.{name}"), {one: one for one in options}, name=name, default=default)
+            )
+    return chosen[0], chosen[1]
+
+
+def _read_as(encoding: str, given: UploadedFile, found: Preview) -> Preview:
+    return found if encoding == found.encoding else preview(given.getvalue(), name=given.name, encoding=encoding)
 
 
 def _table(source: Source, _: Base) -> Learned:
@@ -264,9 +267,19 @@ def _table(source: Source, _: Base) -> Learned:
     if given is None:
         return Learned(source, problem=t("data.missing_file"))
     key = given.file_id
-    chosen = st.session_state.get(f"encoding {key}")
-    seen = _once(f"preview {key} {chosen}", lambda: preview(given.getvalue(), name=given.name, encoding=chosen))
-    text, label = _choose_columns(seen, seen.encoding, key)
+    if st.session_state.setdefault("table_of", key) != key:
+        forget(*OF_TABLE)  # they were another file's
+        st.session_state.table_of = key
+    found = _once(f"found {key}", lambda: preview(given.getvalue(), name=given.name))
+    encoding = chosen_option("encoding", ENCODINGS, default=found.encoding)
+    try:
+        seen = _once(f"preview {key} {encoding}", lambda: _read_as(encoding, given, found))
+    except ValueError:
+        forget("encoding")  # or nobody could choose another
+        raise
+    text, label = _choose_columns(seen, found.encoding)
+    if seen.preamble:
+        st.caption(t("data.preamble", lines=plain(" · ".join(seen.preamble))))
     _show_rows(seen, text, label)
     name = f"{key} {seen.encoding} {text} {label}"
     table = _once(

@@ -65,8 +65,7 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
     name = name_of_moment(asked.run, asked.frame)
     prefer_model(name)
     set_choice("model", name)
-    st.query_params["model"] = name  # the link must open the same moment
-    open_page(page)
+    open_page(page, {**st.query_params.to_dict(), "model": name})  # the link must open the same moment
 
 
 def follow_run(*stores: RunStore, text: str) -> None:

@@ -10,7 +10,7 @@ from pages.ui.language import plain, t
 from pages.ui.limits import limits
 from pages.ui.read_only import read_only_said
 from pages.ui.runs import bounds, follow, in_words, launcher, learned_words, listed_runs, own_runs, run_list
-from pages.ui.uploads import upload
+from pages.ui.uploads import let_go, upload
 from pages.ui.who import may_change
 from transformer_core.archives import MB
 from transformer_core.training.runs.exchange.import_run import MOST_PACKED
@@ -112,9 +112,9 @@ def _import() -> None:
     if read_only_said():
         return
     given = upload(t("runs.import"), "zip", most_mb=MOST_PACKED // MB, key="import_zip")
-    if given is None or st.session_state.get("imported") == given.file_id:
+    if given is None:
         return
-    st.session_state.imported = given.file_id
+    let_go("import_zip")
 
     def take() -> None:
         follow(own_runs().import_zip(given).id)

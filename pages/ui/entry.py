@@ -13,7 +13,7 @@ from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.own_lectures import SCREENS, offer_to_add
 from pages.ui.tour import find_newest, show_tour
 from pages.ui.underway import show_underway
-from pages.ui.url import start_in
+from pages.ui.url import arrive
 
 st.set_page_config(page_icon=str(ASSETS / "icon.svg"), layout="wide")  # first, or a page's own icon is fetched
 DARK, WHITE = "#14121b", "#ffffff"
@@ -99,7 +99,7 @@ style = f"""
 hall = in_hall()
 if hall:
     style += HALL_STYLE
-start_in(language())
+arrive(language())
 st.session_state.framed = language()
 page = register()
 st.set_page_config(page_title=f"{page.title} · Vitrine")

@@ -9,24 +9,19 @@ import hashlib
 import os
 import re
 from functools import lru_cache
-from pathlib import Path
 
-from streamlit import file_util
-
+from pages.ui.index import index
 from pages.ui.language import LANGUAGES
 
 EMBED_IN = "VITRINE_EMBED_IN"
-NAME_LANGUAGE = {
-    tongue: f"document.documentElement.lang = '{tongue}'" for tongue in LANGUAGES
-}  # our only script in a page
+NAME_LANGUAGE = {tongue: f"document.documentElement.lang = '{tongue}'" for tongue in LANGUAGES}
 UNUSED = ("camera", "display-capture", "geolocation", "microphone", "midi", "payment", "serial", "usb")
 
 
 @lru_cache(maxsize=1)
 def _scripts_in_pages() -> str:
-    """Return the hashes of the scripts that stand in a page itself: in Streamlit's own, and ours."""
-    page = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
-    scripts = [*re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL), *NAME_LANGUAGE.values()]
+    """Return the hashes of the scripts in a page itself: those in its HTML, and the one that names its language."""
+    scripts = [*re.findall(r"<script>(.*?)</script>", index(), flags=re.DOTALL), *NAME_LANGUAGE.values()]
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     return " ".join(f"'sha256-{value}'" for value in hashes)
 

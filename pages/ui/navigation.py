@@ -1,10 +1,12 @@
 """The pages there are, in the order in which they are best read, and how one opens another."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import streamlit as st
 
 from pages.ui.language import t
+from pages.ui.url import LEAVES
 
 PAGES = Path(__file__).parents[1]
 SECTIONS = {
@@ -40,9 +42,16 @@ def page_path(name: str) -> Path:
     return PAGES / name / "page.py"
 
 
-def open_page(name: str) -> None:
-    """Go to another page with everything that is in the URL."""
-    st.switch_page(page_path(name), query_params=st.query_params.to_dict())
+def open_page(name: str, said: Mapping[str, str] | None = None) -> None:
+    """Go to another page, which is a step of the browser's history.
+
+    Args:
+        said: by the link of that page; by default everything that is in the URL.
+    """
+    said = dict(st.query_params.to_dict() if said is None else said)
+    if name != (st.session_state.page or next(iter(ICONS))):
+        said[LEAVES] = "1"
+    st.switch_page(page_path(name), query_params=said)
 
 
 def register() -> st.Page:

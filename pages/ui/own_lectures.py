@@ -22,13 +22,13 @@ from pages.ui.lectures import (
 )
 from pages.ui.limits import limits
 from pages.ui.navigation import ICONS
-from pages.ui.url import current
+from pages.ui.url import LEFT_OUT, current
 from transformer_core.training.runs.store.folder import write_whole
 
 MOST_OWN = 20
 LONGEST_WORDS = 2_000
 MINUTES_A_SCENE = 3
-NOT_IN_A_SCREEN = ("lang", "tour", "scene", "lecture")
+NOT_IN_A_SCREEN = ("lang", "tour", "scene", "lecture", LEFT_OUT)
 NEW = ""
 SCREENS = [name for name in ICONS if name != "lectures"]  # the pages that a scene may show
 

@@ -15,7 +15,7 @@ from pages.ui.header import MOST_TOKENS
 from pages.ui.language import language, plain, t
 from pages.ui.lectures import OWN, Lecture, LectureError, Scene, find_lecture, said_of
 from pages.ui.models import is_there, open_bundle
-from pages.ui.navigation import page_path
+from pages.ui.navigation import open_page
 from pages.ui.runs import newest_run
 from pages.ui.url import begin_anew, current, keep, whole_number
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads
@@ -34,7 +34,7 @@ def begin_tour(name: str, number: int = 1) -> None:
     scene = lecture.scenes[number - 1]
     begin_anew()
     state = {**scene.state, "lang": language(), TOUR: name, SCENE: str(number)}
-    st.switch_page(page_path(scene.page), query_params=state)
+    open_page(scene.page, state)
 
 
 def find_newest() -> None:

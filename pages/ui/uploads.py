@@ -1,6 +1,7 @@
-"""Files that visitors bring: how much memory they may take, and when it is free again.
+"""Files that visitors bring: how long they stay, how much memory they may take, and when it is free again.
 
-Streamlit holds each file whole, bounds each alone, and keeps those of a visitor who has gone until another one goes.
+Streamlit holds each file whole, bounds each alone, and keeps those of a visitor who has gone until another one goes; a
+widget's file it forgets when the page changes, so the session keeps it by the widget's key.
 """
 
 import re
@@ -11,9 +12,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from pages.ui.language import t
+from pages.ui.language import plain, t
 from pages.ui.limits import Limits, limits
 from transformer_core.archives import MB
 
@@ -23,10 +25,39 @@ FRAMING = MB  # what a browser sends around a file
 MOST_FILES = 64  # of a visitor, however small
 
 
+def _kept() -> dict[str, UploadedFile]:
+    return st.session_state.setdefault("files", {})
+
+
+def uploaded(key: str) -> UploadedFile | None:
+    """Return the file that a person brought to the widget of this key, on this visit of its page or before."""
+    return _kept().get(key)
+
+
+def let_go(key: str) -> None:
+    """Forget a file, as once it was read there is no need to keep it."""
+    _kept().pop(key, None)
+
+
+def _remove(key: str) -> None:
+    """Forget a file and free its memory; in a callback."""
+    file, run = _kept().pop(key, None), get_script_run_ctx()
+    if file is not None and run is not None:
+        run.uploaded_file_mgr.remove_file(run.session_id, file.file_id)  # type: ignore[attr-defined]
+
+
+def _take(key: str) -> None:
+    """Keep what a person has just brought, in place of the file before; in a callback."""
+    given = st.session_state[key]
+    _remove(key)
+    if given is not None and given.type != REFUSED:
+        _kept()[key] = given
+
+
 def upload(
     label: str, kinds: str | list[str], *, key: str, most_mb: int, help: str | None = None
 ) -> UploadedFile | None:
-    """Let a person bring a file, and say in words where there is no room for it.
+    """Let a person bring a file, and say in words where there is no room for it; after another page it is still here.
 
     Args:
         label: above the field.
@@ -39,14 +70,20 @@ def upload(
         The file, None where there is none or where it was refused.
     """
     bounds = limits()
-    given = st.file_uploader(label, kinds, max_upload_size=min(most_mb, bounds.upload_mb), key=key, help=help)
-    if given is None or given.type != REFUSED:
-        return given
-    st.error(
-        t("upload.refused", session=f"{bounds.session_uploads_mb:,}", most=f"{bounds.all_uploads_mb:,}"),
-        icon=":material/block:",
-    )
-    return None
+    most = min(most_mb, bounds.upload_mb)
+    given = st.file_uploader(label, kinds, max_upload_size=most, key=key, help=help, on_change=_take, args=(key,))
+    if given is not None and given.type == REFUSED:
+        st.error(
+            t("upload.refused", session=f"{bounds.session_uploads_mb:,}", most=f"{bounds.all_uploads_mb:,}"),
+            icon=":material/block:",
+        )
+    file = uploaded(key)
+    if given is None and file is not None:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"kept_file_{key}"):
+            st.markdown(t("upload.kept", name=plain(file.name)), width="content")
+            said, icon = t("upload.remove"), ":material/close:"
+            st.button(said, icon=icon, type="tertiary", key=f"remove {key}", on_click=_remove, args=(key,))
+    return file
 
 
 def _files() -> MemoryUploadedFileManager:

@@ -2,19 +2,26 @@
 
 Streamlit drops a widget's value when the page changes, and its own binding writes translated labels (and texts of any
 length) to the URL; so the session keeps each choice by name, and a page's widget starts from it.
+
+A link has a bound in bytes, since servers and messengers refuse longer ones. What does not fit is kept in the session
+alone, and the link itself names it (LEFT_OUT): whoever shares or opens the link is told.
 """
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.language import plain, t
 from pages.ui.link import linked
 
-MOST_IN_URL = 2_000
+LONGEST_LINK, LONGEST_ADDRESS = 4_000, 300  # bytes of a link, and those of them for all but what was chosen
+LEFT_OUT = "without"  # names, in a link, of what did not fit in it
+LEAVES = "leaves"  # marks the link of another page that opens, see index.py
 MOST_SEED = 9_999
 WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|suggested .*|default .*|predict .*|models|last_read")
 T = TypeVar("T")
@@ -24,8 +31,23 @@ def _kept() -> dict[str, Any]:
     return st.session_state.setdefault("kept", {})
 
 
-def start_in(language: str) -> None:
-    """Keep a language to begin with where the URL names none; what a person chooses later stays."""
+def arrive(language: str) -> None:
+    """Take in the link that a run begins with; only at its start.
+
+    What was too long for a link that was opened is said once. After the browser's Back or Forward, what was chosen is
+    what the link says, but for the language and what the link has no room for.
+
+    Args:
+        language: to begin with where the URL names none; what a person chooses later stays.
+    """
+    st.query_params.pop(LEAVES, None)
+    if "kept" not in st.session_state and LEFT_OUT in st.query_params:
+        names = plain(st.query_params.pop(LEFT_OUT)[:80]).replace(".", ", ")
+        st.toast(t("url.left_out", names=names), icon=":material/link_off:", duration="long")
+    run = get_script_run_ctx()
+    if run is not None and run.is_history_navigation:
+        stays = {"lang", *left_out()}
+        st.session_state.kept = {name: value for name, value in _kept().items() if name in stays}
     if "lang" not in st.query_params:
         _kept().setdefault("lang", language)
 
@@ -89,7 +111,7 @@ def refuse(name: str, asked: str, options: str) -> None:
 
 
 def keep(name: str, value: str, default: str) -> None:
-    """Keep a choice for other pages, and in the URL where it is not too long for one; a default is neither.
+    """Keep a choice for other pages, and in the URL where there is room for it; a default is neither.
 
     Another page may have another default: a person who chose nothing sees each page's own.
     """
@@ -97,7 +119,7 @@ def keep(name: str, value: str, default: str) -> None:
         _kept().pop(name, None)
     else:
         _kept()[name] = value
-    remember(name, value if value != default and len(value) <= MOST_IN_URL else None)
+    remember(name, value if value != default else None)
 
 
 def set_choice(name: str, value: str) -> None:
@@ -128,21 +150,47 @@ def forget(*names: str) -> None:
 
 
 def begin_anew() -> None:
-    """Forget every choice but the language, on all pages; only before their widgets are shown."""
+    """Forget every choice but the language, on all pages; only before another link is opened."""
     state = st.session_state
     state.kept = {name: value for name, value in _kept().items() if name == "lang"}
     for key in [key for key in state if isinstance(key, str) and WIDGET.fullmatch(key)]:
         del state[key]
-    for name in [name for name in st.query_params if name != "lang"]:
-        remember(name, None)
+
+
+def left_out() -> list[str]:
+    """Return the names of what the URL has no room for."""
+    return [name for name in st.query_params.get(LEFT_OUT, "").split(".") if name]
+
+
+def in_bytes(said: Mapping[str, str]) -> int:
+    """Return how long a link is that says this, the server's address included."""
+    return LONGEST_ADDRESS + len(urlencode(said))
+
+
+def _make_room(name: str, value: str) -> bool:
+    """Tell whether the URL has room for a value, once it holds nothing long that only other pages show."""
+    places, page = st.session_state.setdefault("places", {}), st.session_state.get("page")
+    places[name] = page  # where the choice was shown last
+    said = {**st.query_params.to_dict(), name: value}
+    elsewhere = [other for other in said if other in _kept() and places.get(other, page) != page]
+    for other in sorted(elsewhere, key=lambda other: len(said[other]), reverse=True):
+        if in_bytes(said) <= LONGEST_LINK:
+            break
+        del said[other], st.query_params[other]
+    return in_bytes(said) <= LONGEST_LINK
 
 
 def remember(name: str, value: str | None) -> None:
-    """Write a value to the URL, or take it out."""
-    if value is None:
-        st.query_params.pop(name, None)
-    elif st.query_params.get(name) != value:
-        st.query_params[name] = value
+    """Write a value to the URL where it has room for it, or take it out."""
+    missing = [other for other in left_out() if other != name]
+    if value is not None and not _make_room(name, value):
+        value = None
+        missing.append(name)
+    for written, said in ((name, value), (LEFT_OUT, ".".join(missing) or None)):
+        if said is None:
+            st.query_params.pop(written, None)
+        elif st.query_params.get(written) != said:
+            st.query_params[written] = said
 
 
 def listed(options: Sequence[str]) -> str:
@@ -191,20 +239,24 @@ def choose(
     return chosen or default
 
 
-def choose_from_list(label: str, options: Mapping[str, str], *, name: str) -> str | None:
+def choose_from_list(label: str, options: Mapping[str, str], *, name: str, default: str | None = None) -> str | None:
     """Show a list of options with their labels to select from; None where there is nothing in it.
 
     In the browser it holds the label that it shows: where labels change, as with a text, it must be told of the choice.
+
+    Args:
+        default: the option that the URL leaves out, by default the first.
     """
     if not options:
         return None
     names = list(options)
-    key, value = _one_of(name, names, names[0])
+    default = names[0] if default is None else default
+    key, value = _one_of(name, names, default)
     if st.session_state.get(f"labels of {key}") != options:
         st.session_state[key] = value
     st.session_state[f"labels of {key}"] = dict(options)
     chosen = st.selectbox(label, names, names.index(value), format_func=options.__getitem__, key=key)
-    keep(name, chosen, names[0])
+    keep(name, chosen, default)
     return chosen
 
 
@@ -217,29 +269,30 @@ def step_through(label: str, values: Sequence[int], *, name: str, default: int) 
     return int(chosen)
 
 
-def text_input(label: str, *, name: str, default: str, pause: str = "0ms") -> str:
+def text_input(label: str, *, name: str, default: str, pause: str = "0ms", most: int | None = None) -> str:
     """Show a line of text that is read while a person types.
 
     Args:
         pause: of the hand, until it is read.
+        most: characters that fit in it.
     """
-    key, value = held(name, default, str, "")
-    text = st.text_input(label, value, key=key, live=pause)
+    key, value = held(name, default, lambda asked: str(asked)[:most], "")
+    text = st.text_input(label, value, key=key, live=pause, max_chars=most)
     keep(name, text, default)
     return text
 
 
-def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms") -> str:
+def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms", most: int | None = None) -> str:
     """Show a line of text that holds what is suggested, and follows that until a person writes something else.
 
     Args:
-        pause: as of text_input.
+        pause, most: as of text_input.
     """
     key = f"suggested {name}"
     if current(name) in (None, st.session_state.get(key)):
         set_choice(name, suggested)
     st.session_state[key] = suggested
-    return text_input(label, name=name, default=suggested, pause=pause)
+    return text_input(label, name=name, default=suggested, pause=pause, most=most)
 
 
 def text_area(

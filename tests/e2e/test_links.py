@@ -1,7 +1,11 @@
 """A link rebuilds the screen, and a choice follows the person."""
 
+import re
+from urllib.parse import quote_plus
+
 from playwright.sync_api import Browser, Page, expect
 
+from pages.ui.url import LONGEST_LINK
 from tests.helpers.browser import grid, large, settle, type_text, visit, wait_painted
 
 TEXT = "A slow film, but not a bad one"
@@ -63,6 +67,38 @@ def test_text_and_language_follow_from_page_to_page(page: Page, address: str) ->
     expect(page.get_by_role("textbox").first).to_have_value("another text")
 
 
+def test_back_returns_to_the_page_before_as_it_was_left_and_a_change_is_no_step(own_page: Page, address: str) -> None:
+    page = own_page
+    visit(page, address, "tokens")
+    expect(page).to_have_url(re.compile("lang=en"))
+    for text in ("a first text", TEXT):
+        type_text(page, text)
+        page.wait_for_url(f"**text={quote_plus(text)}**")
+    page.get_by_text("中文", exact=True).click()
+    page.wait_for_url("**lang=zh**")
+    assert page.evaluate("history.length") == 2  # the blank page, and this one
+    settle(page)
+    page.locator(".st-key-nav_next button").click()
+    page.wait_for_url("**/embeddings?**")
+    settle(page)
+    type_text(page, "another text")
+    page.wait_for_url("**text=another+text**")
+    for go, path, text in ((page.go_back, "tokens", TEXT), (page.go_forward, "embeddings", "another text")):
+        settle(page)
+        go()
+        expect(page.get_by_role("heading", name={"tokens": "词元", "embeddings": "嵌入"}[path])).to_be_visible()
+        expect(page.get_by_role("textbox").first).to_have_value(text)
+        page.wait_for_url(f"**/{path}?**text={quote_plus(text)}**")
+    assert page.evaluate("history.length") == 3
+    visit(page, address, "attention", tour="twelve_scenes", scene="1", lang="en")
+    page.locator(".st-key-tour_next button").click()
+    expect(page.locator(".st-key-tour")).to_contain_text("scene 2 of 12")
+    settle(page)
+    page.go_back()
+    expect(page.locator(".st-key-tour")).to_contain_text("scene 1 of 12")
+    assert page.url.startswith(f"{address}/attention?")
+
+
 def test_english_chosen_in_a_chinese_browser_stays(browser: Browser, address: str) -> None:
     page = browser.new_context(locale="zh-CN").new_page()
     visit(page, address, "attention", text=TEXT)
@@ -77,9 +113,12 @@ def test_english_chosen_in_a_chinese_browser_stays(browser: Browser, address: st
 def test_where_the_clipboard_is_missing_the_link_is_offered_as_text(own_page: Page, address: str) -> None:
     own_page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     visit(own_page, address, "tokens", text=TEXT, tokens_part="merges", tokens_text="own")
-    own_page.get_by_role("textbox").nth(1).fill("a word or two " * 200)
+    own_page.get_by_role("textbox").nth(1).fill("一两个词，" * 200)
+    own_page.get_by_role("textbox").nth(1).blur()
+    own_page.wait_for_url("**without=**")
     own_page.get_by_role("button", name="Share").click()
     expect(own_page.get_by_label("Copy the link of this screen")).to_have_value(own_page.url)
-    expect(own_page.get_by_text("Not in it: the text over 2,000 characters.")).to_be_visible()
+    assert len(own_page.url) <= LONGEST_LINK
+    expect(own_page.get_by_text("Not in it, as links have a bound: Paste a text to learn from")).to_be_visible()
     own_page.keyboard.press("Escape")
     expect(own_page.get_by_label("Copy the link of this screen")).to_have_count(0)

@@ -1,17 +1,19 @@
 // A button that copies the link of the screen from the address bar; the page does not rerun. Beside it stands what the
 // link cannot hold.
 
-import { el, lasting } from "../kit.js";
+import { el, fill, lasting } from "../kit.js";
 
-const LONGEST_TEXT = 2000; // as MOST_IN_URL of pages/ui/url.py
+const LEFT_OUT = "without"; // as in pages/ui/url.py
 const SECONDS_SAID = 8;
+
+const labelOf = (name) => document.querySelector(`[class*="st-key-${CSS.escape(name)}-"] label`)?.innerText ?? name;
 
 // What is on the page but not in its link, as sentences.
 function missing(words) {
-  const typed = [...document.querySelectorAll("[data-testid=stMain] textarea, [data-testid=stMain] input[type=text]")];
+  const names = new URLSearchParams(location.search).get(LEFT_OUT)?.split(".");
   const said = [];
-  if (typed.some(({ value }) => value.length > LONGEST_TEXT)) said.push(words.long);
-  if (document.querySelector("[data-testid=stFileUploaderFile]")) said.push(words.file);
+  if (names) said.push(fill(words.long, { names: names.map(labelOf).join(", ") }));
+  if (document.querySelector("[data-testid=stFileUploaderFile], [class*=st-key-kept_file]")) said.push(words.file);
   if (["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)) said.push(words.here);
   return said;
 }

@@ -121,9 +121,51 @@ def test_a_quote_that_never_closes_costs_one_row(rows_after):
     assert [(row.line, row.reason) for row in table.broken.first] == [(3, "open_quote")]
 
 
-def test_quotes_without_meaning_are_kept_in_texts():
-    raw = b'id\tlabel\treview\n"1"\t1\t"So \\"great\\" a film, \\"really\\""\n"2"\t0\t"A \\"bad\\" one"\n'
-    assert read_table(raw, "review", "label").texts == ['So \\"great\\" a film, \\"really\\"', 'A \\"bad\\" one']
+def test_quotes_escaped_by_a_backslash_are_quotes_and_others_without_meaning_are_kept():
+    raw = b'id\tlabel\treview\n"1"\t1\t"So \\"great\\" a film, \\"really\\""\n"2"\t0\t"A \\"bad\\" one, C:\\new"\n'
+    for delimiter in (b"\t", b",", b";"):
+        read = read_table(raw.replace(b"\t", delimiter), "review", "label")
+        assert read.texts == ['So "great" a film, "really"', 'A "bad" one, C:\\new']
+    assert read_table(b'text,label\n"C:\\",1\n"D:\\",0\n', "text", "label").texts == ["C:\\", "D:\\"]
+    assert read_table(b'text,label\n5" of \\"it\\",1\nx,0\n', "text", "label").texts == ['5" of \\"it\\"', "x"]
+
+
+ABOVE = [
+    "sep={0}\n",
+    '"sep={0}"\n',
+    "Reviews of 2026\n",
+    "Reviews of 2026{0}\n\n",
+    "# exported by a tool\n# on 2026-01-02\n",
+    "sep={0}\nReviews of 2026{0}\n{0}\nExported{0}2026-01-02\n\n",
+    "Exported{0}2026-01-02\nAuthor{0}Anna\n\n",
+]
+
+
+@pytest.mark.parametrize("above", ABOVE)
+@pytest.mark.parametrize("names", [("text", "label"), ("phrase", "mood"), ("文本", "标签")])
+def test_what_stands_above_a_table_is_no_data(above, names):
+    rows = [(f"Good{place}; or, well", "neg" if place % 2 else "pos") for place in range(12)]
+    for delimiter in ";,\t":
+        raw = above.format(delimiter).encode() + table_bytes([names, *rows, ("broken",)], delimiter)
+        seen, table = preview(raw), read_table(raw, *names)
+        assert tuple(column.name for column in seen.columns) == names
+        assert table.examples == rows
+        assert [row.line for row in table.broken.first] == [raw.count(b"\n")]
+        assert ("2026" in " ".join(seen.preamble)) == ("2026" in above)
+
+
+@pytest.mark.parametrize(
+    ("above", "message"),
+    [
+        ("sep=~\n", "line 1: sep='~' must be one of"),
+        ("Author;Anna\n", "reads like the names"),
+        ("A;B\nC;D\n", "delete"),
+    ],
+)
+def test_a_preamble_that_cannot_be_told_from_data_is_refused_in_words(above, message):
+    raw = (above + "phrase;mood\n" + "Good;pos\nBad;neg\n" * 6).encode()
+    with pytest.raises(IntakeError, match=message):
+        read_table(raw, *(column.name for column in preview(raw).columns))
 
 
 def test_long_texts_are_cut_and_control_characters_dropped_both_counted():

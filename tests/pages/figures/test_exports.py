@@ -42,6 +42,7 @@ def test_many_panels_become_lines_that_name_panel_row_and_column() -> None:
 def test_rows_that_lack_a_column_leave_it_empty_and_no_word_is_a_formula() -> None:
     rows = list(csv.DictReader(io.StringIO(rows_csv([{"x": 0.1, "name": "=1"}, {"x": None, "y": 2}]))))
     assert rows == [{"x": "0.1", "name": "'=1", "y": ""}, {"x": "", "name": "", "y": "2"}]
+    assert rows_csv([{"name": "＝1"}, {"name": "'=1"}]).split() == ["name", "'＝1", "''=1"]
 
 
 def test_numbers_of_a_table_are_numbers_in_pandas_and_in_a_spreadsheet() -> None:

@@ -1,5 +1,8 @@
 """Rooms as the server keeps them: one answer a phone, bounds, and what is left after a restart."""
 
+
+import csv
+import io
 import sqlite3
 import time
 from pathlib import Path
@@ -9,6 +12,7 @@ import pytest
 from pages.hall import rooms as module
 from pages.hall.rooms import LETTERS, LONGEST_TEXT, RoomError, Rooms
 from pages.ui.lectures import Lecture, lectures
+from transformer_core.training.intake import read_table
 
 
 def lecture_of(name: str = "twelve_scenes") -> Lecture:
@@ -136,6 +140,19 @@ def test_the_table_holds_no_formula_and_nobody(rooms: Rooms) -> None:
     assert table.splitlines()[0] == "scene,title,answer,count,measured"
     assert table.splitlines()[1].endswith(",'=HYPERLINK(1),1,")
     assert "phone" not in table
+
+
+def test_the_table_says_the_words_that_were_shown_and_comes_back_by_our_own_import(rooms: Rooms) -> None:
+    code, _ = opened(rooms)
+    scene = lecture_of().scenes[0]
+    assert scene.question is not None
+    for phone, option in enumerate(scene.question.options):
+        rooms.answer(code, str(phone), 1, option)
+    for delimiter in ",;":
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter).writerows(csv.reader(io.StringIO(rooms.to_csv(code))))
+        table = read_table(text.getvalue().encode("utf-8-sig"), "title", "answer")
+        assert set(table.examples) == {(scene.title, words) for words in scene.question.options.values()}
 
 
 def test_nothing_that_is_kept_tells_who_answered(rooms: Rooms, path: Path) -> None:

@@ -1,6 +1,9 @@
 """The Lab: every part on every kind of model, with numbers that are those of the engine, and a log that repeats."""
 
+import csv
+import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.figures.exports import rows_csv
 from pages.figures.matrix import unpack
 from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import OFF
@@ -190,7 +194,17 @@ def test_the_log_repeats_every_row_and_checks_it(tmp_path: Path) -> None:
     assert [json.loads(row["changes"])[0][0] for row in rows] == ["head", "weights", "steer", "patch"]
     assert rows[0]["transformer_lens"].startswith("blocks.0.attn.hook_z")
     assert all(row["random_least"] <= row["random"] <= row["random_most"] for row in rows)
+    for row, note in zip(
+        rows, ("=1+1; 这部电影并不差，去掉这个头以后，模型几乎没有改变", "'=x", "＝x, y", ' a "b"\\'), strict=True
+    ):
+        row["note"] = note
     assert rows_from(json.dumps(rows).encode()) == rows
+    table = list(csv.reader(io.StringIO(rows_csv(rows))))
+    german = [[re.sub(r"^(-?\d+)\.(\d+)$", r"\1,\2", cell) for cell in row] for row in table]
+    for again, delimiter, encoding in ((table, ",", "utf-8-sig"), (german, ";", "utf-8-sig"), (table, ",", "gb18030")):
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter).writerows(again)
+        assert rows_from(text.getvalue().encode(encoding)) == rows, encoding
     assert [json.loads(row["changes"]) for row in rows] == [
         json.loads(json.dumps([list(code) for code in json.loads(row["changes"])])) for row in rows
     ]

@@ -140,6 +140,9 @@ def test_a_taken_name_is_refused_and_another_can_be_chosen(checkpoint, opened) -
     app = uploaded(packed(checkpoint).getvalue(), name="sentiment.zip")
     assert "is taken" in app.error[0].value
     field(app, "my_model.name").set_value("我的模型").run()
+    for page in ("train", "my_model"):
+        app.switch_page(str(ROOT / "pages" / page / "page.py")).run()
+    assert field(app, "my_model.name").value == "我的模型", "it is still there, as is the file"
     open_button(app).click().run()
     assert list(opened.all()) == ["我的模型"]
     assert app.selectbox[0].value == "我的模型"

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import plain, prose, words
 from pages.ui.server import may_read
-from tests.helpers import nightly_but
+from tests.helpers import ROOT, nightly_but
 from tests.helpers.pages import run, told
 from tests.pages.train.test_page import button
 from transformer_core.training.runs.presets import PRESETS
@@ -117,6 +117,22 @@ def test_columns_can_be_chosen_otherwise() -> None:
     assert not app.exception
     assert button(app, "train.start").disabled
     assert any("40 different labels" in warning.value for warning in app.warning)
+
+
+def test_a_file_and_what_was_chosen_beside_it_are_still_there_after_another_page() -> None:
+    app = upload("mine.csv", f"Reviews of 2026\n{TABLE.replace('id,', 'stars,')}".encode())
+    assert words("en")["data.preamble"].format(lines="Reviews of 2026") in told(app)
+    app.selectbox(key="label_column@train").set_value("review").run()
+    app.switch_page(str(ROOT / "pages" / "my_model" / "page.py")).run()
+    assert not app.file_uploader
+    app.switch_page(str(ROOT / "pages" / "train" / "page.py")).run()
+    assert words("en")["upload.kept"].format(name=plain("mine.csv")) in told(app)
+    assert app.selectbox(key="label_column@train").value == "review"
+    app.selectbox(key="label_column@train").set_value("kind").run()
+    assert "mine.csv, 40 rows, bad / good" in told(app)
+    button(app, "upload.remove").click().run()
+    assert "mine.csv" not in told(app)
+    assert button(app, "train.start").disabled
 
 
 def test_another_encoding_is_found_and_shown() -> None:

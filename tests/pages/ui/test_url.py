@@ -3,6 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui.url import LONGEST_LINK, in_bytes
+
 
 def page() -> None:
     import streamlit as st
@@ -49,6 +51,38 @@ def test_a_number_that_cannot_be_is_refused_in_words(asked: str) -> None:
 
 def test_a_switch_that_is_neither_on_nor_off_is_as_it_was() -> None:
     assert opened(scaled="perhaps").markdown[0].value == "16 0.5 True"
+
+
+def writing() -> None:
+    import streamlit as st
+
+    from pages.ui.url import arrive, text_area
+
+    arrive("en")
+    for name in ("one", "two", "three", "four") if st.session_state.get("page") != "other" else ("five",):
+        text_area(name, name=name, default="", height=80)
+
+
+def test_a_link_has_at_most_so_many_bytes_and_names_what_it_has_no_room_for() -> None:
+    app = AppTest.from_function(writing).run()
+    for number, box in enumerate(("one@", "two@", "three@", "four@")):
+        app.text_area(key=box).set_value("好" * (150 + number)).run()
+    said = dict(app.query_params)
+    assert said.keys() == {"one", "two", "without"}
+    assert said["without"] == "three.four"
+    assert 2_900 < in_bytes(said) <= LONGEST_LINK == 4_000
+    assert app.text_area(key="four@").value == "好" * 153, "the page has it all the same"
+    opened = AppTest.from_function(writing)
+    opened.query_params.update(said)
+    opened.run()
+    assert "three, four" in opened.toast[0].value
+    assert not opened.run().toast
+    app.text_area(key="one@").set_value("").run()
+    assert app.query_params["without"] == "four", "what has room again is in it again"
+    app.session_state["page"] = "other"
+    app.run()
+    app.text_area(key="five@other").set_value("好" * 300).run()
+    assert app.query_params["five"] == "好" * 300, "what another page shows gives way"
 
 
 def growing() -> None:

@@ -37,6 +37,7 @@ class Objects:
 
     delimiter: ClassVar = None
     has_header: ClassVar = None
+    preamble: ClassVar = ()
     raw: bytes
     encoding: str
     is_list: bool

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transformer_core.training.intake.cleaning import Broken, shown
+from transformer_core.training.intake.delimited import LABEL_NAMES, TEXT_NAMES
 from transformer_core.training.intake.opening import LONGEST_LABEL, MOST_LABELS, Source, name_of
 from transformer_core.training.intake.table import batches_of, natural_order, open_table
 
 ROWS_SHOWN, LONGEST_CELL = 8, 300
-TEXT_NAMES = ("text", "review", "review_text", "reviewtext", "sentence", "content", "comment", "document", "message")
-TEXT_NAMES += ("body", "tweet", "title", "文本", "内容", "评论", "句子", "評論", "內容", "文字")
-LABEL_NAMES = ("label", "labels", "sentiment", "class", "category", "target", "rating", "stars", "score", "polarity")
-LABEL_NAMES += ("y", "标签", "类别", "情感", "標籤", "類別")
 
 
 @dataclass(frozen=True)
@@ -38,6 +35,7 @@ class Preview:
         encoding: an entry of ENCODINGS.
         delimiter: an entry of DELIMITERS; None for JSON.
         has_header: whether the first row names the columns; None for JSON.
+        preamble: the beginnings of what was left out above the table: a title, notes, settings.
         columns: in their order; without a header they are called "column 1", "column 2", ...
         rows: the first few, a cell for each column, cut to LONGEST_CELL.
         n_rows: rows with the right number of cells.
@@ -49,6 +47,7 @@ class Preview:
     encoding: str
     delimiter: str | None
     has_header: bool | None
+    preamble: tuple[str, ...]
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     n_rows: int
@@ -95,6 +94,7 @@ def preview(
         encoding=table.encoding,
         delimiter=table.delimiter,
         has_header=table.has_header,
+        preamble=table.preamble,
         columns=columns,
         rows=tuple(rows),
         n_rows=n_rows,

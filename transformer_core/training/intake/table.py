@@ -9,11 +9,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, takewhile
 
 from transformer_core.training.examples import Example
 from transformer_core.training.intake.cleaning import SURROGATES, TO_CLEAN, Broken, Reason, cleaned, shown
-from transformer_core.training.intake.delimited import SAMPLE, Batch, Delimited, open_delimited
+from transformer_core.training.intake.delimited import MOST_ABOVE, SAMPLE, Batch, Delimited, open_delimited
 from transformer_core.training.intake.objects import (
     Objects,
     is_lines_of_objects,
@@ -38,6 +38,7 @@ from transformer_core.training.intake.opening import (
 MOST_COUNTED = 1_000
 SHOWN, LONGEST_SHOWN = 5, 24
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+COLUMN_NAME = re.compile(r"[^\W\d]\w*([ .-]\w+){0,2}")
 DIGITS = re.compile(r"([0-9]+)")
 
 
@@ -231,7 +232,29 @@ def read_table(
     for lines, (texts, labels) in batches_of(table, (text_column, label_column), collected.broken, name):
         if texts:
             collected.add(lines, texts, labels)
-    return collected.table()
+    read = collected.table()
+    if isinstance(table, Delimited):
+        _require_no_preamble(read, name)
+    return read
+
+
+def _require_no_preamble(table: Table, name: str) -> None:
+    """Raise IntakeError where the first rows read like settings and names of columns above the table.
+
+    They are the only ones of their labels, the last of them holds two names, and each further label has several rows.
+    """
+    counts = Counter(table.labels)
+    above = list(takewhile(lambda label: counts[label] == 1, table.labels[:MOST_ABOVE]))
+    others = [count for count in counts.values() if count > 1]
+    if not above or len(above) + len(others) < len(counts) or len(others) < FEWEST_LABELS:
+        return
+    text, label = table.examples[len(above) - 1]
+    if COLUMN_NAME.fullmatch(text) and COLUMN_NAME.fullmatch(label):
+        raise IntakeError(
+            f"{name}: the row {shown(text, LONGEST_SHOWN)!r}, {shown(label, LONGEST_SHOWN)!r} near its top reads like "
+            "the names of the columns, as no other row has this label; delete the lines above the table, or move the "
+            "row further down where it is data"
+        )
 
 
 class _Collected:

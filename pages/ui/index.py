@@ -1,0 +1,57 @@
+"""The HTML page in which the app runs: Streamlit's own, with a script of ours before its scripts.
+
+Streamlit makes a step of the browser's history of every change of the link, and Back restores none of them. Ours keeps
+one step a page, whose link is always that of the screen, and Back restores it (arrive in url.py). The link of a page
+that opens comes before that page does, marked by LEAVES: the step that is left keeps its own.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Match, Route
+from starlette.types import Scope
+from streamlit import file_util
+
+from pages.ui.navigation import HIDDEN, ICONS
+from pages.ui.url import LEAVES, below_base
+
+ONE_STEP_A_PAGE = """{
+  const { pushState, replaceState } = history;
+  let leaves = false;
+  history.pushState = (state, title, link) => {
+    const to = new URL(link ?? "", location), stays = to.pathname === location.pathname;
+    leaves = stays && (leaves || to.searchParams.has("LEAVES"));
+    if (!leaves) (stays ? replaceState : pushState).call(history, state, title, link);
+  };
+}""".replace("LEAVES", LEAVES)
+NAMES = {"", *ICONS, *HIDDEN}
+
+
+@cache
+def index() -> str:
+    """Return the page's HTML."""
+    streamlits = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
+    return streamlits.replace("<script", f"<script>{ONE_STEP_A_PAGE}</script>\n    <script", 1)
+
+
+class _OfPage(Route):
+    """A route that takes the names of pages alone, in any case; what else there is goes on to Streamlit."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, found = super().matches(scope)
+        return (match, found) if match == Match.FULL and _name(found) in NAMES else (Match.NONE, {})
+
+
+def _name(found: Scope) -> str:
+    return found["path_params"].get("page", "").casefold()
+
+
+def index_routes() -> list[Route]:
+    """Return the routes of the pages for st.App, below server.baseUrlPath."""
+
+    async def answer(_: Request) -> HTMLResponse:
+        return HTMLResponse(index(), headers={"Cache-Control": "no-cache"})
+
+    return [_OfPage(below_base(path), answer) for path in ("", "{page}")]
