@@ -16,6 +16,7 @@ from http.cookies import CookieError, SimpleCookie
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.ui.guard import AT_HOME, HOSTS
@@ -48,6 +49,16 @@ def owner_in(cookies: str) -> str:
     except CookieError:
         return ""
     return owner_of(found.value) if found is not None and KEY.fullmatch(found.value) else ""
+
+
+def person(cookies: str, address: str | None) -> str:
+    """Return as whom somebody takes turns with others: the owner that a Cookie header tells, else the address."""
+    return owner_in(cookies) or address or "somebody"
+
+
+def person_of(asks: HTTPConnection) -> str:
+    """Return as whom a request takes turns with others."""
+    return person(asks.headers.get("cookie", ""), asks.client and asks.client.host)
 
 
 def visitor() -> str:
