@@ -10,6 +10,8 @@ import numpy as np
 
 from pages.figures.matrix import MatrixFigure
 
+FORMULA = (*"=+-@\t\r", *"＝＋－＠")  # what a spreadsheet takes for a formula begins with one of these
+
 
 def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
     """Write a matrix with its labels; numbers are written so that they read back exactly.
@@ -21,21 +23,22 @@ def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(["", *map(_inert, cols)])
+    writer.writerow(["", *map(inert, cols)])
     for label, row in zip(rows, values, strict=True):
-        writer.writerow([_inert(label), *(repr(float(value)) for value in row)])
+        writer.writerow([inert(label), *(repr(float(value)) for value in row)])
     return buffer.getvalue()
 
 
-def _inert(label: str) -> str:
-    return f"'{label}" if label[:1] in "=+-@\t\r" and label[:1] else label
+def inert(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula, as those of East Asia take full-width signs, too."""
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _cell(value: Any) -> Any:
     """Return what is written for a value: text that no spreadsheet takes for a formula, nothing for a gap."""
     if value is None:
         return ""
-    return value if isinstance(value, bool | int | float) else _inert(str(value))
+    return value if isinstance(value, bool | int | float) else inert(str(value))
 
 
 def panels_csv(figure: MatrixFigure) -> str:
@@ -60,7 +63,7 @@ def rows_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(map(_inert, columns))
+    writer.writerow(map(inert, columns))
     for row in rows:
         writer.writerow([_cell(row.get(name)) for name in columns])
     return buffer.getvalue()

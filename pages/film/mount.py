@@ -105,7 +105,7 @@ def _asked(value: Any, runs: Sequence[str]) -> FilmAsk | None:
 
 def film_routes() -> list[Route]:
     """Return the routes "film/ID" and "film/ID/followed_text" for st.App, below server.baseUrlPath."""
-    lane = Lane(1)  # one text at a time is read aloud: the processor belongs to training
+    lane = Lane(1, 1)  # one text at a time is read aloud: the processor belongs to training
 
     async def film(request: Request) -> Response:
         after, after_step = _number(request, "after", -1), _number(request, "after_step", 0)

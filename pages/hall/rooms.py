@@ -21,6 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pages.figures.exports import inert
 from pages.ui.language import ASSETS
 from pages.ui.lectures import Lecture, Question, read_lecture
 
@@ -120,6 +121,8 @@ class Rooms:
             most: rooms at once.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.chmod(0o600)  # SQLite's files beside it have its rights
         self._most = most
         self._lock = threading.Lock()
         self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -277,7 +280,7 @@ class Rooms:
             assert state is not None
             finding = state.findings.get(number) or {}
             title = state.lecture.scenes[number - 1].title
-            table.writerow([number, *map(_cell, (title, said)), count, finding.get("option") or ""])
+            table.writerow([number, *map(inert, (title, said)), count, finding.get("option") or ""])
         return text.getvalue()
 
     def counted(self, code: str) -> dict[int, dict[str, int]]:
@@ -291,11 +294,6 @@ class Rooms:
 
 def _new_code() -> str:
     return "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
-
-
-def _cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def rooms_file() -> Path:

@@ -82,9 +82,7 @@ def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", st
         except ProcessDiedError:
             slow += 1
             if slow > MOST_TOO_SLOW:
-                raise ValueError(
-                    f"{slow} scenes take too long, lastly {scene.title!r}; leave them out"
-                ) from None
+                raise ValueError(f"{slow} scenes take too long, lastly {scene.title!r}; leave them out") from None
             taken = yield Part(scene_at_home, asked | {"figures": False}, done, total, SECONDS_OF_A_SCENE)
         scenes.append(taken)
         size += len(taken)

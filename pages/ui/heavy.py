@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from pages.ui.heavy_process import Message
 from pages.ui.limits import limits
-from pages.ui.turns import in_turn
+from pages.ui.turns import Turns
 from transformer_core.analysis.source import ROOT
 
 COMMAND = (sys.executable, "-c", "from pages.ui.heavy_process import serve; serve()")
@@ -114,6 +114,7 @@ class Pool:
         self._most = most
         self._command = command
         self._queue: list[Job] = []
+        self._turns = Turns()
         self._running: list[Job] = []
         self._of: dict[str, Job] = {}  # what each waits for
         self._changed = threading.Condition()
@@ -173,10 +174,8 @@ class Pool:
 
     def _in_turn(self) -> list[Job]:
         """Return the queue as it is served."""
-        served, waiting = (
-            [next(iter(job.waiting), "").partition(" ")[0] for job in jobs] for jobs in (self._running, self._queue)
-        )
-        return [self._queue[place] for place in in_turn(served, waiting)]
+        served, waiting = ([_person(job) for job in jobs] for jobs in (self._running, self._queue))
+        return [self._queue[place] for place in self._turns.order(served, waiting)]
 
     def _drop(self, job: Job, who: str) -> None:
         job.waiting.pop(who, None)
@@ -251,6 +250,7 @@ class Pool:
                 return None
             job = self._in_turn()[0]
             self._queue.remove(job)
+            self._turns.serve(_person(job))
             job.process, job.began = process, time.monotonic()
             self._running.append(job)
             return job
@@ -272,6 +272,11 @@ class Pool:
                 if not self._queue and not self._running:
                     self._sweeping = False
                     return
+
+
+def _person(job: Job) -> str:
+    """Return who waits for a job, or waits longest."""
+    return next(iter(job.waiting), "").partition(" ")[0]
 
 
 def _computed(process: subprocess.Popen[bytes], job: Job) -> tuple[Any, Exception | None]:

@@ -42,7 +42,8 @@ from pages.ui.verdict import Number, Verdict
 from pages.ui.who import is_home, owner_in, person_of
 from transformer_core.bundle_files import BundleError
 
-LONG_TEXT, MOST_AT_ONCE = 400, 2  # characters; requests of short texts, and of long ones, that are answered at once
+LONG_TEXT = 400  # characters
+MOST_AT_ONCE, MOST_OF_ONE = 3, 2  # requests of short texts, and of long ones, that are answered at once; of one person
 MOST_STAMP = 10**9
 ROUTE = "/live/"
 SECONDS_BETWEEN = 0.004  # a click's two requests, which come in any order
@@ -206,7 +207,7 @@ def live_routes(parts: Mapping[tuple[str, str], Build]) -> list[Route]:
         parts: what makes the pictures of a part, by page and part.
     """
     LIVE.update(parts)
-    lanes = {heavy: Lane(MOST_AT_ONCE) for heavy in (False, True)}
+    lanes = {heavy: Lane(MOST_AT_ONCE, MOST_OF_ONE) for heavy in (False, True)}
 
     async def live(request: Request) -> Response:
         build = parts.get((request.path_params["page"], request.path_params["part"]))

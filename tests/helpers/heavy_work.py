@@ -15,7 +15,6 @@ from tests.helpers.tiny_runs import pass_gate
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
 
-
 SECONDS_OF_A_PART = 5.0
 
 
