@@ -2,11 +2,16 @@ VENV ?= .venv
 PYTHON ?= python3.11
 BIN := $(VENV)/bin
 
-.PHONY: setup run test nightly quick lint bench models
+.PHONY: setup lock run test nightly quick lint bench models
 
 setup: ## install everything that running and testing needs
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -r requirements-dev.txt
+
+lock: ## pin what the requirements themselves require, for every Python and platform at once: constraints.txt
+	$(BIN)/pip install -q "uv==0.13.9"
+	cat requirements.txt requirements-dev.txt | grep -v "^-" | $(BIN)/uv pip compile -q --upgrade --universal \
+		--python-version 3.11 --no-annotate --custom-compile-command "make lock" --output-file constraints.txt -
 
 run: ## start the app for somebody who changes it: it follows the files
 	$(BIN)/streamlit run app.py --server.fileWatcherType poll

@@ -7,10 +7,13 @@ import sys
 from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 import torch
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.helpers import ROOT
 from transformer_core.analysis.translation.toy_batch import CONFIG, SOURCE, TARGETS
@@ -42,6 +45,7 @@ ALLOWED_AT_TOP = {
     "assets",
     "tests",
     "requirements.txt",
+    "constraints.txt",
     "README.md",
     ".ci",
     ".streamlit",
@@ -285,6 +289,31 @@ def test_each_command_is_one_line_and_the_gate_runs_the_test_command() -> None:
         ["sed", "-n", found.group(1), "README.md"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert shown.stdout.strip() == commands[1].strip()
+
+
+def required_in(file: str) -> list[Requirement]:
+    """Return what a file of requirements or constraints asks for on this machine."""
+    lines = [line.partition("#")[0].strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+    found = [Requirement(line) for line in lines if line and not line.startswith("-")]
+    return [one for one in found if one.marker is None or one.marker.evaluate()]
+
+
+def test_all_that_the_requirements_bring_is_pinned_as_it_is_installed() -> None:
+    assert (ROOT / "requirements.txt").read_text(encoding="utf-8").startswith("-c constraints.txt\n")
+    pinned = {canonicalize_name(one.name): one.specifier for one in required_in("constraints.txt")}
+    left, seen = [*required_in("requirements.txt"), *required_in("requirements-dev.txt")], set()
+    while left:
+        one = left.pop()
+        if (said := str(one)) in seen:
+            continue
+        seen.add(said)
+        installed, name = distribution(one.name), canonicalize_name(one.name)
+        assert name in pinned, f"{name} is not pinned; run make lock"
+        assert installed.version in pinned[name], f"{name} {installed.version} is not {pinned[name]}; run make lock"
+        for brought in map(Requirement, installed.requires or ()):
+            if brought.marker is None or any(brought.marker.evaluate({"extra": extra}) for extra in ("", *one.extras)):
+                left.append(brought)
+    assert len(seen) > len(pinned) / 2
 
 
 FIRST, LAST = "transformer_core/__init__.py", "transformer_core/checkpoints.py"

@@ -46,6 +46,7 @@ from transformer_core.models.recurrent import (
     Seq2Seq,
 )
 from transformer_core.text import Tokenizer
+from transformer_core.text.characters import check_text
 
 MODELS: dict[str, type[nn.Module]] = {
     "classifier": Classifier,
@@ -86,6 +87,9 @@ class Bundle:
         measured: results on texts that it was not trained on, if there are any.
         reads: the language of the texts that it learned to read, one of LANGUAGES; empty if it is not known.
         card_zh: the card in Chinese, if there is one.
+
+    Raises:
+        BundleError: a label is no text, since it holds a lone surrogate.
     """
 
     name: str
@@ -97,6 +101,13 @@ class Bundle:
     measured: Measured = NOTHING_MEASURED
     reads: str = ""
     card_zh: str = ""
+
+    def __post_init__(self) -> None:
+        for place, label in enumerate(self.labels):
+            try:
+                check_text(label, f"labels[{place}]")
+            except ValueError as error:
+                raise BundleError(f"{self.name}: {error}") from None
 
     def card_in(self, language: str) -> str:
         """Return the card in a language, one of LANGUAGES; in English where there is none in it."""

@@ -24,22 +24,25 @@ def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(["", *map(_inert, cols)])
+    writer.writerow(["", *map(inert, cols)])
     for label, row in zip(rows, values, strict=True):
-        writer.writerow([_inert(label), *(repr(float(value)) for value in row)])
+        writer.writerow([inert(label), *(repr(float(value)) for value in row)])
     return buffer.getvalue()
 
 
-def _inert(label: str) -> str:
-    """Return a text with a mark where a spreadsheet would take it for a formula; our own imports take it away again."""
-    return f"'{label}" if FORMULA.match(label) else label
+def inert(text: str) -> str:
+    """Return a text with a mark where a spreadsheet would take it for a formula; our own imports take it away again.
+
+    Those of East Asia take full-width signs for one, too.
+    """
+    return f"'{text}" if FORMULA.match(text) else text
 
 
 def _cell(value: Any) -> Any:
     """Return what is written for a value: text that no spreadsheet takes for a formula, nothing for a gap."""
     if value is None:
         return ""
-    return value if isinstance(value, bool | int | float) else _inert(str(value))
+    return value if isinstance(value, bool | int | float) else inert(str(value))
 
 
 def panels_csv(figure: MatrixFigure) -> str:
@@ -64,7 +67,7 @@ def rows_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(map(_inert, columns))
+    writer.writerow(map(inert, columns))
     for row in rows:
         writer.writerow([_cell(row.get(name)) for name in columns])
     return buffer.getvalue()

@@ -6,7 +6,6 @@ The bytes go past Streamlit's own messages, so that a run that moves makes no pa
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,9 @@ from pages.film.reading import listening, reading
 from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, strings, words
 from pages.ui.runs import find_run
+from pages.ui.turns import Lane
 from pages.ui.url import below_base, whole_number
+from pages.ui.who import person_of
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID
 
@@ -104,7 +105,7 @@ def _asked(value: Any, runs: Sequence[str]) -> FilmAsk | None:
 
 def film_routes() -> list[Route]:
     """Return the routes "film/ID" and "film/ID/followed_text" for st.App, below server.baseUrlPath."""
-    turn = asyncio.Semaphore(1)  # one text at a time is read aloud: the processor belongs to training
+    lane = Lane(1, 1)  # one text at a time is read aloud: the processor belongs to training
 
     async def film(request: Request) -> Response:
         after, after_step = _number(request, "after", -1), _number(request, "after_step", 0)
@@ -112,7 +113,7 @@ def film_routes() -> list[Route]:
 
     async def followed_text(request: Request) -> Response:
         text, after = request.query_params.get("text", "")[:LONGEST_FOLLOWED_TEXT], _number(request, "after", -1)
-        async with turn:
+        async with lane.turn(person_of(request)):
             if await request.is_disconnected():  # the text has changed while this one waited
                 return Response(status_code=204, headers=FRESH)
             return await _answer(request, lambda run: listening(run, text).answer(after))

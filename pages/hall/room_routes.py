@@ -34,7 +34,7 @@ from pages.ui.limits import limits
 from pages.ui.link import Link, reading
 from pages.ui.server import before_stopping
 from pages.ui.url import below_base, whole_number
-from pages.ui.who import is_home, owner_in
+from pages.ui.who import is_home, owner_in, person_of
 
 MOST_BODY, MOST_TEXTS = 8_192, 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
@@ -387,7 +387,8 @@ async def _home(request: Request, body: Body) -> Response:
     said = await run_in_threadpool(rooms().counted, code)
     asked = {"lecture": state.lecture.written(), "name": state.lecture.name, "language": state.language}
     asked["stranger"] = "" if is_home() else "yes"
-    while not (future := ask_away(take_home, f"room {code}", **asked, answers=json.dumps(said))).done():
+    who = f"{person_of(request)} room {code}"
+    while not (future := ask_away(take_home, who, **asked, answers=json.dumps(said))).done():
         await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
         if await request.is_disconnected():
             return Response(status_code=204)

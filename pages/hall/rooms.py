@@ -119,6 +119,8 @@ class Rooms:
             most: rooms at once.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.chmod(0o600)  # SQLite's files beside it have its rights
         self._most = most
         self._lock = threading.Lock()
         self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)

@@ -1,15 +1,16 @@
 """A lecture to take home: one HTML file with its words, its figures alive, its questions, and what the class said.
 
-Each scene's page is run once, in a process of its own, and what it showed is put into the file. Words come as nodes and
-numbers as data, so that nobody's text is read as markup; nothing in the file reaches for a network.
+Each scene's page is run once, in a process of low priority that serves others between two scenes, and what it showed is
+put into the file. Words come as nodes and numbers as data, so that nobody's text is read as markup; nothing in the file
+reaches for a network.
 """
 
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from html import unescape
 from typing import Any
 
@@ -24,16 +25,17 @@ from pages.hall.files import FOLDER
 from pages.hall.projector import measure
 from pages.hall.told import scene_told
 from pages.ui.asking import computing_here
+from pages.ui.heavy import InParts, Part, ProcessDiedError, Work
 from pages.ui.in_hall import HALL
 from pages.ui.language import ASSETS, strings
-from pages.ui.lectures import Lecture, Scene, read_lecture
+from pages.ui.lectures import Scene, read_lecture
 from pages.ui.link import Link
-from transformer_core.progress import counted
 
 ENTRY = ASSETS.parent / "pages" / "ui" / "entry.py"
-SECONDS_OF_A_PAGE = 120
+SECONDS_OF_A_SCENE = 60.0
+MOST_TOO_SLOW = 3  # scenes whose figures are left out, since they took longer
 MOST_FIGURES = 2  # of a scene that names none
-LARGEST_MB = 15
+LARGEST_MB = 15  # of all scenes
 EVERYBODYS = "0.0.0.0"  # an address at which nobody is at home
 ALIVE = ("matrix", "chips", "arcs", "architecture")  # components that need no server
 MODULES = ("components/kit", "hall/nodes", "hall/home")  # each after those that it imports
@@ -53,8 +55,11 @@ class TakenHome:
     without: tuple[str, ...]
 
 
-def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", stranger: str = "yes") -> TakenHome:
+@InParts
+def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", stranger: str = "yes") -> Work[TakenHome]:
     """Return a lecture as one file that opens with no server.
+
+    A scene whose page takes longer than a minute, or all memory, has no figures there.
 
     Args:
         lecture: as it is written; name: of its folder.
@@ -64,52 +69,74 @@ def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", st
 
     Raises:
         LectureError: it cannot be read.
-        ValueError: the file would be too large.
+        ValueError: the file would be too large, or too many scenes take too long.
     """
-    read, said = read_lecture(name, lecture), json.loads(answers)
-    scenes, without = [], []
+    read, answered = read_lecture(name, lecture), json.loads(answers)
+    scenes, size, slow = list[str](), 0, 0
+    total = len(read.scenes) + 1
+    for done, scene in enumerate(read.scenes):
+        asked = {"lecture": lecture, "name": name, "language": language, "stranger": stranger, "number": done + 1}
+        asked["answers"] = json.dumps(answered.get(str(done + 1), {}))
+        try:
+            taken = yield Part(scene_at_home, asked, done, total, SECONDS_OF_A_SCENE)
+        except ProcessDiedError:
+            slow += 1
+            if slow > MOST_TOO_SLOW:
+                raise ValueError(f"{slow} scenes take too long, lastly {scene.title!r}; leave them out") from None
+            taken = yield Part(scene_at_home, asked | {"figures": False}, done, total, SECONDS_OF_A_SCENE)
+        scenes.append(taken)
+        size += len(taken)
+        if size > LARGEST_MB * 1e6:
+            most = f"all may take {LARGEST_MB}"
+            raise ValueError(f"{done + 1} scenes take {size / 1e6:.0f} MB, and {most}; leave scenes out")
+    asked = {"title": read.title, "about": read.about, "language": language, "scenes": tuple(scenes)}
+    return (yield Part(file_of, asked, total - 1, total))
+
+
+def scene_at_home(
+    *, lecture: str, name: str, language: str, stranger: str, number: int, answers: str, figures: bool = True
+) -> str:
+    """Return in JSON what the file says of a scene: words, question, what was measured, the answers, and its figures.
+
+    Args:
+        number: of the scene, from 1; answers: to this scene; figures: take them along.
+        lecture, name, language, stranger: as of take_home.
+    """
+    read = read_lecture(name, lecture)
+    scene, finding = read.scenes[number - 1], None
     config.set_option("server.address", EVERYBODYS if stranger else "localhost")
     with computing_here():
-        for number in counted(range(1, len(read.scenes) + 1)):
-            scene = read.scenes[number - 1]
-            figures = _figures(scene, language)
-            without += [] if figures else [scene.title]
-            scenes.append(_scene(read, number, language, said.get(str(number), {})) | {"figures": figures})
-    data = {"about": read.about, "scenes": scenes, "words": strings("home_file", language)}
+        if scene.question is not None and scene.question.options:
+            finding = measure(scene, scene.question, Link({**scene.state, "lang": language}))
+        told = scene_told(read, number, language) | {"finding": finding, "answers": json.loads(answers)}
+        told |= {"screen": scene.screen, "figures": _figures(scene, language) if figures else []}
+    return json.dumps(told, ensure_ascii=False)
+
+
+def file_of(*, title: str, about: str, language: str, scenes: tuple[str, ...]) -> TakenHome:
+    """Return the file of scenes as scene_at_home returns them."""
+    told = [json.loads(scene) for scene in scenes]
+    data = {"about": about, "scenes": told, "words": strings("home_file", language)}
     html = self_contained(
-        title=read.title,
+        title=title,
         language=language,
-        script=_script({figure["component"] for scene in scenes for figure in scene["figures"]}),
+        script=_script({figure["component"] for scene in told for figure in scene["figures"]}),
         style=(FOLDER / "home.css").read_text(encoding="utf-8"),
         data={"payload": base64.b64encode(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")).decode()},
     )
-    if len(html) > LARGEST_MB * 1e6:
-        raise ValueError(f"the file has {len(html) / 1e6:.0f} MB, and may have {LARGEST_MB}; leave scenes out")
-    return TakenHome(html, tuple(without))
-
-
-def _scene(lecture: Lecture, number: int, language: str, said: Mapping[str, int]) -> dict[str, Any]:
-    """Return what the file says of a scene: its words, its question, what was measured and what the class answered."""
-    scene = lecture.scenes[number - 1]
-    finding = None
-    if scene.question is not None and scene.question.options:
-        finding = measure(scene, scene.question, Link({**scene.state, "lang": language}))
-    told = scene_told(lecture, number, language)
-    return told | {"finding": finding, "answers": said, "screen": scene.screen}
+    return TakenHome(html, tuple(scene["title"] for scene in told if not scene["figures"]))
 
 
 def _figures(scene: Scene, language: str) -> list[Figure]:
     """Run a scene's page and return the figures that it shows, those that the scene names or the first ones."""
-    with suppress(RuntimeError):  # a page that takes too long
-        found = dict(_shown(_run(scene, language)))
-        named = [name for name in scene.figure.split() if name in found]
-        return [found[name] for name in named or list(found)[:MOST_FIGURES]]
-    return []
+    found = dict(_shown(_run(scene, language)))
+    named = [name for name in scene.figure.split() if name in found]
+    return [found[name] for name in named or list(found)[:MOST_FIGURES]]
 
 
 def _run(scene: Scene, language: str) -> AppTest:
     """Open a scene's screen as a browser would, and uncover all."""
-    app = AppTest.from_file(str(ENTRY), default_timeout=SECONDS_OF_A_PAGE)
+    app = AppTest.from_file(str(ENTRY), default_timeout=2 * SECONDS_OF_A_SCENE)  # its process ends before
     for name, value in {**scene.state, "lang": language, HALL: "1"}.items():
         app.query_params[name] = value
     app._page_hash = calc_hash(scene.page)
@@ -165,9 +192,15 @@ def _verdict(body: str) -> list[tuple[str, float]]:
     return [(name, end - before) for name, before, end in zip(names, [0.0, *ends], ends, strict=False)]
 
 
+@cache
+def _chart_script() -> str:
+    """Return what draws charts; to bundle it takes seconds."""
+    return vl_convert.javascript_bundle(snippet="window.drawChart = vegaEmbed;")
+
+
 def _script(components: set[str]) -> str:
     """Return the one script of the file: the components in it, each in a scope of its own, and what shows them."""
-    charts = vl_convert.javascript_bundle(snippet="window.drawChart = vegaEmbed;") if "chart" in components else ""
+    charts = _chart_script() if "chart" in components else ""
     parts = ["const components = {};"]
     for name in sorted(components & set(ALIVE)):
         script, style = component_assets(name)

@@ -104,7 +104,9 @@ def show_rooms() -> None:
             ago = t("runs.ago", time=in_words(max(0.0, time.time() - used)))
             said = t("server.room", code=code, lecture=plain(lecture), count=answers, ago=ago)
             st.markdown(f"{said} · {_name(owner)}", width="content")
-            st.button(t("server.close"), icon=":material/close:", key=f"close {code}", on_click=close_room, args=(code,))
+            st.button(
+                t("server.close"), icon=":material/close:", key=f"close {code}", on_click=close_room, args=(code,)
+            )
 
 
 def show_models() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pages.ui.heavy import Job, pool
+from pages.ui.heavy import InParts, Job, Part, Work, pool
 from pages.ui.models import code_that_opens, place_of
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.bundle import Bundle
@@ -126,7 +125,7 @@ def ask_away(function: Callable[..., Any], who: str, /, **arguments: Any) -> Fut
     fails, it is not tried again.
 
     Args:
-        who: a place on a page of a session, where one thing is waited for.
+        who: a person and, after a space, a place on a page of theirs, where one thing is waited for.
         arguments: as of ask.
 
     Raises:
@@ -138,7 +137,7 @@ def ask_away(function: Callable[..., Any], who: str, /, **arguments: Any) -> Fut
         if new:
             _compute(future, lambda: function(**arguments))
         return future
-    future, _ = _claimed(question, lambda: Job(_call(function, arguments)), again=False)
+    future, _ = _claimed(question, lambda: Job(_work(function, arguments)), again=False)
     if isinstance(future, Job):
         pool().look(future, who)
     return future
@@ -167,15 +166,19 @@ def answered(function: Callable[..., T], /, **arguments: Any) -> T | None:
     return future.result() if future is not None and done else None
 
 
-def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> bytes:
-    """Return a call for another process, which opens the models itself."""
+def _work(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Work[Any]:
+    """Return a call for other processes, which open the models themselves."""
 
     def sent(value: Any) -> Any:
         if isinstance(value, Bundle):
             return place_of(value.name)
         return tuple(map(sent, value)) if isinstance(value, tuple) else value
 
-    return pickle.dumps((function, {name: sent(value) for name, value in arguments.items()}))
+    def alone(part: Part) -> Work[Any]:
+        return (yield part)
+
+    placed = {name: sent(value) for name, value in arguments.items()}
+    return function.work(**placed) if isinstance(function, InParts) else alone(Part(function, placed))
 
 
 def _claimed(question: Question, make: Callable[[], Future[Any]], *, again: bool) -> tuple[Future[Any], bool]:

@@ -21,6 +21,7 @@ from pages.ui.asking import Answer, ask_away, ask_once, forget_answer, question_
 from pages.ui.heavy import Job, ProcessDiedError, pool
 from pages.ui.language import t
 from pages.ui.url import current, keep, read_switch, widget_key, written_switch
+from pages.ui.who import person
 
 T = TypeVar("T")
 Height = int | Literal["content"]  # in pixels
@@ -181,7 +182,9 @@ def _awaited(
     if state.get(stopped) == question:
         _offer_again(t("await.cancelled"), lambda: state.pop(stopped, None), key=key, height=height)
         return None
-    who = f"{state.setdefault('visit', secrets.token_hex(8))} {key}"
+    if "visit" not in state:
+        state.visit = f"{person(st.context.headers.get('Cookie', ''), st.context.ip_address)} {secrets.token_hex(8)}"
+    who = f"{state.visit} {key}"
     future = ask_away(function, who, **arguments)
     if state.get(waits) != (question, covered()):
         wait([future], SECONDS_AT_ONCE)

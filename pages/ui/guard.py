@@ -10,10 +10,12 @@ import ipaddress
 import logging
 import os
 import re
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -97,7 +99,9 @@ class Guard:
         if refusal:
             return await refusal(scope, receive, send_along)
         if scope["type"] == "http":
-            return await self._app(scope, receive, send_along)
+            with suppress(ClientDisconnect):  # whoever goes before the end of a request needs no answer
+                await self._app(scope, receive, send_along)
+            return None
         self._visitors += 1
         try:
             await self._app(scope, receive, send_along)

@@ -1,7 +1,8 @@
 """Heavy work: what takes longer than a moment is computed by a few processes of low priority, never by a page.
 
 Who waits looks in again and again. What nobody has looked for any more, or its last waiter has cancelled, is ended: its
-process is killed, for most libraries can be interrupted in no other way, and another starts for what comes next.
+process is killed, for most libraries can be interrupted in no other way, and another starts for what comes next. So is
+what takes longer than it may. What consists of parts goes back into the queue between two of them.
 """
 
 import os
@@ -10,14 +11,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pages.ui.heavy_process import Message
 from pages.ui.limits import limits
+from pages.ui.turns import Turns
 from transformer_core.analysis.source import ROOT
 
 COMMAND = (sys.executable, "-c", "from pages.ui.heavy_process import serve; serve()")
@@ -26,34 +29,77 @@ SECONDS_WAITED_FOR = 6.0  # since somebody has looked; a page looks more often t
 SECONDS_LEFT = 2.0  # what runs goes on so long without anybody: to start another process takes as long
 SECONDS_BETWEEN_SWEEPS = 0.5
 SECONDS_KEPT_WARM = 300.0
+MOST_SECONDS = 900.0
+T = TypeVar("T")
 
 
 class ProcessDiedError(RuntimeError):
-    """The process that computed an answer ended before it came: killed, or out of memory."""
+    """The process that computed an answer ended before it came: killed, out of memory, or it took too long."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a process computes in one go.
+
+    Args:
+        function, arguments: with places (heavy_process.Place) where it takes bundles.
+        done, total: parts of the same work that came before, and all of them.
+        seconds: that it may take.
+    """
+
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any]
+    done: int = 0
+    total: int = 1
+    seconds: float = MOST_SECONDS
+
+
+Work = Generator[Part, Any, T]  # yields parts, is sent what each returned or thrown what it raised, returns the answer
+
+
+class InParts(Generic[T]):
+    """A function whose parts are computed one by one, so that others have their turn between them (a decorator)."""
+
+    def __init__(self, work: Callable[..., Work[T]]) -> None:
+        self.work = work
+
+    def __call__(self, **arguments: Any) -> T:
+        """Compute all parts in this process."""
+        work, value = self.work(**arguments), None
+        while True:
+            try:
+                part = work.send(value)
+            except StopIteration as end:
+                return end.value
+            value = part.function(**part.arguments)
 
 
 class Job(Future[Any]):
-    """An answer that is or will be computed; cancelled where nobody waits for it any more.
+    """An answer that is or will be computed; cancelled where nobody waits for it any more."""
 
-    Args:
-        call: a function and its arguments, with places where it takes bundles; pickled.
-    """
-
-    def __init__(self, call: bytes) -> None:
+    def __init__(self, work: Work[Any]) -> None:
         super().__init__()
-        self.call = call
+        self._work = work
+        self.part: Part  # that is computed, or comes next
+        self.began = 0.0  # when that was handed to a process
         self.waiting: dict[str, float] = {}  # who, and when they last looked
         self.left = 0.0  # when the last of them went
         self.process: subprocess.Popen[bytes] | None = None  # that computes it now
         self.steps: tuple[int, int] | None = None  # done, and all; None where the function does not tell
+        self.go_on()
 
-    def end(self, value: Any = None, error: Exception | None = None) -> None:
-        """Let those who wait have the result, or what went wrong; not where the job was cancelled."""
-        with suppress(InvalidStateError):
-            if error is None:
-                self.set_result(value)
+    def go_on(self, value: Any = None, error: Exception | None = None) -> bool:
+        """Take what a part came to, and tell whether there is another; else those who wait have the answer."""
+        with suppress(InvalidStateError):  # it was cancelled
+            try:
+                self.part = self._work.send(value) if error is None else self._work.throw(error)
+            except StopIteration as end:
+                self.set_result(end.value)
+            except Exception as wrong:
+                self.set_exception(wrong)
             else:
-                self.set_exception(error)
+                return True
+        return False
 
 
 class Pool:
@@ -68,6 +114,7 @@ class Pool:
         self._most = most
         self._command = command
         self._queue: list[Job] = []
+        self._turns = Turns()
         self._running: list[Job] = []
         self._of: dict[str, Job] = {}  # what each waits for
         self._changed = threading.Condition()
@@ -80,7 +127,7 @@ class Pool:
         """Note that somebody waits for a job, and for no other; a new job enters the queue.
 
         Args:
-            who: a visit and, after a space, a place on its page, where one thing is waited for.
+            who: a person and, after a space, a place on a page of theirs, where one thing is waited for.
         """
         with self._changed:
             other = self._of.get(who)
@@ -126,15 +173,9 @@ class Pool:
             self._changed.notify_all()
 
     def _in_turn(self) -> list[Job]:
-        """Return the queue as it is served: the first thing of everybody, then the second of those who want more."""
-        asked: Counter[str] = Counter()
-        rounds = []
-        for job in [*self._running, *self._queue]:
-            visit = next(iter(job.waiting), "").partition(" ")[0]
-            asked[visit] += 1
-            rounds.append(asked[visit])
-        waiting = rounds[len(self._running) :]
-        return [job for _, job in sorted(zip(waiting, self._queue, strict=True), key=lambda pair: pair[0])]
+        """Return the queue as it is served."""
+        served, waiting = ([_person(job) for job in jobs] for jobs in (self._running, self._queue))
+        return [self._queue[place] for place in self._turns.order(served, waiting)]
 
     def _drop(self, job: Job, who: str) -> None:
         job.waiting.pop(who, None)
@@ -182,14 +223,16 @@ class Pool:
                 came = _computed(process, job)
             except Exception:
                 came = None
+            more = job.go_on(*came or (None, ProcessDiedError("the process that computed this has ended")))
             with self._changed:
                 usable = came is not None and not job.cancelled()
                 self._free += usable
                 self._running.remove(job)
                 job.process = None
-                for who in job.waiting:
-                    self._of.pop(who, None)
-                job.end(*came or (None, ProcessDiedError("the process that computed this has ended")))
+                if more and job.waiting:
+                    self._queue.append(job)
+                else:
+                    self._cancel(job)
         process.kill()
         with suppress(OSError):
             process.communicate()
@@ -207,12 +250,13 @@ class Pool:
                 return None
             job = self._in_turn()[0]
             self._queue.remove(job)
-            job.process = process
+            self._turns.serve(_person(job))
+            job.process, job.began = process, time.monotonic()
             self._running.append(job)
             return job
 
     def _sweep(self) -> None:
-        """Cancel what nobody has looked for."""
+        """Cancel what nobody has looked for, and end the processes of what takes too long."""
         while True:
             time.sleep(SECONDS_BETWEEN_SWEEPS)
             with self._changed:
@@ -223,26 +267,35 @@ class Pool:
                 for job in self._running:
                     if not job.waiting and now - job.left > SECONDS_LEFT:
                         self._cancel(job)
+                    elif job.process is not None and now - job.began > job.part.seconds:
+                        job.process.kill()
                 if not self._queue and not self._running:
                     self._sweeping = False
                     return
 
 
+def _person(job: Job) -> str:
+    """Return who waits for a job, or waits longest."""
+    return next(iter(job.waiting), "").partition(" ")[0]
+
+
 def _computed(process: subprocess.Popen[bytes], job: Job) -> tuple[Any, Exception | None]:
-    """Return what a process makes of a job: the value, or the error.
+    """Return what a process makes of a job's part: the value, or the error.
 
     Raises:
         Exception: the process has died.
     """
     assert process.stdin is not None
     assert process.stdout is not None
-    pickle.dump(job.call, process.stdin)
+    part = job.part
+    job.steps = (part.done, part.total) if part.total > 1 else None
+    pickle.dump(pickle.dumps((part.function, part.arguments)), process.stdin)
     process.stdin.flush()
     while True:
         message: Message = pickle.load(process.stdout)
         if message.ended:
             return message.value, message.error
-        job.steps = message.done, message.total
+        job.steps = part.done * message.total + message.done, part.total * message.total
 
 
 @lru_cache(maxsize=1)

@@ -36,12 +36,14 @@ from pages.ui.language import language
 from pages.ui.last_text import last_read
 from pages.ui.link import LIVE, Link, reading
 from pages.ui.traffic import run_in
+from pages.ui.turns import Lane
 from pages.ui.url import below_base, current, whole_number
 from pages.ui.verdict import Number, Verdict
-from pages.ui.who import is_home, owner_in
+from pages.ui.who import is_home, owner_in, person_of
 from transformer_core.bundle_files import BundleError
 
-LONG_TEXT, MOST_AT_ONCE = 400, 2  # characters; requests of short texts, and of long ones, that are answered at once
+LONG_TEXT = 400  # characters
+MOST_AT_ONCE, MOST_OF_ONE = 3, 2  # requests of short texts, and of long ones, that are answered at once; of one person
 MOST_STAMP = 10**9
 ROUTE = "/live/"
 SECONDS_BETWEEN = 0.004  # a click's two requests, which come in any order
@@ -205,14 +207,14 @@ def live_routes(parts: Mapping[tuple[str, str], Build]) -> list[Route]:
         parts: what makes the pictures of a part, by page and part.
     """
     LIVE.update(parts)
-    lanes = {heavy: asyncio.Semaphore(MOST_AT_ONCE) for heavy in (False, True)}
+    lanes = {heavy: Lane(MOST_AT_ONCE, MOST_OF_ONE) for heavy in (False, True)}
 
     async def live(request: Request) -> Response:
         build = parts.get((request.path_params["page"], request.path_params["part"]))
         if build is None:
             return Response(status_code=404, headers=HEADERS)
         link = Link(dict(request.query_params), owner_in(request.headers.get("cookie", "")))
-        async with lanes[len(link.said.get("text", "")) > LONG_TEXT]:
+        async with lanes[len(link.said.get("text", "")) > LONG_TEXT].turn(person_of(request)):
             if await request.is_disconnected():
                 return Response(status_code=204, headers=HEADERS)
             return await run_in_threadpool(_answer, build, link)

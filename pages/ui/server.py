@@ -24,7 +24,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit.web.server.server_util import get_display_address, get_url
 from threadpoolctl import threadpool_limits
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from pages.ui.connections import Connections, most_asking
 from pages.ui.guard import Guard, allowed_hosts
 from pages.ui.headers import embedding_sites
 from pages.ui.heavy import pool
@@ -38,6 +40,8 @@ from pages.ui.uploads import UploadBounds, end_gone_sessions
 from pages.ui.url import below_base
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle_files import BundleError
+from transformer_core.training.runs.store.folder import default_root, sweep
+from transformer_core.user_models.store import default_root as opened_root
 
 SECONDS_BETWEEN_LOOKS = 5.0
 LOOKS_BETWEEN_COLLECTIONS = 12
@@ -102,16 +106,22 @@ def _hear_of_stopping() -> None:
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[None]:
     """Warm up, serve, and tidy now and then."""
+    os.umask(0o077)  # no other user of this machine reads rooms, lectures, runs and opened models
+    for root in (default_root(), opened_root()):
+        sweep(root)
     quiet_logs()
     _hear_of_stopping()
     _warm_up()
     quiet_logs()
     log.info("Vitrine is at %s", get_url(get_display_address(st.get_option("server.address") or "localhost")))
-    tidying = asyncio.create_task(_tidy_now_and_then())
+    connections = Connections(most_asking(raise_open_files()))
+    watching = [asyncio.create_task(work) for work in (_tidy_now_and_then(), connections.keep_looking())]
     start_waiting()
     pool().warm()
-    yield
-    tidying.cancel()
+    with connections.watched(AutoHTTPProtocol):
+        yield
+    for task in watching:
+        task.cancel()
     stop_launching()
     pool().close()
 

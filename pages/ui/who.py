@@ -22,6 +22,7 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.ui.guard import AT_HOME, HOSTS
@@ -56,7 +57,10 @@ def _signing() -> bytes:
     path = Path(os.environ.get(SIGNING) or Path(__file__).parents[2] / ".runs" / "key")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError), os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        with (
+            suppress(FileExistsError),
+            os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file,
+        ):
             file.write(secrets.token_bytes(32))
         if len(kept := path.read_bytes()) == 32:
             return kept
@@ -87,6 +91,16 @@ def owner_in(cookies: str) -> str:
     """Return the owner that a Cookie header tells, "" where it tells none."""
     key = _key_in(_cookie_in(cookies))
     return owner_of(key) if key else ""
+
+
+def person(cookies: str, address: str | None) -> str:
+    """Return as whom somebody takes turns with others: the owner that a Cookie header tells, else the address."""
+    return owner_in(cookies) or address or "somebody"
+
+
+def person_of(asks: HTTPConnection) -> str:
+    """Return as whom a request takes turns with others."""
+    return person(asks.headers.get("cookie", ""), asks.client and asks.client.host)
 
 
 def visitor() -> str:

@@ -298,6 +298,12 @@ def test_what_is_no_tokenizer_is_refused(folder, content):
     refused(folder, f"glass/{TOKENIZER}")
 
 
+def test_a_label_that_no_page_can_write_is_refused_with_words(folder):
+    config = json.loads((folder / CONFIG).read_text())
+    (folder / CONFIG).write_text(json.dumps(config | {"labels": ["good", "b\ud800d"]}))
+    refused(folder, r"labels[1] must be valid Unicode: character 1 is the lone surrogate '\ud800'")
+
+
 def test_a_tokenizer_of_more_words_than_the_model_is_refused(folder):
     Tokenizer.train("word", ["and many more words than there were"] * 2, vocab_size=40).save(folder / TOKENIZER)
     seal(folder)

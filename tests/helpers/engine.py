@@ -165,7 +165,10 @@ def shipped(name: str) -> Bundle:
 READ_BY = {  # of each kind that pages read, a shipped model whose tokenizer will do
     **dict.fromkeys(("classifier", "encoder"), "sentiment"),
     **dict.fromkeys(("bert", "tagger", "answerer"), "bert"),
-    **{"gpt": "gpt", "translation": "translation-en-fr", "seq2seq": "seq2seq-en-fr", "lm": "lm-gru"},
+    "gpt": "gpt",
+    "translation": "translation-en-fr",
+    "seq2seq": "seq2seq-en-fr",
+    "lm": "lm-gru",
 }
 ODD_WEIGHTS: dict[str, Callable[[Tensor], object]] = {
     "zero": Tensor.zero_,

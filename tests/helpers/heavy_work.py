@@ -2,16 +2,20 @@
 
 import os
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from pages.ui.heavy import InParts, Part, ProcessDiedError, Work
 from tests.helpers import tiny_runs
 from tests.helpers.tiny_runs import pass_gate
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
+
+SECONDS_OF_A_PART = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,17 @@ def stepped(*, name: str, steps: int = 3, gate: str = "") -> Result:
     for _ in counted(range(steps)):
         pass_gate(Path(gate or name))
     return Result(np.arange(steps), os.getpid())
+
+
+@InParts
+def in_parts(*, parts: int, gate: str) -> Work[tuple[int, ...]]:
+    """Take a step in each of so many parts, and return which of them came to their end in time."""
+    came = []
+    for part in range(parts):
+        with suppress(ProcessDiedError):
+            yield Part(stepped, {"name": "", "steps": 1, "gate": gate}, part, parts, SECONDS_OF_A_PART)
+            came.append(part)
+    return tuple(came)
 
 
 def of_model(*, bundle: Bundle, others: tuple[Bundle, ...]) -> Result:

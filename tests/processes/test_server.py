@@ -5,11 +5,12 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
@@ -34,9 +35,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of open 
 
 SOFT_FILES, HARD_FILES = 400, 700
 VISITORS = visitors_for(HARD_FILES)
+HALF = 300  # requests; more than may be asking at once
 SECRET = "a_text_of_a_visitor"
 WATCHED = f"""
 import os, resource, signal, sys
+from pages.ui import connections
+connections.SECONDS_BETWEEN_LOOKS = 0.3
 resource.setrlimit(resource.RLIMIT_NOFILE, ({SOFT_FILES}, {HARD_FILES}))
 
 def note(event, values):
@@ -90,6 +94,7 @@ def opened(folder: Path) -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VITRINE_MODELS", str(folder / "models"))
         patch.setenv("VITRINE_RUNS", str(folder / "runs"))
+        patch.setenv("VITRINE_ROOMS", str(folder / "rooms" / "rooms.sqlite3"))
         patch.setenv("VITRINE_SESSION_UPLOADS_MB", str(MOST_UPLOADED))
         patch.delenv("VITRINE_CONNECTIONS", raising=False)
         options = ("--server.address", "0.0.0.0", "--server.disconnectedSessionTTL", "1")
@@ -202,6 +207,32 @@ def test_more_visitors_than_files_can_be_open_for_read_words_while_the_others_go
 
     assert finished(crowd()) == (VISITORS, [503] * 10, 503)
     assert len(os.listdir(f"/proc/{server.pid}/fd")) < HARD_FILES
+
+
+def test_half_requests_end_by_themselves_and_a_page_opens_meanwhile(server: Server) -> None:
+    place = urlsplit(server.address)
+    head = f"POST /room/open HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: 100\r\n\r\n{{".encode()
+    with ExitStack() as stack:
+        half = [stack.enter_context(socket.create_connection((place.hostname, place.port))) for _ in range(HALF)]
+        for number, one in enumerate(half):
+            with suppress(ConnectionError):  # there is room for fewer
+                one.sendall((b"", b"GET / HTTP/1.1\r\nHo", head)[number % 3])
+        assert server.get("/attention", **{"Sec-Fetch-Dest": "document"})[0] == 200
+        for one in half:
+            with suppress(ConnectionError):
+                assert one.recv(1) == b""
+    assert "rror" not in server.log.read_text()
+
+
+def test_no_other_user_of_the_machine_reads_rooms(server: Server) -> None:
+    cookie = server.get("/")[2]["Set-Cookie"].partition(";")[0]
+    request = urllib.request.Request(f"{server.address}/room/open", data=b'{"lecture": "twelve_scenes", "scene": 1}')
+    request.add_header("Cookie", cookie)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert len(json.loads(answer.read())["code"]) == 4
+    kept = [path for path in (server.log.parent / "rooms").rglob("*") if path.is_file()]
+    assert len(kept) > 1
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
 
 
 async def _addresses(socket: ClientConnection, names: list[str]) -> list[str]:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import threading
 import unicodedata
 import zipfile
@@ -21,7 +20,7 @@ from typing import IO
 from transformer_core.archives import MB, ArchiveError, entries, extract, open_zip
 from transformer_core.bundle_files import LARGEST_TEXT_FILE, BundleError
 from transformer_core.checkpoints import load
-from transformer_core.training.runs.store.folder import LEAVING, MAKING, new_id, sweep, write_whole
+from transformer_core.training.runs.store.folder import LEAVING, making, new_id, write_whole
 from transformer_core.trial import try_model
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100
@@ -253,7 +252,7 @@ class OpenedModels:
                 owner=str(values.get("owner", "")),
                 shared=values.get("shared") is True,
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     @contextmanager
@@ -261,14 +260,9 @@ class OpenedModels:
         """Yield a temporary folder of that name, one at a time; it is deleted afterwards unless it was moved."""
         with _making, _in_words(f"{name!r:.100} cannot be opened"):
             self.check_room(name, taken)
-            self.root.mkdir(parents=True, exist_ok=True)
-            sweep(self.root)
-            scratch = Path(tempfile.mkdtemp(prefix=MAKING, dir=self.root))
-            try:
-                (scratch / name).mkdir()
+            with making(self.root) as scratch:
+                (scratch / name).mkdir(mode=0o700)
                 yield scratch / name
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
 
     def _place(self, model: Opened, draft: Path) -> None:
         there = list(self.all().values())

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from pages.figures.exports import inert
 from pages.film.figures.film import CURVES, PALETTE, Film, rim
 
 EDGE, HEADING, KEY_LINE, SMALL, LARGE = 24, 40, 24, 14, 16
@@ -117,7 +118,9 @@ def curves_csv(film: Film) -> str:
     before = [repr(float(film.baselines[name])) for name in ("undamaged",) if name in film.baselines]
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(["step", *names, "frame", "epoch", *measures, *(["undamaged_accuracy"] if before else [])])
+    writer.writerow(
+        ["step", *names, "frame", "epoch", *map(inert, measures), *(["undamaged_accuracy"] if before else [])]
+    )
     for step in sorted(of_step.keys() | of_frame.keys()):
         numbers = [repr(float(value)) for value in of_step.get(step, ())] or [""] * len(names)
         frame = of_frame.get(step)

@@ -1,8 +1,8 @@
 """A checkpoint that `transformers` saved computes the same in our modules, and what we save in theirs."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from dataclasses import replace
 import pytest
 import torch
 import transformers

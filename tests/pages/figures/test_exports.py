@@ -7,15 +7,15 @@ import zipfile
 import numpy as np
 import pandas as pd
 
-from pages.figures.exports import panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
+from pages.figures.exports import inert, panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
 from pages.figures.matrix import Panel, Scale
 from tests.helpers.figures import attention, figure
 
 
 def test_csv_reads_back_exactly_and_no_label_is_a_formula() -> None:
     values = np.array([[0.1, 1 / 3], [np.float32(0.7), -np.inf]])
-    rows = list(csv.reader(io.StringIO(to_csv(values, ["=1+1", 'a "b",\n'], ["@x", "好"]))))
-    assert rows[0] == ["", "'@x", "好"]
+    rows = list(csv.reader(io.StringIO(to_csv(values, ["=1+1", 'a "b",\n'], ["@x", "＝好"]))))
+    assert rows[0] == ["", "'@x", "'＝好"]
     assert [row[0] for row in rows[1:]] == ["'=1+1", 'a "b",\n']
     assert [[float(cell) for cell in row[1:]] for row in rows[1:]] == values.tolist()
 
@@ -43,6 +43,7 @@ def test_rows_that_lack_a_column_leave_it_empty_and_no_word_is_a_formula() -> No
     rows = list(csv.DictReader(io.StringIO(rows_csv([{"x": 0.1, "name": "=1"}, {"x": None, "y": 2}]))))
     assert rows == [{"x": "0.1", "name": "'=1", "y": ""}, {"x": "", "name": "", "y": "2"}]
     assert rows_csv([{"name": "＝1"}, {"name": "'=1"}]).split() == ["name", "'＝1", "''=1"]
+    assert [inert(f"{sign}1") for sign in "＝＋－＠-1"] == ["'＝1", "'＋1", "'－1", "'＠1", "'-1", "11"]
 
 
 def test_numbers_of_a_table_are_numbers_in_pandas_and_in_a_spreadsheet() -> None:

@@ -1,6 +1,5 @@
 """Rooms as the server keeps them: one answer a phone, bounds, and what is left after a restart."""
 
-
 import csv
 import io
 import sqlite3

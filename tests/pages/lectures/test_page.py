@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.hall.take_home import LARGEST_MB, MOST_TOO_SLOW, take_home
 from pages.ui import lectures as shelf
 from pages.ui import own_lectures as own
+from pages.ui.heavy import ProcessDiedError
 from pages.ui.language import LANGUAGES, words
 from pages.ui.lectures import Lecture, LectureError
 from pages.ui.link import Link, reading
@@ -156,3 +158,29 @@ def test_a_read_only_server_lists_ours_and_offers_no_editing(monkeypatch: pytest
     assert not app.exception
     assert not [button for button in app.button if str(button.key).startswith("copy ")]
     assert words("en")["read_only.said"] in told(app)
+
+
+def test_a_lecture_is_taken_home_scene_by_scene_and_slow_scenes_go_without_figures() -> None:
+    lecture = shelf.lectures("en")["twelve_scenes"]
+    assert isinstance(lecture, Lecture)
+
+    def begun():
+        work = take_home.work(lecture=lecture.written(), name=lecture.name, language="en")
+        return work, next(work)
+
+    work, part = begun()
+    for number in range(1, len(lecture.scenes) + 1):
+        assert (part.arguments["number"], part.done, part.total) == (number, number - 1, len(lecture.scenes) + 1)
+        part = work.send(f"scene {number}")
+    assert part.arguments["scenes"] == tuple(f"scene {number}" for number in range(1, len(lecture.scenes) + 1))
+    work, part = begun()
+    for _ in range(MOST_TOO_SLOW):
+        part = work.throw(ProcessDiedError())
+        assert part.arguments["figures"] is False
+        part = work.send("its words")
+        assert "figures" not in part.arguments
+    with pytest.raises(ValueError, match=f"{MOST_TOO_SLOW + 1} scenes take too long, lastly '.+'; leave"):
+        work.throw(ProcessDiedError())
+    work, _ = begun()
+    with pytest.raises(ValueError, match=f"1 scenes take .* MB, and all may take {LARGEST_MB}; leave scenes out"):
+        work.send("x" * (LARGEST_MB * 1_000_000 + 1))

@@ -19,7 +19,7 @@ from pages.ui.asking import ask, ask_away, ask_once, forget_answers
 from pages.ui.heavy import SECONDS_LEFT, SECONDS_WAITED_FOR, Pool, ProcessDiedError
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.helpers.heavy_work import Forked, drawn, dying, of_model, stepped, wrong
+from tests.helpers.heavy_work import SECONDS_OF_A_PART, Forked, drawn, dying, in_parts, of_model, stepped, wrong
 from tests.helpers.pages import same
 from tests.helpers.tiny_runs import Gate, wait_for
 from transformer_core.analysis.translation.toy_batch import toy_batch
@@ -137,6 +137,35 @@ def test_so_many_at_once_and_the_others_have_a_place_everybody_first_once(pool: 
     third_of_ann = ask_away(stepped, "ann c", name="third", **held)
     assert [pool.place(job) for job in (running, of_bob, second_of_ann, third_of_ann)] == [0, 1, 2, 3]
     assert pool.counts() == (1, 3)
+
+
+def test_between_two_parts_of_ones_work_another_has_a_turn(pool: Pool, gate: Gate, held: dict[str, str]) -> None:
+    whole = ask_away(in_parts, "ann a", parts=3, **held)
+    wait_for(lambda: pool.counts() == (1, 0))
+    of_bob = ask_away(stepped, "bob a", name="bob", steps=1, **held)
+    gate.let()
+    wait_for(lambda: pool.place(of_bob) == 0)
+    wait_for(lambda: pool.place(whole) == 1)
+    assert not of_bob.done()
+    gate.let()
+    assert of_bob.result(60).values.size == 1
+    wait_for(lambda: whole.steps == (1, 3))
+    gate.open()
+    assert whole.result(60) == in_parts(parts=3, gate="none") == (0, 1, 2)
+
+
+def test_a_part_that_takes_longer_than_it_may_is_ended_and_the_others_go_on(
+    pool: Pool, clock: Clock, gate: Gate, held: dict[str, str]
+) -> None:
+    whole = ask_away(in_parts, "ann a", parts=3, **held)
+    wait_for(lambda: pool.counts() == (1, 0))
+    process = whole.process
+    clock.passes(SECONDS_OF_A_PART - 0.1, pool)
+    assert process.poll() is None
+    clock.passes(0.2, pool)
+    process.wait()
+    gate.open()
+    assert whole.result(60) == (1, 2)
 
 
 def test_how_far_it_is_is_told(pool: Pool, gate: Gate, held: dict[str, str]) -> None:

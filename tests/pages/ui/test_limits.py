@@ -6,11 +6,13 @@ import re
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from starlette.types import Message, Scope
 
 from pages.ui import runs, uploads
+from pages.ui.connections import LEAST_BYTES, LOOKS, Connections
 from pages.ui.language import words
 from pages.ui.limits import Limits, limits
 from pages.ui.log import OneLine, Seldom
@@ -295,3 +297,70 @@ def test_what_happens_a_thousand_times_is_logged_once_a_minute_with_its_number(
     again = record()
     assert seldom.filter(again)
     assert again.getMessage() == "a page failed: (999 more like it)"
+
+
+class Connection:
+    """One of uvicorn's connections, as far as it is looked at."""
+
+    def __init__(self, address: str = "10.0.0.1") -> None:
+        self.client, self.cycle, self.open, self.unsent = (address, 1), None, True, 0
+        self.flow = SimpleNamespace(read_paused=False, write_paused=False)
+
+    def connection_made(self, transport: object) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Take what comes."""
+
+    def is_closing(self) -> bool:
+        return not self.open
+
+    def get_protocol(self) -> "Connection":
+        return self
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def abort(self) -> None:
+        self.open = False
+
+    def come(self, *, body: bool = False, answer: bool = False) -> "Connection":
+        """Connect, and ask: half a head, or a head and half a body, or whole."""
+        self.connection_made(self)
+        if body or answer:
+            self.cycle = SimpleNamespace(response_complete=False, more_body=body)
+        return self
+
+
+def test_who_asks_half_or_takes_no_answer_is_let_go_and_who_is_slow_but_moves_is_not() -> None:
+    watch = Connections(100)
+    with watch.watched(Connection):
+        half, answered = Connection().come(), Connection().come(answer=True)
+        still, moving, held_up = (Connection().come(body=True) for _ in range(3))
+        deaf, slow = Connection().come(answer=True), Connection().come(answer=True)
+        again = Connection().come(answer=True)
+        held_up.flow.read_paused = deaf.flow.write_paused = slow.flow.write_paused = True
+        deaf.unsent = 7
+        for look in range(3 * LOOKS):
+            slow.unsent = look
+            moving.data_received(bytes(LEAST_BYTES))
+            still.data_received(b".")
+            half.data_received(b".")
+            again.cycle.response_complete = look % LOOKS == 1  # the next request is in time
+            watch.look()
+            assert (half.open, still.open, deaf.open) == (look < LOOKS, look < LOOKS, look <= LOOKS)
+    assert all(one.open for one in (answered, moving, held_up, slow, again))
+    Connection().come()
+    assert not {*map(id, watch._phases)} - {*map(id, (answered, moving, held_up, slow, again))}
+
+
+def test_of_too_many_who_ask_those_of_the_greediest_address_go_the_oldest_first() -> None:
+    watch = Connections(20)
+    with watch.watched(Connection):
+        calm = [Connection("10.0.0.2").come(body=True) for _ in range(3)]
+        phones = [Connection("10.0.0.3").come(answer=True) for _ in range(50)]
+        many = [Connection("10.0.0.9").come() for _ in range(200)]
+    assert all(one.open for one in calm + phones)
+    assert sum(one.open for one in many) <= 20 - len(calm)
+    assert [one.open for one in many] == sorted(one.open for one in many)
+    assert many[-1].open

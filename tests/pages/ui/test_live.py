@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import struct
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,8 @@ from pages.figures.matrix import unpack
 from pages.translation import translated
 from pages.ui import component, live, matrix
 from pages.ui.link import LIVE as ROUTED
-from pages.ui.who import signed
+from pages.ui.link import linked
+from pages.ui.who import owner_in, signed
 from tests.helpers import nightly_but
 from tests.helpers.pages import finished, run
 from transformer_core.analysis.masks.codes import painted_code
@@ -255,7 +257,7 @@ def test_a_long_translation_comes_word_by_word(
             assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
 
 
-BROWSER, OTHER = ((b"cookie", f"vitrine={signed(letter * 32)}".encode()) for letter in "ab")
+BROWSER, OTHER, THIRD = ((b"cookie", f"vitrine={signed(letter * 32)}".encode()) for letter in "abc")
 NOBODY = (b"accept", b"*/*")
 RERUN = BackMsg(rerun_script=ClientState(query_string="text=a")).SerializeToString()
 
@@ -319,6 +321,54 @@ def test_a_run_waits_for_pictures_of_the_same_browser_a_moment_at_most(monkeypat
     assert through(BROWSER, message=BackMsg(load_git_info=True).SerializeToString()) == run_first
     monkeypatch.setattr(live, "MOST_SECONDS_HELD", 0.0)
     assert through(BROWSER) == run_first
+
+
+def test_one_who_asks_for_much_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, gate = list[str](), threading.Semaphore(0)
+
+    def build(_: object) -> live.Live:
+        link = linked()
+        assert link is not None
+        begun.append(link.owner)
+        gate.acquire()
+        return live.Live()
+
+    monkeypatch.setattr(live, "linked_view", lambda: None)
+    app = Starlette(routes=live.live_routes({("attention", "heads"): build}))
+
+    async def ask(by: tuple[bytes, bytes], address: str) -> None:
+        async def receive() -> Message:
+            return {"type": "http.request"}
+
+        async def send(message: Message) -> None:
+            assert message.get("status", 200) == 200
+
+        scope = {"type": "http", "method": "GET", "path": "/live/attention/heads", "query_string": b"", "headers": [by]}
+        await app({**scope, "client": (address, 1)}, receive, send)
+
+    async def everybody() -> None:
+        async with asyncio.TaskGroup() as people:
+            for _ in range(20):
+                people.create_task(ask(BROWSER, "10.0.0.1"))
+            for _ in range(20):
+                people.create_task(ask(NOBODY, "10.0.0.2"))
+            while len(begun) < live.MOST_AT_ONCE:
+                await asyncio.sleep(0)
+            people.create_task(ask(OTHER, "10.0.0.1"))
+            people.create_task(ask(THIRD, "10.0.0.1"))
+            await asyncio.sleep(0)
+            for count in range(1, 3):
+                gate.release()
+                while len(begun) < live.MOST_AT_ONCE + count:
+                    await asyncio.sleep(0)
+            gate.release(50)
+
+    def of(by: tuple[bytes, bytes]) -> str:
+        return owner_in(by[1].decode())
+
+    finished(everybody())
+    assert begun[: live.MOST_AT_ONCE + 2] == [of(BROWSER)] * live.MOST_OF_ONE + ["", of(OTHER), of(THIRD)]
+    assert len(begun) == 42
 
 
 def test_a_stroke_comes_back_with_its_stamp(client: TestClient) -> None:

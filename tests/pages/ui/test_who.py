@@ -61,7 +61,9 @@ def test_the_server_knows_a_key_by_its_hash_alone() -> None:
     made_up = (key, f"{key}.{'x' * who.SIGNATURE}", f"{given}x", f"{'j' * 32}{given[32:]}", "short")
     assert {who.owner_in(f"vitrine={one}") for one in made_up} == {""}
     assert who.owner_in("") == who.owner_in("x=\x00;;=") == ""
-    assert ask_as({"headers": [(b"cookie", f"vitrine={key}".encode())]})["vitrine"].value == given  # of an older version
+    assert (
+        ask_as({"headers": [(b"cookie", f"vitrine={key}".encode())]})["vitrine"].value == given
+    )  # of an older version
 
 
 def test_an_address_gets_as_many_keys_as_a_crowd_needs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

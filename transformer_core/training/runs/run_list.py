@@ -5,10 +5,9 @@ import json
 import os
 import shutil
 import signal
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -25,7 +24,6 @@ from transformer_core.training.runs.store.folder import (
     KEPT,
     LAUNCH,
     LOCK,
-    MAKING,
     ORIGIN,
     RESERVED_NAMES,
     SPEC,
@@ -35,11 +33,11 @@ from transformer_core.training.runs.store.folder import (
     has_worker,
     is_followed,
     is_held,
+    making,
     new_id,
     owner_of,
     put_data,
     remove,
-    sweep,
     write_whole,
 )
 from transformer_core.training.runs.store.run_store import RunStore
@@ -69,6 +67,7 @@ class Bounds:
 
 
 BOUNDS = Bounds()
+MOST_SECONDS = 1e12  # since 1970
 
 
 class RunList:
@@ -110,7 +109,7 @@ class RunList:
             raise RunError(f"{live} of your runs compute or wait, and no more may; stop one, or come back later")
         Queue(self.root).require_room()
         self.prune()
-        with self._making() as draft:
+        with in_words("the run cannot be made"), making(self.root) as draft:
             write_whole(draft / SPEC, spec.to_json())
             if data is not None and spec.data.file is not None:
                 put_data(data, draft / spec.data.file)
@@ -211,7 +210,6 @@ class RunList:
             with suppress(RunError):  # a run that cannot be deleted is no reason not to make another
                 remove(folder)
                 pruned.append(folder.name)
-        sweep(self.root)
         return pruned
 
     def export_zip(self, run: str, to: Path | IO[bytes]) -> None:
@@ -225,7 +223,7 @@ class RunList:
             RunError: the zip is no exported run, or something in it is damaged or out of bounds.
         """
         self.prune()
-        with self._making() as draft:
+        with in_words("the run cannot be made"), making(self.root) as draft:
             spec, run = import_run(file, draft)
             write_whole(draft / SPEC, spec.to_json())
             return self._place(draft, new_id() if (self.root / run).exists() else run)
@@ -242,22 +240,9 @@ class RunList:
             folders = [entry for entry in self.root.iterdir() if ID.fullmatch(entry.name) and entry.is_dir()]
         return sorted(folders, key=_created, reverse=True)[:most]
 
-    @contextmanager
-    def _making(self) -> Iterator[Path]:
-        """Yield a new folder to create a run in; it is removed afterwards unless _place has renamed it."""
-        with in_words("the run cannot be made"):
-            self.root.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(prefix=MAKING, dir=self.root))
-        try:
-            with in_words("the run cannot be made"):
-                yield draft
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-
     def _place(self, draft: Path, run: str) -> RunStore:
         noted = {"format": FORMAT, "id": run, "created": time.time(), "owner": self._owner}
         write_whole(draft / ABOUT, json.dumps(noted) + "\n")
-        draft.chmod(0o755)
         draft.rename(self.root / run)
         return RunStore(self.root / run)
 
@@ -292,7 +277,7 @@ def _read(folder: Path) -> RunStore | str:
 
 def _created(folder: Path) -> float:
     created = about(folder).get("created")
-    return float(created) if isinstance(created, int | float) else 0.0
+    return float(created) if isinstance(created, int | float) and abs(created) < MOST_SECONDS else 0.0
 
 
 def _is_kept(folder: Path) -> bool:

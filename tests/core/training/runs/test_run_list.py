@@ -1,6 +1,7 @@
 """The list of runs: they are made, found, named, deleted and pruned; a run branches off from another's frame."""
 
 import json
+import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -14,7 +15,7 @@ from tests.helpers.tiny_runs import SPEC, first_two, tiny_task
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.run_list import Bounds, RunList
-from transformer_core.training.runs.store.folder import DATABASE, KEPT, follow, is_held
+from transformer_core.training.runs.store.folder import DATABASE, KEPT, follow, is_held, making
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, Origin
 
@@ -53,6 +54,32 @@ def test_a_broken_folder_is_shown_with_its_reason_and_can_be_deleted(runs):
     assert "spec.json" in runs.broken()[broken.id]
     runs.delete(broken.id)
     assert runs.broken() == {}
+
+
+@pytest.mark.parametrize("noted", ["[" * 100_000, '{"created": 1' + "0" * 400 + ', "owner": [[]]}', '{"created": NaN}'])
+def test_odd_notes_of_a_runs_making_keep_no_other_run_from_being_listed(runs, noted):
+    sound, odd = runs.create(SPEC), runs.create(SPEC)
+    (odd.folder / "run.json").write_text(noted)
+    assert ids(runs.all()) == [sound.id, odd.id]
+    assert odd.owner == ""
+
+
+def test_no_other_user_of_the_machine_reads_a_run(runs):
+    folder = runs.create(SPEC).folder
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder / "spec.json", folder / "run.json")] == [
+        0o700,
+        0o600,
+        0o600,
+    ]
+
+
+def test_what_a_killed_maker_left_goes_with_the_next_one_and_a_living_ones_stays(runs):
+    with making(runs.root) as draft:
+        left = shutil.copytree(draft.parent, runs.root / ".new-left")  # the lock of its maker is free
+        runs.create(SPEC)
+        assert not left.exists()
+        assert list(runs.root.glob(".new-*")) == [draft.parent]
+    assert not list(runs.root.glob(".new-*"))
 
 
 def test_a_run_gets_another_name_which_nothing_else_follows(runs):

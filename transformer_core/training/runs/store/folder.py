@@ -11,7 +11,8 @@ import shutil
 import string
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -33,7 +34,7 @@ RESERVED_NAMES = {
     *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE, START),
     *(REQUEST, LAUNCH, PAUSED, KEPT, FOLLOWED, RESERVE, RECORDS, ARRAYS),
 }
-MAKING, LEAVING = ".new-", ".old-"
+MAKING, LEAVING, MAKER = ".new-", ".old-", "maker.lock"
 ID = re.compile(r"[a-z0-9]{8,12}")
 LENGTH_OF_ID = 10
 ALPHABET = string.ascii_lowercase + string.digits
@@ -61,14 +62,15 @@ def about(folder: Path) -> dict[str, Any]:
     """Return what is noted of a run's making; nothing where that cannot be read."""
     try:
         noted = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return noted if isinstance(noted, dict) else {}
 
 
 def owner_of(folder: Path) -> str:
     """Return who made a run, "" where nobody is told apart."""
-    return str(about(folder).get("owner", ""))
+    owner = about(folder).get("owner")
+    return owner if isinstance(owner, str) else ""
 
 
 def follow(folder: Path) -> None:
@@ -92,13 +94,12 @@ def weights_file(folder: Path, frame: int) -> Path:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file under another name and rename it, so that no reader sees half of it."""
+    """Write a file under another name and rename it, so that no reader sees half of it, and no other user any."""
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(draft, 0o644)
         os.replace(draft, path)
     except BaseException:
         Path(draft).unlink(missing_ok=True)
@@ -236,9 +237,31 @@ def remove(folder: Path) -> None:
         shutil.rmtree(folder.rename(folder.parent / f"{LEAVING}{new_id()}"))
 
 
+@contextmanager
+def making(root: Path) -> Iterator[Path]:
+    """Yield a new folder, which only this user reads, to make something in; it goes afterwards unless it was moved.
+
+    What makers left there who were killed goes first.
+
+    Raises:
+        OSError: the folder cannot be made.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    sweep(root)
+    scratch = Path(tempfile.mkdtemp(prefix=MAKING, dir=root))
+    maker = hold(scratch / MAKER)
+    try:
+        (scratch / "made").mkdir(mode=0o700)
+        yield scratch / "made"
+    finally:
+        maker.release()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
 def sweep(root: Path) -> None:
-    """Remove what a crash left behind while a run was being made or deleted."""
+    """Remove what a crash left behind while something was being made or deleted."""
     for scratch in (*root.glob(f"{MAKING}*"), *root.glob(f"{LEAVING}*")):
         with suppress(OSError):
-            if time.time() - scratch.stat().st_mtime > SECONDS_OF_SCRATCH:
+            abandoned = (scratch / MAKER).exists() and not is_held(scratch / MAKER)
+            if abandoned or time.time() - scratch.stat().st_mtime > SECONDS_OF_SCRATCH:
                 shutil.rmtree(scratch)
