@@ -43,13 +43,16 @@ def test_each_letter_is_painted_before_the_page_runs_and_no_older_text_comes_bac
     page.wait_for_function("() => window.ran > 0")
     typed(page, "!")  # while the page runs
     wait_painted(page, f"0.0|{text}!")
-    live = verdict(page, "heads")
     wait_link(page, text=text)
     run_page(page, text=f"{text}!")
+    typed(page, "!")  # while it does not
+    wait_painted(page, f"0.0|{text}!!")
+    live = verdict(page, "heads")
+    run_page(page, text=f"{text}!!")
     assert verdict(page, "heads") == live
     texts = [version.partition("|")[2] for version in page.evaluate("() => window.painted")]
     assert texts == sorted(texts, key=len)
-    assert texts[-1] == f"{text}!"
+    assert texts[-1] == f"{text}!!"
 
 
 def test_without_the_route_the_page_works_as_it_does_with_it(page: Page, address: str) -> None:

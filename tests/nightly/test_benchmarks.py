@@ -11,9 +11,9 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 LEAST = {
     "controls": ("--changes", "1", "--only", "GPT's temperature", "--ways", "short way"),
     "drawn": ("--changes", "1", "--pages", "attention"),
-    "engine": ("--seconds", "0.1", "--shapes", "small", "--lengths", "32"),
+    "engine": ("--seconds", "0.1", "--threads", "1", "--shapes", "small", "--lengths", "32"),
     "film": (),
-    "generation": ("--seconds", "0.1"),
+    "generation": ("--seconds", "0.1", "--threads", "1"),
     "hall": ("--phones", "10"),
     "keystroke": ("--changes", "1", "--parts", "heads"),
     "lab": ("--changes", "1"),
@@ -21,7 +21,7 @@ LEAST = {
     "painting": ("--strokes", "1"),
     "projector": ("--pause", "0"),
     "runs": (),
-    "training": ("--seconds", "0.1"),
+    "training": ("--seconds", "0.1", "--threads", "1"),
     "visitors": ("--people", "2", "--seconds", "2"),
 }
 HELPERS = {"painted", "peers", "timing"}
