@@ -113,7 +113,7 @@ WIDE = "|" * 2_000 + "\n" + "|-" * 2_000 + "\n" + "|\n" * 1_000  # 7 kB, of whic
 @pytest.mark.parametrize("hostile", [WIDE, "*a " * 3_000, "> " * 3_000 + "a", "`" * 3_000, "a" * 20_001])
 @pytest.mark.parametrize("place", ["Two sentences. And one.", "What happens?", "For me."])
 def test_words_that_would_take_seconds_to_parse_or_lie_too_deep_are_refused(hostile: str, place: str) -> None:
-    with pytest.raises(LectureError, match="scene 'A scene': its (words|question|notes) have .* at most"):
+    with pytest.raises(LectureError, match=r"scene 'A scene': its (words|question|notes) have .* at most"):
         read_lecture("mine", HEAD + SCENE.replace(place, hostile))
 
 
