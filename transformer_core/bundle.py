@@ -87,6 +87,8 @@ class Bundle:
         measured: results on texts that it was not trained on, if there are any.
         reads: the language of the texts that it learned to read, one of LANGUAGES; empty if it is not known.
         card_zh: the card in Chinese, if there is one.
+        target_tokenizer: what cuts the texts of a translation's target, where that is another one; both have the same
+            ids.
 
     Raises:
         BundleError: a label is no text, since it holds a lone surrogate.
@@ -101,6 +103,7 @@ class Bundle:
     measured: Measured = NOTHING_MEASURED
     reads: str = ""
     card_zh: str = ""
+    target_tokenizer: Tokenizer | None = None
 
     def __post_init__(self) -> None:
         for place, label in enumerate(self.labels):
@@ -108,6 +111,11 @@ class Bundle:
                 check_text(label, f"labels[{place}]")
             except ValueError as error:
                 raise BundleError(f"{self.name}: {error}") from None
+
+    @property
+    def of_target(self) -> Tokenizer:
+        """What cuts the texts that the model writes: target_tokenizer, or the tokenizer of all texts."""
+        return self.target_tokenizer or self.tokenizer
 
     def card_in(self, language: str) -> str:
         """Return the card in a language, one of LANGUAGES; in English where there is none in it."""
@@ -148,8 +156,11 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
         dtype: of the weights on disk; float16 halves the size.
 
     Raises:
-        BundleError: weights that are not finite in this dtype, which load would refuse.
+        BundleError: weights that are not finite in this dtype, which load would refuse; two tokenizers, of which a
+            bundle holds one.
     """
+    if bundle.target_tokenizer is not None:
+        raise BundleError(f"{bundle.name} has a tokenizer for its target, and a bundle holds one for all texts")
     folder = Path(folder)
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in bundle.model.named_parameters()}
     if spoilt := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:

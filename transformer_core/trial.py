@@ -23,7 +23,8 @@ def try_model(bundle: Bundle) -> None:
         BundleError: one of them fails on a text; the tokenizer takes too much time or memory; or as try_numbers.
     """
     try:
-        try_out(bundle.tokenizer)
+        for tokenizer in filter(None, (bundle.tokenizer, bundle.target_tokenizer)):
+            try_out(tokenizer)
     except TokenizerError as error:
         raise BundleError(f"{bundle.name}/{TOKENIZER}: {error}") from None
     try_numbers(bundle)

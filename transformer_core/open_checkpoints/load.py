@@ -20,7 +20,7 @@ from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
 from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules, read_pooling
 from transformer_core.open_checkpoints.tensors import Tensors
-from transformer_core.open_checkpoints.vocabularies import read_tokenizer
+from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
 
 FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN)}
@@ -115,10 +115,29 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     config = _configured(folder, settings, family, kind, tensors)
     origins = family.origins(config, kind)
     unread = _check_names(tensors, family, origins)
-    tokenizer = read_tokenizer(folder, family)
+    tokenizer, target = read_tokenizer(folder, family), read_target_tokenizer(folder, family)
     if kind != "translation" and not config.positions_skip_padding and not _is_for_padding(tokenizer, config.pad_id):
         config = replace(config, pad_id=None)
     model = _filled(MODELS[kind], config, origins, tensors)
+    tokenizer = _fitting(folder, tokenizer, config)
+    target = None if target is None else _fitting(folder, target, config)
+    labels = family.labels.get(architecture) or settings.labels()
+    labels = labels or tuple(f"LABEL_{place}" for place in range(config.n_classes))
+    model = model.to(best_device(device)).eval().requires_grad_(False)
+    modules = read_modules(folder) if kind == "encoder" else SentenceModules()
+    card = _card(name or folder.name, architecture, config, kind, unread, modules)
+    return Bundle(
+        name or folder.name,
+        model,
+        tokenizer,
+        labels if kind in LABELLED else (),
+        card,
+        folder.resolve(),
+        target_tokenizer=target,
+    )
+
+
+def _fitting(folder: Path, tokenizer: Tokenizer, config: ModelConfig) -> Tokenizer:
     if tokenizer.vocab_size > config.vocab_size:
         raise BundleError(
             f"{folder.name}: the tokenizer has {tokenizer.vocab_size} tokens; the model reads {config.vocab_size}"
@@ -126,12 +145,7 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     tokenizer = tokenizer.widened(config.vocab_size)
     if config.starts_with_pad:
         tokenizer.bos_id = config.pad_id
-    labels = family.labels.get(architecture) or settings.labels()
-    labels = labels or tuple(f"LABEL_{place}" for place in range(config.n_classes))
-    model = model.to(best_device(device)).eval().requires_grad_(False)
-    modules = read_modules(folder) if kind == "encoder" else SentenceModules()
-    card = _card(name or folder.name, architecture, config, kind, unread, modules)
-    return Bundle(name or folder.name, model, tokenizer, labels if kind in LABELLED else (), card, folder.resolve())
+    return tokenizer
 
 
 def _is_for_padding(tokenizer: Tokenizer, pad_id: int | None) -> bool:

@@ -1,11 +1,13 @@
 """Vocabularies: a checkpoint's tokenizer.json, or the older files that hold the same where that is all there is.
 
-Devlin et al. 2019 (vocab.txt); Radford et al. 2019 (vocab.json and merges.txt); Kudo 2018 (source.spm).
+Devlin et al. 2019 (vocab.txt); Radford et al. 2019 (vocab.json and merges.txt); Kudo 2018 (source.spm, target.spm).
 """
 
 import io
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from transformer_core.text.components import check_added
 from transformer_core.text.loading import failing_clearly
 
 WORDS, NUMBERED, MERGES, TOKENIZER_CONFIG = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
-PIECES = "source.spm"
+PIECES, TARGET_PIECES = "source.spm", "target.spm"
 
 
 def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
@@ -30,21 +32,38 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
     Raises:
         BundleError: no vocabulary that we can read, or a damaged one.
     """
-    where = folder.name
-    try:
-        if os.path.lexists(folder / TOKENIZER):
-            where = f"{folder.name}/{TOKENIZER}"
+    if os.path.lexists(folder / TOKENIZER):
+        with _in_words(f"{folder.name}/{TOKENIZER}"):
             return Tokenizer.from_json(_text(folder / TOKENIZER))
-        if family.vocabulary and all(os.path.lexists(folder / name) for name in family.vocabulary):
+    if family.vocabulary and all(os.path.lexists(folder / name) for name in family.vocabulary):
+        with _in_words(folder.name):
             with failing_clearly("the vocabulary makes no tokenizer"):
                 pipeline = READERS[family.vocabulary](folder, family)
             return Tokenizer.from_json(pipeline.to_str())
+    older = f" or {' and '.join(family.vocabulary)}" if family.vocabulary else ""
+    raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER}{older}")
+
+
+def read_target_tokenizer(folder: Path, family: Family) -> Tokenizer | None:
+    """Read what cuts the target's texts, None where a checkpoint has one tokenizer for both.
+
+    Raises:
+        BundleError: its pieces are damaged, or the ids for them are missing.
+    """
+    if PIECES not in family.vocabulary or not os.path.lexists(folder / TARGET_PIECES):
+        return None
+    with _in_words(f"{folder.name}/{TARGET_PIECES}"), failing_clearly("the vocabulary makes no tokenizer"):
+        return Tokenizer.from_json(_sentence_pieces(folder, family, TARGET_PIECES).to_str())
+
+
+@contextmanager
+def _in_words(where: str) -> Iterator[None]:
+    try:
+        yield
     except BundleError:
         raise
     except ValueError as error:
         raise BundleError(f"{where}: {error!s:.400}") from error
-    older = f" or {' and '.join(family.vocabulary)}" if family.vocabulary else ""
-    raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER}{older}")
 
 
 def _text(path: Path) -> str:
@@ -178,10 +197,10 @@ def _byte_pairs(folder: Path, family: Family) -> tokenizers.Tokenizer:
     return pipeline
 
 
-def _sentence_pieces(folder: Path, family: Family) -> tokenizers.Tokenizer:
-    place = own_path(folder / PIECES)
+def _sentence_pieces(folder: Path, family: Family, file: str = PIECES) -> tokenizers.Tokenizer:
+    place = own_path(folder / file)
     check_size(place, LARGEST_TEXT_FILE)
-    pieces = read_pieces(place.read_bytes(), f"{folder.name}/{PIECES}")
+    pieces = read_pieces(place.read_bytes(), f"{folder.name}/{file}")
     return pipeline_of(pieces, _numbered(folder), f"{folder.name}/{NUMBERED}")
 
 

@@ -26,7 +26,7 @@ from transformer_core.trial import try_model
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100
 CONFIG, README = "config.json", "README.md"
 SIZES = {
-    r"(tokenizer_)?config\.json|tokenizer\.json|vocab\.(txt|json)|merges\.txt|source\.spm": LARGEST_TEXT_FILE,
+    r"(tokenizer_)?config\.json|tokenizer\.json|vocab\.(txt|json)|merges\.txt|(source|target)\.spm": LARGEST_TEXT_FILE,
     r"1_Pooling/config\.json|modules\.json|sentence_bert_config\.json": LARGEST_TEXT_FILE,
     r"model\.safetensors\.index\.json": LARGEST_TEXT_FILE,
     r"card\.md|README\.md": MB,

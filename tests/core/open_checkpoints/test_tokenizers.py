@@ -5,18 +5,22 @@ import struct
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tokenizers
+import torch
 import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from tests.helpers.bundles import refused
-from tests.helpers.open_checkpoints import PIECES, TEXTS, byte_files, change_settings, padded, written
+from tests.helpers.open_checkpoints import PIECES, TEXTS, byte_files, change_settings, packed, padded, written
+from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints.sentencepiece import fields, pipeline_of, read_pieces
 from transformer_core.text import Tokenizer
+from transformer_core.user_models.store import unpack
 
 BYTES = 300
 
@@ -165,9 +169,14 @@ def field(number: int, value: int | bytes) -> bytes:
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def model_file(*, kind: int = 1, special: int = 3) -> bytes:
-    """Write a model with the pieces of SCORES, three control symbols before them."""
-    entries = [("<unk>", 0.0, 2), ("<s>", 0.0, special), ("</s>", 0.0, 3), *((p, s, 1) for p, s in SCORES.items())]
+def model_file(*, kind: int = 1, special: int = 3, without: tuple[str, ...] = ()) -> bytes:
+    """Write a model with the pieces of SCORES but some, three control symbols before them."""
+    entries = [
+        ("<unk>", 0.0, 2),
+        ("<s>", 0.0, special),
+        ("</s>", 0.0, 3),
+        *((p, s, 1) for p, s in SCORES.items() if p not in without),
+    ]
     pieces = [
         field(1, field(1, piece.encode()) + varint(2 << 3 | 5) + struct.pack("<f", score) + field(3, type_))
         for piece, score, type_ in entries
@@ -225,6 +234,29 @@ def test_a_marian_with_its_pieces_reads_and_begins_with_padding(tmp_path: Path) 
     assert again.model(ids, ids).equal(bundle.model(ids, ids))
     (tmp_path / "marian" / "source.spm").unlink()
     refused(tmp_path / "marian", "supported: tokenizer.json or source.spm and vocab.json")
+
+
+def test_a_marians_target_is_cut_by_pieces_of_its_own(tmp_path: Path) -> None:
+    size = len(VOCABULARY)
+    written("MarianMTModel", tmp_path / "m", vocab_size=size, pad_token_id=size - 1, decoder_start_token_id=size - 1)
+    (tmp_path / "m" / "tokenizer.json").unlink()
+    (tmp_path / "m" / "source.spm").write_bytes(model_file())
+    (tmp_path / "m" / "target.spm").write_bytes(model_file(without=("▁glass",)))
+    (tmp_path / "m" / "vocab.json").write_text(json.dumps(VOCABULARY), encoding="utf-8")
+    bundle = load(tmp_path / "m", device="cpu")
+    assert bundle.tokenizer.encode("glass").tokens == ("▁glass", "</s>")
+    cut = bundle.of_target.encode("glass")
+    assert cut.tokens != ("▁glass", "</s>")
+    forced = forced_target(bundle=bundle, text="glass", n_tokens=16, target="glass")
+    scores = bundle.model(
+        torch.tensor([bundle.tokenizer.encode("glass").ids]), torch.tensor([[size - 1, *cut.ids[:-1]]])
+    ).log_softmax(-1)
+    expected = scores[0, torch.arange(len(cut.ids)), list(cut.ids)]
+    np.testing.assert_allclose(forced.log_probs, expected, atol=1e-5)
+    (tmp_path / "unpacked").mkdir()
+    assert "target.spm" not in unpack(packed(tmp_path / "m"), tmp_path / "unpacked")
+    with pytest.raises(BundleError, match="has a tokenizer for its target"):
+        save(bundle, tmp_path / "ours")
 
 
 DAMAGED_PIECES = {

@@ -107,7 +107,7 @@ class Source:
     def given(self, bundle: Bundle, target: str, most: int) -> list[int]:
         """Return the ids of a translation that is given, with the end token."""
         special = (self.bos_id, self.eos_id)
-        ids = bundle.tokenizer.encode(target, max_len=most).ids
+        ids = bundle.of_target.encode(target, max_len=most).ids
         return [*(id_ for id_ in ids if id_ not in special), self.eos_id]
 
 

@@ -288,7 +288,7 @@ def _texts(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mappin
 
 def _targets(bundle: Bundle, sources: Sequence[Encoding], targets: Sequence[str | None]) -> Cases:
     """Return sources with their targets, each by default what the model writes greedily."""
-    tokenizer, device = bundle.tokenizer, next(bundle.model.parameters()).device
+    tokenizer, device = bundle.of_target, next(bundle.model.parameters()).device
     bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
     if bos_id is None or eos_id is None:
         raise ValueError(f"bundle={bundle.name!r} must have a token for the start and one for the end of a target")

@@ -123,7 +123,7 @@ def side_by_side(
 
 def _second_answer(first: Cases, bundle: Bundle, text: str, n_tokens: int) -> float:
     """Return ln p of the first reading's answer in the second, nan where that has another kind of answer."""
-    same = first.bundle.kind == bundle.kind and first.bundle.tokenizer.to_json() == bundle.tokenizer.to_json()
+    same = first.bundle.kind == bundle.kind and first.bundle.of_target.to_json() == bundle.of_target.to_json()
     if not same or bundle.kind in WRITING:
         return float("nan")
     other = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer_id(first))

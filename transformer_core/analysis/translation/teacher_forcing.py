@@ -58,7 +58,7 @@ def forced_target(*, bundle: Bundle, text: str, n_tokens: int, target: str) -> F
     Raises:
         ValueError: as reader_of, of either text.
     """
-    reader, tokenizer = reader_of(bundle, text, n_tokens), bundle.tokenizer
+    reader, tokenizer = reader_of(bundle, text, n_tokens), bundle.of_target
     encoding = tokenizer.encode(target, max_len=min(n_tokens, bundle.config.max_len))
     own = [
         id_
