@@ -126,15 +126,8 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     model = model.to(best_device(device)).eval().requires_grad_(False)
     modules = read_modules(folder) if kind == "encoder" else SentenceModules()
     card = _card(name or folder.name, architecture, config, kind, unread, modules)
-    return Bundle(
-        name or folder.name,
-        model,
-        tokenizer,
-        labels if kind in LABELLED else (),
-        card,
-        folder.resolve(),
-        target_tokenizer=target,
-    )
+    labels = labels if kind in LABELLED else ()
+    return Bundle(name or folder.name, model, tokenizer, labels, card, source=folder.resolve(), target_tokenizer=target)
 
 
 def _fitting(folder: Path, tokenizer: Tokenizer, config: ModelConfig) -> Tokenizer:

@@ -162,10 +162,7 @@ def test_without_a_key_with_a_made_up_one_and_with_anothers_nothing_that_is_not_
     client, headers = TestClient(Starlette(routes=routes)), {"Cookie": f"vitrine={by}"} if by else {}
 
     def asked(path: str, headers: dict[str, str], body: dict | None = None) -> tuple[int, str]:
-        if body is None:
-            answer = client.get(path, headers=headers)
-        else:
-            answer = client.post(path, headers=headers, json=body)
+        answer = client.get(path, headers=headers) if body is None else client.post(path, headers=headers, json=body)
         return answer.status_code, answer.text
 
     of_lecture = ("/?lecture=own.secret", "/hall/notes?lecture=own.secret", "/hall/measured?lecture=own.secret&scene=1")
