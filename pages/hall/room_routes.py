@@ -1,8 +1,4 @@
-"""Rooms as browsers reach them: the lecturer's part, the phones' part, and who hears of a change.
-
-A room's state goes to everybody whole, as server-sent events, so that a phone that slept needs nothing but the newest.
-It is written once for all phones; answers that come fast are told together.
-"""
+"""Rooms as browsers reach them: the lecturer's part and the phones' part."""
 
 import asyncio
 import json
@@ -10,11 +6,10 @@ import logging
 import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import segno
 from starlette.concurrency import run_in_threadpool
@@ -22,10 +17,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms, with_phones
 from pages.hall.projector import hall_page, language_of, measure
-from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, Rooms, RoomState, rooms_file
+from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
 from pages.hall.take_home import take_home
-from pages.hall.told import scene_told
 from pages.ui.asking import ask_away
 from pages.ui.heavy import ProcessDiedError
 from pages.ui.language import LANGUAGES, strings, words
@@ -36,164 +31,17 @@ from pages.ui.server import before_stopping
 from pages.ui.url import below_base, whole_number
 from pages.ui.who import is_home, owner_in, person_of
 
-MOST_BODY, MOST_TEXTS = 8_192, 200
-SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
+MOST_BODY = 8_192
 SECONDS_BETWEEN_ANSWERS, MOST_ANSWERS_A_SECOND = 0.3, 400
 SECONDS_BETWEEN_LOOKS = 1.0
 WRONG_AT_ONCE, SECONDS_OF_A_WRONG_CODE, MOST_REMEMBERED = 8, 1.0, 10_000
 MOST_ROOMS_OF_AN_ADDRESS = 8
 FRESH = {"Cache-Control": "no-store"}
 STREAM = FRESH | {"X-Accel-Buffering": "no"}
-Body = dict[str, Any]
 UNUSABLE = "the file of the rooms, %s, cannot be used, and no room can be opened: %s"
 log = logging.getLogger("vitrine")
-_live: dict[str, "Live"] = {}
 _opened_from: dict[str, str] = {}  # codes of rooms that this server opened, and the addresses that asked for them
 _answered: OrderedDict[str, float] = OrderedDict()  # phones, and when they answered last
-
-
-@cache
-def rooms() -> Rooms:
-    """Return the rooms of this server.
-
-    Raises:
-        OSError, sqlite3.Error: their file cannot be used.
-    """
-    return Rooms(rooms_file(), most=limits().rooms)
-
-
-def close_room(code: str) -> None:
-    """Close a room, and let everybody in it know; from any thread."""
-    rooms().close(code)
-    live = _live.get(code)
-    if live is not None:
-        live.loop.call_soon_threadsafe(live.changed)
-
-
-def _event(message: Body) -> bytes:
-    return f"data: {json.dumps(message, ensure_ascii=False, separators=(',', ':'))}\n\n".encode("utf-8", "replace")
-
-
-class Live:
-    """A room that somebody listens to: its state as it was last told, and those who wait for the next one."""
-
-    def __init__(self, code: str) -> None:
-        self.code = code
-        self.phones = self.listeners = self.version = 0
-        self.messages: dict[str, bytes] = {}
-        self.closed = self._ended = False
-        self.loop = asyncio.get_running_loop()
-        self._next: asyncio.Future[None] = self.loop.create_future()
-        self._wanted, self._at_once = asyncio.Event(), asyncio.Event()
-        self._teller = asyncio.create_task(self._tell())
-
-    def changed(self, *, at_once: bool = True) -> None:
-        """Let everybody hear of a change, at once or together with what else changes within a moment."""
-        self._wanted.set()
-        if at_once:
-            self._at_once.set()
-
-    async def listen(self, kind: str) -> AsyncIterator[bytes]:
-        """Yield the state, and again whenever it has changed.
-
-        Args:
-            kind: of the listener, "phone" or "lecturer".
-        """
-        self.listeners += 1
-        self.phones += kind == "phone"
-        if self._teller.done() and not self.closed:  # the last one left just now
-            _live[self.code], self._teller = self, asyncio.create_task(self._tell())
-        self.changed(at_once=not self.version)
-        seen = 0
-        try:
-            while not self._ended and (not self.closed or seen != self.version):
-                following = self._next
-                if self.version != seen:
-                    seen = self.version
-                    yield self.messages[kind]
-                    continue
-                done, _ = await asyncio.wait({following}, timeout=SECONDS_BETWEEN_BEATS)
-                if not done:
-                    yield b": still here\n\n"
-        finally:
-            self.listeners -= 1
-            self.phones -= kind == "phone"
-            self.changed(at_once=False)
-
-    def end(self) -> None:
-        """End all streams: the server stops."""
-        self._ended = True
-        self._hear()
-
-    def _hear(self) -> None:
-        following, self._next = self._next, asyncio.get_running_loop().create_future()
-        following.set_result(None)
-
-    async def _tell(self) -> None:
-        while True:
-            await self._wanted.wait()
-            if not self.listeners and self.version:
-                break
-            self._wanted.clear()
-            self._at_once.clear()
-            self.messages = await run_in_threadpool(_messages, self.code, self.phones)
-            self.closed = self.messages["phone"] == CLOSED
-            self.version += 1
-            self._hear()
-            if self.closed:
-                break
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._at_once.wait(), SECONDS_BETWEEN_COUNTS)
-        _live.pop(self.code, None)
-
-
-def _listened(code: str) -> Live:
-    if code not in _live:
-        _live[code] = Live(code)
-    return _live[code]
-
-
-def _changed(code: str, *, at_once: bool = True) -> None:
-    if code in _live:
-        _live[code].changed(at_once=at_once)
-
-
-def _for_phones(state: RoomState) -> Body:
-    """Return what a phone may know: counts once they are shown, what was measured once the model has answered."""
-    told = scene_told(state.lecture, state.scene, state.language)
-    known: Body = {"lecture": state.lecture.title, "stage": state.stage, **told, "look": below_base(told["look"])}
-    known["answers"] = sum(state.counts.values()) + len(state.texts)
-    known["picked"] = state.texts.get(state.picked or 0)
-    if state.stage != STAGES[0]:
-        known["counts"] = state.counts
-    if state.stage == STAGES[-1]:
-        known["finding"] = state.findings.get(state.scene)
-    return known
-
-
-def _for_lecturer(state: RoomState, phones: int) -> Body:
-    texts = [{"id": number, "text": text} for number, text in list(state.texts.items())[:MOST_TEXTS]]
-    return {
-        "scene": state.scene,
-        "stages": state.stages,
-        "counts": state.counts,
-        "answers": sum(state.counts.values()) + len(state.texts),
-        "phones": phones,
-        "texts": texts,
-        "picked": state.texts.get(state.picked or 0),
-        "finding": state.findings.get(state.scene),
-    }
-
-
-CLOSED = _event({"closed": True})
-
-
-def _messages(code: str, phones: int) -> dict[str, bytes]:
-    """Return the state of a room as each kind of listener hears it; in a thread, for a lecture's words are parsed."""
-    state = rooms().state(code)
-    if state is None:
-        return {"phone": CLOSED, "lecturer": CLOSED}
-    return {"phone": _event(_for_phones(state)), "lecturer": _event(_for_lecturer(state, phones))}
 
 
 class _RefusalError(Exception):
@@ -308,14 +156,12 @@ async def _open(request: Request, body: Body) -> Response:
             del _opened_from[code]
         if not is_home() and list(_opened_from.values()).count(address) >= MOST_ROOMS_OF_AN_ADDRESS:
             raise _RefusalError(409, "room.address", most=MOST_ROOMS_OF_AN_ADDRESS)
-        with_phones = {code for code, live in list(_live.items()) if live.phones}
-        made = rooms().open(owner, lecture, tongue, scene, with_phones=with_phones)
+        made = rooms().open(owner, lecture, tongue, scene, with_phones=with_phones())
         _opened_from[made[0]] = address
         return made
 
     code, secret = await run_in_threadpool(open_room)
-    for other in list(_live):  # one may have given way
-        _changed(other)
+    all_changed()  # one may have given way
     return JSONResponse({"code": code, "secret": secret, **_invitation(request, code)}, headers=FRESH)
 
 
@@ -352,7 +198,7 @@ async def _step(request: Request, body: Body) -> Response:
         link = Link({**asked.state, "lang": state.language}, owner_in(request.headers.get("cookie", "")))
         finding = await run_in_threadpool(measure, asked, asked.question, link)
     await run_in_threadpool(rooms().step, code, scene, stage, finding)
-    _changed(code)
+    changed(code)
     return JSONResponse({}, headers=FRESH)
 
 
@@ -361,7 +207,7 @@ async def _pick(request: Request, body: Body) -> Response:
     code = await _lecturers(request, body)
     answer = whole_number(body.get("answer"), 2**53)
     await run_in_threadpool(rooms().pick, code, answer)
-    _changed(code)
+    changed(code)
     return JSONResponse({}, headers=FRESH)
 
 
@@ -369,7 +215,7 @@ async def _close(request: Request, body: Body) -> Response:
     """Delete a room and its answers."""
     code = await _lecturers(request, body)
     await run_in_threadpool(rooms().close, code)
-    _changed(code)
+    changed(code)
     return JSONResponse({}, headers=FRESH)
 
 
@@ -402,13 +248,13 @@ async def _home(request: Request, body: Body) -> Response:
 async def _follow(request: Request, body: Body) -> Response:
     """Tell a lecturer's window all there is to know, now and at each change."""
     code = await _lecturers(request, body)
-    return StreamingResponse(_listened(code).listen("lecturer"), media_type="text/event-stream", headers=STREAM)
+    return StreamingResponse(listened(code).listen("lecturer"), media_type="text/event-stream", headers=STREAM)
 
 
 async def _events(request: Request, body: Body) -> Response:
     """Tell a phone what it may know, now and at each change."""
     code = await _let_in(request)
-    live = _listened(code)
+    live = listened(code)
     if live.phones >= MOST_PHONES:
         raise _RefusalError(503, "room.crowded", most=f"{MOST_PHONES:,}")
     return StreamingResponse(live.listen("phone"), media_type="text/event-stream", headers=STREAM)
@@ -431,7 +277,7 @@ async def _answer(request: Request, body: Body) -> Response:
         _answered.popitem(last=False)
     scene = whole_number(body.get("scene"), 10_000, least=1)
     await run_in_threadpool(rooms().answer, code, owner, scene or 0, str(body.get("said", "")))
-    _changed(code, at_once=False)
+    changed(code, at_once=False)
     return JSONResponse({}, headers=FRESH)
 
 
@@ -448,14 +294,9 @@ async def _phone(request: Request, body: Body) -> Response:
     return hall_page("phone", words(tongue)["phone.title"], tongue, data, large=False)
 
 
-def _end_streams() -> None:
-    for live in list(_live.values()):
-        live.end()
-
-
 def room_routes() -> list[Route]:
     """Return the routes of rooms for st.App, below server.baseUrlPath."""
-    before_stopping(_end_streams)
+    before_stopping(end_all)
     try:
         rooms()
     except (OSError, sqlite3.Error) as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from pages.hall.room_routes import close_room, rooms
+from pages.hall.listening import close_room, rooms
 from pages.ui.heavy import pool
 from pages.ui.language import plain, t
 from pages.ui.models import opened_models

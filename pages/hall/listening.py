@@ -1,0 +1,187 @@
+"""Who listens to a room: its state goes to everybody whole, as server-sent events, at each change.
+
+A phone that slept needs nothing but the newest. The state is written once for all phones; answers that come fast are
+told together.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from pages.hall.rooms import STAGES, Rooms, RoomState, rooms_file
+from pages.hall.told import scene_told
+from pages.ui.limits import limits
+from pages.ui.url import below_base
+
+MOST_TEXTS = 200
+SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
+Body = dict[str, Any]
+_live: dict[str, "Live"] = {}
+
+
+@cache
+def rooms() -> Rooms:
+    """Return the rooms of this server.
+
+    Raises:
+        OSError, sqlite3.Error: their file cannot be used.
+    """
+    return Rooms(rooms_file(), most=limits().rooms)
+
+
+def close_room(code: str) -> None:
+    """Close a room, and let everybody in it know; from any thread."""
+    rooms().close(code)
+    live = _live.get(code)
+    if live is not None:
+        live.loop.call_soon_threadsafe(live.changed)
+
+
+def _event(message: Body) -> bytes:
+    return f"data: {json.dumps(message, ensure_ascii=False, separators=(',', ':'))}\n\n".encode("utf-8", "replace")
+
+
+class Live:
+    """A room that somebody listens to: its state as it was last told, and those who wait for the next one."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self.phones = self.listeners = self.version = 0
+        self.messages: dict[str, bytes] = {}
+        self.closed = self._ended = False
+        self.loop = asyncio.get_running_loop()
+        self._next: asyncio.Future[None] = self.loop.create_future()
+        self._wanted, self._at_once = asyncio.Event(), asyncio.Event()
+        self._teller = asyncio.create_task(self._tell())
+
+    def changed(self, *, at_once: bool = True) -> None:
+        """Let everybody hear of a change, at once or together with what else changes within a moment."""
+        self._wanted.set()
+        if at_once:
+            self._at_once.set()
+
+    async def listen(self, kind: str) -> AsyncIterator[bytes]:
+        """Yield the state, and again whenever it has changed.
+
+        Args:
+            kind: of the listener, "phone" or "lecturer".
+        """
+        self.listeners += 1
+        self.phones += kind == "phone"
+        if self._teller.done() and not self.closed:  # the last one left just now
+            _live[self.code], self._teller = self, asyncio.create_task(self._tell())
+        self.changed(at_once=not self.version)
+        seen = 0
+        try:
+            while not self._ended and (not self.closed or seen != self.version):
+                following = self._next
+                if self.version != seen:
+                    seen = self.version
+                    yield self.messages[kind]
+                    continue
+                done, _ = await asyncio.wait({following}, timeout=SECONDS_BETWEEN_BEATS)
+                if not done:
+                    yield b": still here\n\n"
+        finally:
+            self.listeners -= 1
+            self.phones -= kind == "phone"
+            self.changed(at_once=False)
+
+    def end(self) -> None:
+        """End all streams: the server stops."""
+        self._ended = True
+        self._hear()
+
+    def _hear(self) -> None:
+        following, self._next = self._next, asyncio.get_running_loop().create_future()
+        following.set_result(None)
+
+    async def _tell(self) -> None:
+        while True:
+            await self._wanted.wait()
+            if not self.listeners and self.version:
+                break
+            self._wanted.clear()
+            self._at_once.clear()
+            self.messages = await run_in_threadpool(_messages, self.code, self.phones)
+            self.closed = self.messages["phone"] == CLOSED
+            self.version += 1
+            self._hear()
+            if self.closed:
+                break
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._at_once.wait(), SECONDS_BETWEEN_COUNTS)
+        _live.pop(self.code, None)
+
+
+def listened(code: str) -> Live:
+    """Return a room as those who listen to it share it."""
+    if code not in _live:
+        _live[code] = Live(code)
+    return _live[code]
+
+
+def changed(code: str, *, at_once: bool = True) -> None:
+    """Let everybody in a room hear of a change, as Live.changed."""
+    if code in _live:
+        _live[code].changed(at_once=at_once)
+
+
+def _for_phones(state: RoomState) -> Body:
+    """Return what a phone may know: counts once they are shown, what was measured once the model has answered."""
+    told = scene_told(state.lecture, state.scene, state.language)
+    known: Body = {"lecture": state.lecture.title, "stage": state.stage, **told, "look": below_base(told["look"])}
+    known["answers"] = sum(state.counts.values()) + len(state.texts)
+    known["picked"] = state.texts.get(state.picked or 0)
+    if state.stage != STAGES[0]:
+        known["counts"] = state.counts
+    if state.stage == STAGES[-1]:
+        known["finding"] = state.findings.get(state.scene)
+    return known
+
+
+def _for_lecturer(state: RoomState, phones: int) -> Body:
+    texts = [{"id": number, "text": text} for number, text in list(state.texts.items())[:MOST_TEXTS]]
+    return {
+        "scene": state.scene,
+        "stages": state.stages,
+        "counts": state.counts,
+        "answers": sum(state.counts.values()) + len(state.texts),
+        "phones": phones,
+        "texts": texts,
+        "picked": state.texts.get(state.picked or 0),
+        "finding": state.findings.get(state.scene),
+    }
+
+
+CLOSED = _event({"closed": True})
+
+
+def _messages(code: str, phones: int) -> dict[str, bytes]:
+    """Return the state of a room as each kind of listener hears it; in a thread, for a lecture's words are parsed."""
+    state = rooms().state(code)
+    if state is None:
+        return {"phone": CLOSED, "lecturer": CLOSED}
+    return {"phone": _event(_for_phones(state)), "lecturer": _event(_for_lecturer(state, phones))}
+
+
+def with_phones() -> set[str]:
+    """Return the codes of the rooms in which phones are now."""
+    return {code for code, live in list(_live.items()) if live.phones}
+
+
+def all_changed() -> None:
+    """Let everybody in any room hear of a change."""
+    for live in list(_live.values()):
+        live.changed()
+
+
+def end_all() -> None:
+    """End all streams: the server stops."""
+    for live in list(_live.values()):
+        live.end()
