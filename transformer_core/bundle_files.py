@@ -80,7 +80,10 @@ def read_config(folder: Path, kinds: Collection[str]) -> dict[str, Any]:
     except ValueError as error:
         raise BundleError(f"{where} is not JSON: {error}") from error
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise BundleError(f"{where} is not a bundle's: it must hold an object with format={FORMAT}")
+        raise BundleError(
+            f"{where} has neither format={FORMAT}, as a bundle of ours has, nor model_type, such as bert, as one of "
+            "the transformers library"
+        )
     for name, kind in (("kind", str), ("model", dict), ("files", dict), ("labels", list)):
         if not isinstance(config.get(name), kind):
             raise BundleError(f"{where}: {name} is a {type(config.get(name)).__name__}; it must be a {kind.__name__}")

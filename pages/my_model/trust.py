@@ -14,6 +14,7 @@ from transformer_core.open_checkpoints.reference_check import SAMPLE, Trust, che
 
 TOLERANCE = 1e-4
 HEIGHT = 160
+LONGEST_CUT = 300
 
 
 def show_trust(bundle: Bundle) -> None:
@@ -28,6 +29,7 @@ def show_trust(bundle: Bundle) -> None:
         return
     found = answer.value
     _badge(found)
+    _cuts(found)
     _rows(found)
     _difference(found)
     count = len(bundle.tokenizer.encode(SAMPLE, max_len=bundle.config.max_len - 1))
@@ -38,12 +40,22 @@ def show_trust(bundle: Bundle) -> None:
 
 def _badge(found: Trust) -> None:
     fits = [value <= TOLERANCE for value in (found.row_sums, found.difference) if value is not None]
-    if not all(fits):
+    if not all(fits) or found.cut is not None:
         st.badge(t("my_model.badge_differs"), icon=":material/gpp_bad:", color="red")
     elif found.difference is None:
         st.badge(t("my_model.badge_alone"), icon=":material/shield:", color="grey")
     else:
         st.badge(t("my_model.badge_agrees"), icon=":material/verified_user:", color="green")
+
+
+def _cuts(found: Trust) -> None:
+    if found.cut is not None:
+        text, ours, theirs = (plain(one if isinstance(one, str) else " ".join(one))[:LONGEST_CUT] for one in found.cut)
+        st.error(t("my_model.cut_otherwise", text=text, ours=ours, theirs=theirs), icon=":material/content_cut:")
+    elif found.texts:
+        st.markdown(t("my_model.cut_alike", count=found.texts, reference=plain(found.reference or "")))
+    elif found.difference is not None:
+        st.markdown(t("my_model.cut_unknown"))
 
 
 def _rows(found: Trust) -> None:

@@ -164,7 +164,7 @@ def test_a_deep_value_in_the_model_is_refused(folder, place):
 @pytest.mark.parametrize("content", [b"[]", b"1", b"null", b'"text"', b"{}", b'{"format": 2}', b'{"format": [1]}'])
 def test_another_format_is_refused(folder, content):
     (folder / CONFIG).write_bytes(content)
-    refused(folder, f"glass/{CONFIG} is not a bundle's: it must hold an object with format=1")
+    refused(folder, f"glass/{CONFIG} has neither format=1, as a bundle of ours has, nor model_type")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ FILES = [
     *CONFIGS,
     *("model.safetensors", "model-*.safetensors", "model.safetensors.index.json"),
     *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "source.spm", "target.spm"),
+    *("special_tokens_map.json", "added_tokens.json"),
 ]
 
 

@@ -20,7 +20,7 @@ from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
 from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules, read_pooling
 from transformer_core.open_checkpoints.tensors import Tensors
-from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
+from transformer_core.open_checkpoints.vocabularies import name_specials, read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
 
 FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN)}
@@ -28,17 +28,25 @@ SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
 
 
 def is_open_config(values: dict[str, Any]) -> bool:
-    """Tell a config.json of theirs from a bundle's, which has a format and no model_type."""
-    return "format" not in values and isinstance(values.get("model_type"), str)
+    """Tell a config.json of theirs from a bundle's, which has a format and neither model_type nor architectures."""
+    return "format" not in values and any(name in values for name in ("model_type", "architectures"))
 
 
 def family_of(settings: ConfigJson) -> Family:
-    """Return the family that a config.json names.
+    """Return the family that a config.json names, by its architecture where model_type is missing.
 
     Raises:
         BundleError: it is not among those that are read.
     """
-    named = settings.values.get("model_type")
+    named, architectures = settings.values.get("model_type"), settings.values.get("architectures")
+    if named is None:
+        known = [family for family in FAMILIES.values() for name in family.kinds if architectures == [name]]
+        if not known:
+            raise BundleError(
+                f"{settings.where} lacks model_type, such as {', '.join(FAMILIES)}, and its "
+                f"architectures={architectures!r:.60} name none that is supported"
+            )
+        return known[0]
     if not isinstance(named, str) or named not in FAMILIES:
         raise BundleError(
             f"{settings.where}: model_type={named!r:.60} is not supported; supported: {', '.join(FAMILIES)}"
@@ -136,6 +144,7 @@ def _fitting(folder: Path, tokenizer: Tokenizer, config: ModelConfig) -> Tokeniz
             f"{folder.name}: the tokenizer has {tokenizer.vocab_size} tokens; the model reads {config.vocab_size}"
         )
     tokenizer = tokenizer.widened(config.vocab_size)
+    name_specials(folder, tokenizer)
     if config.starts_with_pad:
         tokenizer.bos_id = config.pad_id
     return tokenizer

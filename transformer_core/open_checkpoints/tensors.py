@@ -18,6 +18,10 @@ from transformer_core.open_checkpoints.family import Shape
 
 INDEX = f"{WEIGHTS}.index.json"
 MOST_SHARDS = 1_000
+CONVERT = (
+    'Convert it where you trust it: python -c "from transformers import AutoModel as M; '
+    "M.from_pretrained('FOLDER').save_pretrained('FOLDER')\", with the class of your task in place of AutoModel"
+)
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx")
 
 
@@ -114,7 +118,7 @@ def _files(folder: Path, max_bytes: int) -> list[Path]:
         return [single]
     if not os.path.lexists(folder / INDEX):
         others = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLED)
-        found = f"; it has {', '.join(others[:3])}, which is not read: only safetensors is" if others else ""
+        found = f"; it has {', '.join(others[:3])}, which may run code and is not read. {CONVERT}" if others else ""
         raise BundleError(f"{folder.name} has no {WEIGHTS} and no {INDEX}{found}")
     return _shards(folder, max_bytes)
 

@@ -27,6 +27,7 @@ MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_0
 CONFIG, README = "config.json", "README.md"
 SIZES = {
     r"(tokenizer_)?config\.json|tokenizer\.json|vocab\.(txt|json)|merges\.txt|(source|target)\.spm": LARGEST_TEXT_FILE,
+    r"special_tokens_map\.json|added_tokens\.json": LARGEST_TEXT_FILE,
     r"1_Pooling/config\.json|modules\.json|sentence_bert_config\.json": LARGEST_TEXT_FILE,
     r"model\.safetensors\.index\.json": LARGEST_TEXT_FILE,
     r"card\.md|README\.md": MB,
@@ -46,7 +47,10 @@ def unpack(file: Path | IO[bytes], folder: Path) -> tuple[str, ...]:
     """
     try:
         with open_zip(file, most_bytes=MOST_PACKED) as archive:
-            found = entries(archive, most=MOST_ENTRIES, most_bytes=MOST_UNPACKED, most_ratio=MOST_RATIO)
+            there = entries(archive, most=MOST_ENTRIES, most_bytes=MOST_UNPACKED, most_ratio=MOST_RATIO)
+            found = {name.replace("\\", "/"): entry for name, entry in there.items()}  # as zips of old Windows tools
+            if len(found) < len(there):
+                raise BundleError("the zip has a name twice, with / and with \\")
             for name in found:
                 _check_name(name)
             return _lay_out(archive, found, folder)
@@ -55,8 +59,8 @@ def unpack(file: Path | IO[bytes], folder: Path) -> tuple[str, ...]:
 
 
 def _check_name(name: str) -> None:
-    parts = re.split(r"[/\\]", name)
-    if "\\" in name or ":" in parts[0] or not parts[0] or ".." in parts or not name.isprintable():
+    parts = name.split("/")
+    if ":" in parts[0] or not parts[0] or ".." in parts or not name.isprintable():
         raise BundleError(f"the zip has {name!r:.100}, which leads out of it; nothing of it is taken in")
 
 

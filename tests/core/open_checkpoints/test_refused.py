@@ -139,7 +139,7 @@ WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 def test_only_pickled_weights_are_refused_and_never_opened(checkpoint: Path) -> None:
     (checkpoint / WEIGHTS).unlink()
     (checkpoint / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch owned'\ntR.")
-    refused(checkpoint, "it has pytorch_model.bin, which is not read: only safetensors is")
+    refused(checkpoint, "it has pytorch_model.bin, which may run code and is not read. Convert it")
     assert not Path("owned").exists()
 
 

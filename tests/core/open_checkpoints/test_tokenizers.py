@@ -12,12 +12,22 @@ import torch
 import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from tests.helpers.bundles import refused
-from tests.helpers.open_checkpoints import PIECES, TEXTS, byte_files, change_settings, packed, padded, written
+from tests.helpers.bundles import refused, zipped
+from tests.helpers.open_checkpoints import (
+    PIECES,
+    TEXTS,
+    byte_files,
+    change_settings,
+    packed,
+    padded,
+    pieces_pipeline,
+    written,
+)
 from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
+from transformer_core.open_checkpoints import check_against_reference
 from transformer_core.open_checkpoints.sentencepiece import fields, pipeline_of, read_pieces
 from transformer_core.text import Tokenizer
 from transformer_core.user_models.store import unpack
@@ -64,12 +74,94 @@ def test_tokenizer_json_of_bert(tmp_path: Path) -> None:
     same_ids(tmp_path)
 
 
-@pytest.mark.parametrize("spaced", [False, True])
-def test_vocab_json_and_merges_of_gpt_2(spaced: bool, tmp_path: Path) -> None:
+BERT_FLAGS = (
+    {},
+    {"tokenizer_class": "BertTokenizer", "do_lower_case": False},
+    {"tokenizer_class": "BertTokenizerFast", "strip_accents": False},
+    {"tokenizer_class": "DistilBertTokenizer", "tokenize_chinese_chars": False, "strip_accents": True},
+    {"tokenizer_class": "BertTokenizer", "mask_token": "glass", "pad_token": "!"},
+    {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False},
+)
+
+
+@pytest.mark.parametrize("flags", BERT_FLAGS)
+def test_what_stands_beside_tokenizer_json_is_read_as_its_class_reads_it(flags: dict, tmp_path: Path) -> None:
+    written("BertModel", tmp_path)
+    pipeline = pieces_pipeline()
+    pipeline.normalizer = normalizers.Lowercase()  # the class has one of its own
+    pipeline.post_processor = processors.ByteLevel()  # which adds nothing
+    pipeline.save(str(tmp_path / "tokenizer.json"))
+    if flags:
+        manners(tmp_path, **flags)
+    same_ids(tmp_path)
+    bundle = load(tmp_path, device="cpu")
+    if "mask_token" in flags:
+        assert bundle.tokenizer.mask_id == PIECES.index("glass")
+    trust = check_against_reference(bundle)
+    assert (trust.texts, trust.cut) == (110, None)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "flags"),
+    [
+        ("RobertaForMaskedLM", {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True}),
+        ("RobertaForMaskedLM", {}),
+        ("GPT2LMHeadModel", {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True}),
+        ("GPT2LMHeadModel", {"tokenizer_class": "GPT2TokenizerFast", "add_bos_token": True, "bos_token": "<s>"}),
+    ],
+)
+def test_bytes_in_tokenizer_json_are_read_as_their_class_reads_them(
+    architecture: str, flags: dict, tmp_path: Path
+) -> None:
+    written(architecture, tmp_path, vocab_size=BYTES)
+    byte_files(tmp_path, special=("<s>", "<pad>", "</s>", "<unk>", "<mask>"))
+    pipeline = tokenizers.Tokenizer(models.BPE.from_file(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt")))
+    pipeline.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pipeline.add_special_tokens(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    pipeline.save(str(tmp_path / "tokenizer.json"))
+    manners(tmp_path, **flags)
+    same_ids(tmp_path, pairs=architecture != "GPT2LMHeadModel")
+
+
+def test_tokens_of_an_older_folder_are_read_from_the_files_beside_its_vocabulary(tmp_path: Path) -> None:
+    written("BertModel", tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "vocab.txt").write_text("\n".join(PIECES) + "\n", encoding="utf-8")
+    first = len(PIECES)
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"covid": first + 1, "<ent>": first}))
+    (tmp_path / "special_tokens_map.json").write_text(json.dumps({"mask_token": "glass"}))
+    tokenizer = load(tmp_path, device="cpu").tokenizer
+    assert tokenizer.encode("a <ent> covid").ids == (2, 5, first, first + 1, 3)
+    assert tokenizer.mask_id == PIECES.index("glass")
+    (tmp_path / "unpacked").mkdir()
+    there = zipped({path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()})
+    assert not {"added_tokens.json", "special_tokens_map.json"} & set(unpack(there, tmp_path / "unpacked"))
+
+
+def test_a_class_that_cuts_by_code_is_refused_by_its_name(tmp_path: Path) -> None:
+    written("BertModel", tmp_path)
+    manners(tmp_path, tokenizer_class="BertJapaneseTokenizer")
+    with pytest.raises(BundleError, match="tokenizer_class='BertJapaneseTokenizer' is not supported"):
+        load(tmp_path)
+
+
+def test_a_text_that_the_reference_cuts_otherwise_is_shown(tmp_path: Path) -> None:
+    written("BertModel", tmp_path)
+    bundle = load(tmp_path, device="cpu")
+    manners(tmp_path, tokenizer_class="BertTokenizer", do_lower_case=False)  # after ours was read
+    cut = check_against_reference(bundle).cut
+    assert cut is not None
+    assert cut[1] != cut[2]
+    assert cut[0] in ("The Film was good.", "Café à Noël: NAÏVE")
+
+
+@pytest.mark.parametrize(("spaced", "begun"), [(False, False), (True, False), (False, True)])
+def test_vocab_json_and_merges_of_gpt_2(spaced: bool, begun: bool, tmp_path: Path) -> None:
     written("GPT2LMHeadModel", tmp_path, vocab_size=BYTES)
     (tmp_path / "tokenizer.json").unlink()
     byte_files(tmp_path, special=("<|endoftext|>",))
-    manners(tmp_path, tokenizer_class="GPT2Tokenizer", add_prefix_space=spaced)
+    manners(tmp_path, tokenizer_class="GPT2Tokenizer", add_prefix_space=spaced, add_bos_token=begun)
+    assert (load(tmp_path, device="cpu").tokenizer.encode("a").ids[0] == 0) is begun
     same_ids(tmp_path, pairs=False)
     tokenizer = load(tmp_path, device="cpu").tokenizer
     assert tokenizer.decode(tokenizer.encode(TEXTS[4]).ids).strip() == TEXTS[4]
