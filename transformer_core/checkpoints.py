@@ -9,6 +9,7 @@ from pathlib import Path
 from transformer_core.bundle import DEFAULT_MAX_BYTES, Bundle, load_bundle
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.open_checkpoints import HUB, is_open_checkpoint, load_from_hub, load_open
+from transformer_core.open_checkpoints.sentence_modules import encoder_folder
 
 
 def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> Bundle:
@@ -26,7 +27,7 @@ def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes
     if str(folder).startswith(HUB):
         name = str(folder).removeprefix(HUB)
         return load_from_hub(name, device=device, max_bytes=max_bytes)
-    folder = Path(folder)
+    folder = encoder_folder(Path(folder))
     try:
         if is_open_checkpoint(folder):
             return load_open(folder, device=device, max_bytes=max_bytes)

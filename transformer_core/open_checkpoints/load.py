@@ -18,7 +18,12 @@ from transformer_core.open_checkpoints.config_json import ConfigJson, read_json
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
-from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules, read_pooling
+from transformer_core.open_checkpoints.sentence_modules import (
+    SentenceModules,
+    encoder_folder,
+    read_modules,
+    read_pooling,
+)
 from transformer_core.open_checkpoints.tensors import Tensors
 from transformer_core.open_checkpoints.vocabularies import name_specials, read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
@@ -77,7 +82,7 @@ def kind_of_folder(folder: str | os.PathLike[str]) -> str | None:
         An entry of bundle.MODELS; for a bundle whatever its config.json says. None where the file is missing,
         broken, or names what is not supported, which loading the folder tells in words.
     """
-    folder = Path(folder)
+    folder = encoder_folder(Path(folder))
     try:
         values = read_json(folder / CONFIG)
         if not is_open_config(values):

@@ -14,6 +14,7 @@ POOLING = "1_Pooling"
 MODULES, READING = "modules.json", "sentence_bert_config.json"
 READ = ("Transformer", "Pooling")
 MOST_MODULES, LONGEST_MODULE = 16, 40
+OLD_PLACE = "0_*"  # of the encoder in folders of before 2021, such as 0_BERT; all else lies beside that
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,27 @@ class SentenceModules:
     max_seq_length: int | None = None
 
 
+def encoder_folder(folder: Path) -> Path:
+    """Return where a folder's config.json lies: in it, or in the place that old folders have for the encoder."""
+    if os.path.lexists(folder / CONFIG) or not os.path.lexists(folder / MODULES):
+        return folder
+    return next((path for path in sorted(folder.glob(OLD_PLACE)) if (path / CONFIG).is_file()), folder)
+
+
+def _whole(folder: Path) -> Path:
+    """Return the folder that has the modules of an encoder's folder."""
+    old = folder.match(OLD_PLACE) and os.path.lexists(folder.parent / MODULES)
+    return folder.parent if old else folder
+
+
 def read_modules(folder: Path) -> SentenceModules:
     """Read modules.json and sentence_bert_config.json, where a folder has them.
 
     Raises:
         BundleError: one of them is damaged.
     """
-    listed = read_json(folder / MODULES, list) if os.path.lexists(folder / MODULES) else []
+    modules = _whole(folder) / MODULES
+    listed = read_json(modules, list) if os.path.lexists(modules) else []
     types = [entry["type"] for entry in listed if isinstance(entry, dict) and isinstance(entry.get("type"), str)]
     if len(listed) > MOST_MODULES or len(types) < len(listed):
         raise BundleError(f"{folder.name}/{MODULES} must list at most {MOST_MODULES} modules, each with its type")
@@ -52,7 +67,7 @@ def read_pooling(folder: Path) -> str:
     Raises:
         BundleError: it is made in a way that we lack.
     """
-    path = folder / POOLING / CONFIG
+    path = _whole(folder) / POOLING / CONFIG
     if not os.path.lexists(path):
         return "mean"
     values = read_json(path)

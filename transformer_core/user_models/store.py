@@ -66,8 +66,9 @@ def _check_name(name: str) -> None:
 
 def _lay_out(archive: zipfile.ZipFile, found: dict[str, zipfile.ZipInfo], folder: Path) -> tuple[str, ...]:
     top, left = _top(found), []
+    outer = re.sub(r"(?<![^/])0_\w+/$", "", top)  # an old folder of sentence-transformers has its encoder one deeper
     for name, entry in found.items():
-        own = name.removeprefix(top) if name.startswith(top) else ""
+        own = next((name.removeprefix(place) for place in (top, outer) if name.startswith(place)), "")
         limit = next((limit for pattern, limit in SIZES.items() if re.fullmatch(pattern, own)), None)
         if limit is None:
             left.append(name)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import stat
 import struct
 import zipfile
@@ -185,6 +186,18 @@ def test_what_no_checkpoint_needs_stays_in_the_zip(files, tmp_path) -> None:
     there = {path.relative_to(opened.folder).as_posix() for path in opened.folder.rglob("*") if path.is_file()}
     assert there <= {*files, "opened.json"}
     assert json.loads((opened.folder / "opened.json").read_text())["folder"] == ""
+
+
+def test_an_old_folder_of_sentence_transformers_has_its_encoder_one_deeper(folder, tmp_path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(folder, old / "0_BERT")
+    (old / "1_Pooling").mkdir()
+    (old / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    (old / "modules.json").write_text('[{"type": "sentence_transformers.models.Transformer", "path": "0_BERT"}]')
+    packed_old = {path.relative_to(old).as_posix(): path.read_bytes() for path in old.rglob("*") if path.is_file()}
+    model = OpenedModels(tmp_path / "shelf").take_zip(zipped(packed_old), "old", asked="old.zip")
+    for place in (old, model.folder):
+        assert load(place, device="cpu").config.pooling == "cls"
 
 
 def test_a_zip_with_backslashes_in_its_names_is_opened(files, tmp_path) -> None:
