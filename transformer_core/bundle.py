@@ -224,6 +224,8 @@ def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
         tokenizer.bos_id = model_config.pad_id
     model = model.to(best_device(device)).eval().requires_grad_(False)
     labels, reads = tuple(config["labels"]), config.get("reads", "")
+    if config["kind"] in LABELLED and not labels:
+        labels = tuple(f"LABEL_{place}" for place in range(model_config.n_classes))
     card, card_zh = read_card(folder), read_card(folder, CARD_ZH)
     return Bundle(folder.name, model, tokenizer, labels, card, None, read_measured(folder), reads, card_zh)
 

@@ -301,6 +301,8 @@ def room_routes() -> list[Route]:
         rooms()
     except (OSError, sqlite3.Error) as error:
         log.warning(UNUSABLE, rooms_file().name, error)
+    except ValueError:
+        pass  # a setting that cannot be: the start says so itself
     asked: dict[str, Handler] = {"step": _step, "pick": _pick, "close": _close, "enter": _enter}
     asked |= {"answers": _table, "home": _home, "lecturer": _follow, "answer": _answer}
     return [

@@ -319,11 +319,13 @@ def _slider(
     kind = int if whole else float
 
     def read(asked: Any) -> float | None:
-        return whole_number(asked, int(high), least=int(low)) if whole else read_number(asked, low, high)
+        value = whole_number(asked, int(high), least=int(low)) if whole else read_number(asked, low, high)
+        return None if whole and value is not None and (value - low) % step else value
 
     def nearest(asked: Any) -> float:
         value = read_number(asked, -math.inf, math.inf)
-        return kind(default if value is None else min(max(value, low), high))
+        held = default if value is None else min(max(value, low), high)
+        return kind(held - (held - low) % step if whole else held)
 
     return kind, read, nearest
 

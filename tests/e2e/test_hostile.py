@@ -65,7 +65,7 @@ def test_a_text_that_cannot_be_read_leaves_the_last_picture_pale_and_says_so(pag
         expect(picture).to_have_css("opacity", "0.4")
         expect(page.get_by_text("failed")).to_have_count(0)
         wait_painted(page, f"0.0|{TEXT}")
-        assert ("text=" in page.url) == (len(text) <= 2_000)  # a longer one is in no link
+        assert "text=" in page.url  # shorter than a link may be
         type_text(page, TEXT)
         expect(picture).to_have_css("opacity", "1")
     type_text(page, "alive")
