@@ -78,7 +78,7 @@ def _sentence(found: Recipe) -> None:
             f'<div style="border:{frame};border-radius:8px;padding:0.15em 0.5em;text-align:center;min-width:2.2em">'
             f'<div style="font-size:0.8rem;opacity:0.7">{escape(label)}</div>'
             f'<div style="font-size:1.1rem;font-weight:{650 if fate else 400}">{escape(read)}</div>'
-            f'<div style="font-size:0.72rem;color:{hue}">{said}</div></div>'
+            f'<div style="font-size:0.72rem;color:color-mix(in srgb, {hue} 70%, currentColor)">{said}</div></div>'
         )
     st.html(f'<div class="masked-words" dir="auto" style="display:flex;flex-wrap:wrap;gap:6px">{"".join(cells)}</div>')
 

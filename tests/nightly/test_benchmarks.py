@@ -15,7 +15,7 @@ LEAST = {
     "film": (),
     "generation": ("--seconds", "0.1", "--threads", "1"),
     "hall": ("--phones", "10"),
-    "keystroke": ("--changes", "1", "--parts", "heads"),
+    "keystroke": ("--changes", "1", "--parts", "attention.heads"),
     "lab": ("--changes", "1"),
     "layouts": ("--epochs", "1", "--rounds", "1"),
     "painting": ("--strokes", "1"),
