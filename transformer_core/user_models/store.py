@@ -30,6 +30,7 @@ MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_0
 CONFIG, README = "config.json", "README.md"
 SIZES = {
     r"(tokenizer_)?config\.json|tokenizer\.json|vocab\.(txt|json)|merges\.txt|source\.spm": LARGEST_TEXT_FILE,
+    r"added_tokens\.json|special_tokens_map\.json": LARGEST_TEXT_FILE,
     r"1_Pooling/config\.json|modules\.json|sentence_bert_config\.json": LARGEST_TEXT_FILE,
     r"model\.safetensors\.index\.json": LARGEST_TEXT_FILE,
     r"card\.md|README\.md": MB,
