@@ -9,6 +9,7 @@ from pathlib import Path
 from transformer_core.bundle import DEFAULT_MAX_BYTES, Bundle, load_bundle
 from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.open_checkpoints import HUB, is_open_checkpoint, load_from_hub, load_open
+from transformer_core.open_checkpoints.sentence_modules import OLD_LAYOUT, OLD_LAYOUT_IS
 
 
 def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> Bundle:
@@ -28,6 +29,8 @@ def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes
         return load_from_hub(name, device=device, max_bytes=max_bytes)
     folder = Path(folder)
     try:
+        if (folder / OLD_LAYOUT).is_dir() or folder.name == OLD_LAYOUT:
+            raise BundleError(f"{folder.name:.100} {OLD_LAYOUT_IS}")
         if is_open_checkpoint(folder):
             return load_open(folder, device=device, max_bytes=max_bytes)
         return load_bundle(folder, device=device, max_bytes=max_bytes)

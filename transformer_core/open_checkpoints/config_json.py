@@ -128,7 +128,9 @@ class ConfigJson:
     def labels(self) -> tuple[str, ...]:
         """Return the names of the classes in order, or none where the checkpoint does not name them."""
         named = self.get("id2label", {})
-        good = isinstance(named, dict) and all(isinstance(name, str) for name in named.values())
+        good = isinstance(named, dict) and all(isinstance(name, str | int | float) for name in named.values())
         if not good or sorted(named) != sorted(str(place) for place in range(len(named))):
-            raise BundleError(f"{self.where}: id2label must name the classes 0, 1, ... by strings")
-        return tuple(named[str(place)] for place in range(len(named)))
+            raise BundleError(
+                f"{self.where}: id2label={named!r:.{MOST_SHOWN}} must name the classes 0, 1, ... by texts or numbers"
+            )
+        return tuple(str(named[str(place)]) for place in range(len(named)))

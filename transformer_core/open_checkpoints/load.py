@@ -25,18 +25,30 @@ FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, 
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
 
 
+THEIR_ENTRIES = {"model_type", "architectures", "transformers_version", "hidden_size", "n_embd", "d_model", "dim"}
+
+
 def is_open_config(values: dict[str, Any]) -> bool:
-    """Tell a config.json of theirs from a bundle's, which has a format and no model_type."""
-    return "format" not in values and isinstance(values.get("model_type"), str)
+    """Tell a config.json of theirs from a bundle's, which has a format and no entry of theirs."""
+    return "format" not in values and not THEIR_ENTRIES.isdisjoint(values)
 
 
 def family_of(settings: ConfigJson) -> Family:
-    """Return the family that a config.json names.
+    """Return the family that a config.json names, by the name of its architecture where model_type is missing.
 
     Raises:
-        BundleError: it is not among those that are read.
+        BundleError: it is not among those that are read, or none is named.
     """
     named = settings.values.get("model_type")
+    if named is None:
+        listed = settings.get("architectures", [])
+        for family in FAMILIES.values():
+            if isinstance(listed, list) and len(listed) == 1 and listed[0] in tuple(family.kinds):
+                return family
+        raise BundleError(
+            f"{settings.where} lacks model_type, and architectures={listed!r:.100} tells of none that is supported; "
+            f"supported: {', '.join(FAMILIES)}"
+        )
     if not isinstance(named, str) or named not in FAMILIES:
         raise BundleError(
             f"{settings.where}: model_type={named!r:.60} is not supported; supported: {', '.join(FAMILIES)}"

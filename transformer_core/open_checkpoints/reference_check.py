@@ -1,8 +1,10 @@
-"""Reference check: attention sums to 1, and outputs agree with the `transformers` library's on the same weights."""
+"""Reference check: texts become the same ids as the `transformers` library's, and outputs on the same weights agree."""
 
 import importlib.util
+import json
 import tempfile
 from dataclasses import dataclass
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +18,69 @@ from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.open_checkpoints.save import save_hf
 from transformer_core.probe import Probe
+from transformer_core.text import Tokenizer
 from transformer_core.trace import Trace
 
 SAMPLE = "A glass engine shows every number that it computes, and each of them can be checked."
 LIBRARY = "transformers"
+WORDS = (
+    *("The", "film", "Film", "WAS", "good", "Café", "cafe", "naïve", "Ünïcode", "İstanbul", "ﬁ", "ß", "don't", "x_y"),
+    *(
+        "a-b",
+        "12,5",
+        "你好",
+        "世界",
+        "é",
+        "😀",
+        "🧑‍🚀",
+        "zqxjk",
+        "…",
+        "¿qué?",
+        "(a)",
+        " b",
+        "c  d",
+        "\t",
+        "Ω",
+        "ﷺ",
+        "привет",
+    ),
+)
+N_TEXTS, MOST_ADDED = 100, 20
 HEADS = ("logits", "prediction_logits", "seq_relationship_logits", "start_logits", "end_logits")
 
 
 @dataclass(frozen=True)
+class OtherIds:
+    """A text, or two, that the reference cuts into other tokens.
+
+    Args:
+        text, pair: as they were given; None for no second text.
+        ours, theirs: the tokens, as the vocabulary writes them.
+    """
+
+    text: str
+    pair: str | None
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Trust:
-    """What was found on one sentence.
+    """What was found on a hundred texts, alone and in pairs, and on one sentence.
 
     Args:
         row_sums: the greatest |sum - 1| over all rows of attention weights; None where the model attends to nothing.
         difference: the greatest of all logits and hidden states from the reference's; None where there is none.
         reference: its name and version; None where it is not installed, or lacks such a model.
+        n_texts: how many texts, pairs among them, were cut by both; 0 where the reference has no tokenizer for it.
+        other_ids: the first of them that the reference cuts otherwise; None where there is none.
     """
 
     row_sums: float | None
     difference: float | None
     reference: str | None
+    n_texts: int = 0
+    other_ids: OtherIds | None = None
 
 
 @torch.inference_mode()
@@ -63,12 +108,44 @@ def check_against_reference(bundle: Bundle, text: str = SAMPLE) -> Trust:
     sums = [tensor.double().sum(-1) for name, tensor in probe.trace.items() if name.endswith("weights")]
     row_sums = max((float((total - 1).abs().max()) for total in sums), default=None)
     with tempfile.TemporaryDirectory() as scratch:
-        theirs = _reference(bundle, inputs, Path(scratch))
-    if theirs is None:
-        return Trust(row_sums, None, None)
+        folder = _folder_for_reference(bundle, Path(scratch))
+        if folder is None:
+            return Trust(row_sums, None, None)
+        n_texts, other_ids = _compared_ids(bundle.tokenizer, folder)
+        theirs = _reference(bundle, inputs, folder)
     pairs = zip([*_scores(bundle, output), *_stream(bundle, probe.trace)], theirs, strict=True)
     difference = max(float((one.float().cpu() - other.float()).abs().max()) for one, other in pairs)
-    return Trust(row_sums, difference, f"{LIBRARY} {importlib.import_module(LIBRARY).__version__}")
+    version = f"{LIBRARY} {importlib.import_module(LIBRARY).__version__}"
+    return Trust(row_sums, difference, version, n_texts, other_ids)
+
+
+def _texts(tokenizer: Tokenizer) -> list[str]:
+    """Return texts of words and signs of many kinds, with the special and the added tokens of a vocabulary."""
+    added = [token["content"] for token in json.loads(tokenizer.to_json())["added_tokens"]][:MOST_ADDED]
+    words = [*WORDS, *added, *(token.upper() for token in added)]
+    spread = [islice(cycle(words), start, None) for start in (0, 3, 8)]
+    threes = [f"{one} {two}{three} ." for one, two, three in islice(zip(*spread, strict=False), N_TEXTS)]
+    return ["", *words, *threes][: max(N_TEXTS, 2 * len(words))]
+
+
+def _compared_ids(tokenizer: Tokenizer, folder: Path) -> tuple[int, OtherIds | None]:
+    """Return how many texts the reference cut, too, and the first that it cuts otherwise."""
+    library = importlib.import_module(LIBRARY)
+    try:
+        settings = ConfigJson.read(folder)  # its model_type may be missing
+        config = library.AutoConfig.for_model(**(settings.values | {"model_type": family_of(settings).model_type}))
+        theirs = library.AutoTokenizer.from_pretrained(
+            folder, config=config, local_files_only=True, trust_remote_code=False
+        )
+    except Exception:  # a class that needs another package, and whatever else it may raise
+        return 0, None
+    texts = _texts(tokenizer)
+    asked = [(text, None) for text in texts] + list(pairwise(texts))
+    for text, pair in asked:
+        ours, ids = tokenizer.encode(text, pair), theirs(text, pair)["input_ids"]
+        if list(ours.ids) != ids:
+            return len(asked), OtherIds(text, pair, ours.tokens, tuple(theirs.convert_ids_to_tokens(ids)))
+    return len(asked), None
 
 
 def _scores(bundle: Bundle, output: Any) -> list[Tensor]:
@@ -92,8 +169,8 @@ def _stream(bundle: Bundle, trace: Trace) -> list[Tensor]:
     return [trace[name] for name in found if name in trace]
 
 
-def _reference(bundle: Bundle, inputs: list[Tensor], scratch: Path) -> list[Tensor] | None:
-    """Return the same of the reference, or None where it is not installed or has no such model."""
+def _folder_for_reference(bundle: Bundle, scratch: Path) -> Path | None:
+    """Return where the reference reads the model, or None where it is not installed or has no such model."""
     if importlib.util.find_spec(LIBRARY) is None:
         return None
     folder = bundle.source
@@ -103,6 +180,11 @@ def _reference(bundle: Bundle, inputs: list[Tensor], scratch: Path) -> list[Tens
         except BundleError:
             return None
         folder = scratch
+    return folder
+
+
+def _reference(bundle: Bundle, inputs: list[Tensor], folder: Path) -> list[Tensor]:
+    """Return the same of the reference."""
     settings = ConfigJson.read(folder)
     name = architecture_of(family_of(settings), settings)
     if name == "BertForMaskedLM" and bundle.config.pair_head:

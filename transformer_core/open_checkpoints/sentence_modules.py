@@ -13,6 +13,11 @@ from transformer_core.open_checkpoints.config_json import read_json
 POOLING = "1_Pooling"
 MODULES, READING = "modules.json", "sentence_bert_config.json"
 READ = ("Transformer", "Pooling")
+OLD_LAYOUT = "0_Transformer"
+OLD_LAYOUT_IS = (
+    f"has an old layout of sentence-transformers, with the model in {OLD_LAYOUT}: read it with "
+    "SentenceTransformer(folder) of a newer version of that library, save() it, and open what it saved"
+)
 MOST_MODULES, LONGEST_MODULE = 16, 40
 
 

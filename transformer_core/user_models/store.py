@@ -22,6 +22,7 @@ from transformer_core.archives import MB, ArchiveError, entries, extract, open_z
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import LARGEST_TEXT_FILE, TOKENIZER, BundleError
 from transformer_core.checkpoints import load
+from transformer_core.open_checkpoints.sentence_modules import OLD_LAYOUT, OLD_LAYOUT_IS
 from transformer_core.text import TokenizerError
 from transformer_core.text.trial import try_out
 from transformer_core.training.runs.store.folder import LEAVING, MAKING, new_id, sweep, write_whole
@@ -53,6 +54,7 @@ def unpack(file: Path | IO[bytes], folder: Path) -> tuple[str, ...]:
             found = entries(archive, most=MOST_ENTRIES, most_bytes=MOST_UNPACKED, most_ratio=MOST_RATIO)
             for name in found:
                 _check_name(name)
+            found = _with_slashes(found)
             return _lay_out(archive, found, folder)
     except ArchiveError as error:
         raise BundleError(str(error)) from None
@@ -60,8 +62,18 @@ def unpack(file: Path | IO[bytes], folder: Path) -> tuple[str, ...]:
 
 def _check_name(name: str) -> None:
     parts = re.split(r"[/\\]", name)
-    if "\\" in name or ":" in parts[0] or not parts[0] or ".." in parts or not name.isprintable():
+    if ":" in parts[0] or not parts[0] or ".." in parts or not name.isprintable():
         raise BundleError(f"the zip has {name!r:.100}, which leads out of it; nothing of it is taken in")
+
+
+def _with_slashes(found: dict[str, zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Return the entries by names with /, which some programs write with a backslash."""
+    plain = {name.replace("\\", "/"): entry for name, entry in found.items()}
+    if len(plain) < len(found):
+        raise BundleError("the zip has two entries whose names differ only in / and \\; nothing of it is taken in")
+    if any(f"/{OLD_LAYOUT}/" in f"/{name}" for name in plain):
+        raise BundleError(f"the zip {OLD_LAYOUT_IS}")
+    return plain
 
 
 def _lay_out(archive: zipfile.ZipFile, found: dict[str, zipfile.ZipInfo], folder: Path) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ def refused(tmp_path: Path, packed, words: str) -> None:
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("top", ["", "tiny-bert/", "a/b/"])
+@pytest.mark.parametrize("top", ["", "tiny-bert/", "a/b/", "a\\b\\"])
 def test_a_checkpoint_is_taken_in_wherever_it_lies_in_the_zip(files, tmp_path, top) -> None:
     shelf = OpenedModels(tmp_path)
     packed = zipped({top + name: content for name, content in files.items()})
@@ -192,7 +192,7 @@ def test_what_no_checkpoint_needs_stays_in_the_zip(files, tmp_path) -> None:
         "a/../../config.json",
         "C:/evil.json",
         "..\\evil.json",
-        "a\\b.json",
+        "a\\..\\b.json",
         "a\nb",
         "./../x",
     ],
