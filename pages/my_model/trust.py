@@ -14,7 +14,6 @@ from transformer_core.open_checkpoints.reference_check import SAMPLE, Trust, che
 
 TOLERANCE = 1e-4
 HEIGHT = 160
-LONGEST_CUT = 300
 
 
 def show_trust(bundle: Bundle) -> None:
@@ -29,7 +28,7 @@ def show_trust(bundle: Bundle) -> None:
         return
     found = answer.value
     _badge(found)
-    _cuts(found)
+    _ids(found)
     _rows(found)
     _difference(found)
     count = len(bundle.tokenizer.encode(SAMPLE, max_len=bundle.config.max_len - 1))
@@ -40,7 +39,7 @@ def show_trust(bundle: Bundle) -> None:
 
 def _badge(found: Trust) -> None:
     fits = [value <= TOLERANCE for value in (found.row_sums, found.difference) if value is not None]
-    if not all(fits) or found.cut is not None:
+    if not all(fits) or found.other_ids is not None:
         st.badge(t("my_model.badge_differs"), icon=":material/gpp_bad:", color="red")
     elif found.difference is None:
         st.badge(t("my_model.badge_alone"), icon=":material/shield:", color="grey")
@@ -48,14 +47,15 @@ def _badge(found: Trust) -> None:
         st.badge(t("my_model.badge_agrees"), icon=":material/verified_user:", color="green")
 
 
-def _cuts(found: Trust) -> None:
-    if found.cut is not None:
-        text, ours, theirs = (plain(one if isinstance(one, str) else " ".join(one))[:LONGEST_CUT] for one in found.cut)
-        st.error(t("my_model.cut_otherwise", text=text, ours=ours, theirs=theirs), icon=":material/content_cut:")
-    elif found.texts:
-        st.markdown(t("my_model.cut_alike", count=found.texts, reference=plain(found.reference or "")))
-    elif found.difference is not None:
-        st.markdown(t("my_model.cut_unknown"))
+def _ids(found: Trust) -> None:
+    if (other := found.other_ids) is not None:
+        text = " + ".join(repr(text)[:80] for text in (other.text, other.pair) if text is not None)
+        ours, theirs = (" ".join(tokens)[:200] for tokens in (other.ours, other.theirs))
+        st.markdown(t("my_model.other_ids", text=plain(text), ours=plain(ours), theirs=plain(theirs)))
+    elif found.n_texts:
+        st.markdown(t("my_model.same_ids", count=found.n_texts))
+    elif found.reference is not None:
+        st.markdown(t("my_model.no_ids"))
 
 
 def _rows(found: Trust) -> None:

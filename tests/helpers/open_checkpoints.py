@@ -98,6 +98,8 @@ def written(architecture: str, folder: Path, **changes: Any) -> Any:
     model = made(architecture, **changes)
     model.save_pretrained(folder, **saving)
     pieces_pipeline().save(str(folder / "tokenizer.json"))
+    if architecture.startswith(("Roberta", "XLMRoberta")):  # whose own classes do not cut words into BERT's pieces
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
     return model
 
 

@@ -128,12 +128,9 @@ class ConfigJson:
     def labels(self) -> tuple[str, ...]:
         """Return the names of the classes in order, or none where the checkpoint does not name them."""
         named = self.get("id2label", {})
-        if isinstance(named, dict):  # classes may be called by numbers, as stars are
-            named = {
-                id_: str(name) if isinstance(name, int | float) and not isinstance(name, bool) else name
-                for id_, name in named.items()
-            }
-        good = isinstance(named, dict) and all(isinstance(name, str) for name in named.values())
+        good = isinstance(named, dict) and all(isinstance(name, str | int | float) for name in named.values())
         if not good or sorted(named) != sorted(str(place) for place in range(len(named))):
-            raise BundleError(f"{self.where}: id2label must name the classes 0, 1, ... by strings or numbers")
-        return tuple(named[str(place)] for place in range(len(named)))
+            raise BundleError(
+                f"{self.where}: id2label={named!r:.{MOST_SHOWN}} must name the classes 0, 1, ... by texts or numbers"
+            )
+        return tuple(str(named[str(place)]) for place in range(len(named)))

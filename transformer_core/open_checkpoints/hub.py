@@ -19,8 +19,8 @@ CONFIGS = [CONFIG, f"{POOLING}/{CONFIG}", MODULES, READING]
 FILES = [
     *CONFIGS,
     *("model.safetensors", "model-*.safetensors", "model.safetensors.index.json"),
-    *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "source.spm", "target.spm"),
-    *("special_tokens_map.json", "added_tokens.json"),
+    *("tokenizer.json", "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "source.spm", "target.spm"),
 ]
 
 

@@ -25,33 +25,37 @@ from transformer_core.open_checkpoints.sentence_modules import (
     read_pooling,
 )
 from transformer_core.open_checkpoints.tensors import Tensors
-from transformer_core.open_checkpoints.vocabularies import name_specials, read_target_tokenizer, read_tokenizer
+from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
 
 FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN)}
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
 
 
+THEIR_ENTRIES = {"model_type", "architectures", "transformers_version", "hidden_size", "n_embd", "d_model", "dim"}
+
+
 def is_open_config(values: dict[str, Any]) -> bool:
-    """Tell a config.json of theirs from a bundle's, which has a format and neither model_type nor architectures."""
-    return "format" not in values and any(name in values for name in ("model_type", "architectures"))
+    """Tell a config.json of theirs from a bundle's, which has a format and no entry of theirs."""
+    return "format" not in values and not THEIR_ENTRIES.isdisjoint(values)
 
 
 def family_of(settings: ConfigJson) -> Family:
-    """Return the family that a config.json names, by its architecture where model_type is missing.
+    """Return the family that a config.json names, by the name of its architecture where model_type is missing.
 
     Raises:
-        BundleError: it is not among those that are read.
+        BundleError: it is not among those that are read, or none is named.
     """
-    named, architectures = settings.values.get("model_type"), settings.values.get("architectures")
+    named = settings.values.get("model_type")
     if named is None:
-        known = [family for family in FAMILIES.values() for name in family.kinds if architectures == [name]]
-        if not known:
-            raise BundleError(
-                f"{settings.where} lacks model_type, such as {', '.join(FAMILIES)}, and its "
-                f"architectures={architectures!r:.60} name none that is supported"
-            )
-        return known[0]
+        listed = settings.get("architectures", [])
+        for family in FAMILIES.values():
+            if isinstance(listed, list) and len(listed) == 1 and listed[0] in tuple(family.kinds):
+                return family
+        raise BundleError(
+            f"{settings.where} lacks model_type, and architectures={listed!r:.100} tells of none that is supported; "
+            f"supported: {', '.join(FAMILIES)}"
+        )
     if not isinstance(named, str) or named not in FAMILIES:
         raise BundleError(
             f"{settings.where}: model_type={named!r:.60} is not supported; supported: {', '.join(FAMILIES)}"
@@ -149,7 +153,6 @@ def _fitting(folder: Path, tokenizer: Tokenizer, config: ModelConfig) -> Tokeniz
             f"{folder.name}: the tokenizer has {tokenizer.vocab_size} tokens; the model reads {config.vocab_size}"
         )
     tokenizer = tokenizer.widened(config.vocab_size)
-    name_specials(folder, tokenizer)
     if config.starts_with_pad:
         tokenizer.bos_id = config.pad_id
     return tokenizer

@@ -1,13 +1,10 @@
-"""Reference check: attention sums to 1, and tokens and outputs agree with the `transformers` library's.
-
-Tokens are compared first: a model that is given other ids than its own library gives it agrees on nothing that matters.
-"""
+"""Reference check: texts become the same ids as the `transformers` library's, and outputs on the same weights agree."""
 
 import importlib.util
 import json
 import tempfile
 from dataclasses import dataclass
-from itertools import pairwise, permutations
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,38 +18,69 @@ from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.open_checkpoints.save import save_hf
 from transformer_core.probe import Probe
+from transformer_core.text import Tokenizer
 from transformer_core.trace import Trace
 
 SAMPLE = "A glass engine shows every number that it computes, and each of them can be checked."
-STEMS = (
-    *("The Film was good.", "Café à Noël: NAÏVE", "你好，世界。日本語のテキスト", "🙂 👩‍🚀 cafe\u0301"),
-    *("  two  blanks\tand a tab ", "don't can't I'm 1999, 3.14", "zzyzx qwrtp unheard-of", "<b>&amp;</b> [x]"),
-    *("مرحبا שלום", "ﬁ ﷺ ½ ① ｆｕｌｌ"),
-)
-MOST_TEXTS, MOST_PAIRS, MOST_MARKS, MOST_COMPUTED = 100, 10, 7, 4
-PAIRED = ("bert", "classifier", "encoder", "tagger", "answerer")
 LIBRARY = "transformers"
+WORDS = (
+    *("The", "film", "Film", "WAS", "good", "Café", "cafe", "naïve", "Ünïcode", "İstanbul", "ﬁ", "ß", "don't", "x_y"),
+    *(
+        "a-b",
+        "12,5",
+        "你好",
+        "世界",
+        "é",
+        "😀",
+        "🧑‍🚀",
+        "zqxjk",
+        "…",
+        "¿qué?",
+        "(a)",
+        " b",
+        "c  d",
+        "\t",
+        "Ω",
+        "ﷺ",
+        "привет",
+    ),
+)
+N_TEXTS, MOST_ADDED, MOST_COMPUTED = 100, 20, 4
 HEADS = ("logits", "prediction_logits", "seq_relationship_logits", "start_logits", "end_logits")
 
 
 @dataclass(frozen=True)
+class OtherIds:
+    """A text, or two, that the reference cuts into other tokens.
+
+    Args:
+        text, pair: as they were given; None for no second text.
+        ours, theirs: the tokens, as the vocabulary writes them.
+    """
+
+    text: str
+    pair: str | None
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Trust:
-    """What was found.
+    """What was found on a hundred texts, alone and in pairs; numbers on a sentence and four of them.
 
     Args:
         row_sums: the greatest |sum - 1| over all rows of attention weights; None where the model attends to nothing.
-        difference: the greatest of all logits and hidden states from the reference's, over several texts; None where
-            there is none.
+        difference: the greatest of all logits and hidden states from the reference's; None where there is none.
         reference: its name and version; None where it is not installed, or lacks such a model.
-        texts: how many texts both tokenizers cut; 0 where the reference has none that can be read.
-        cut: the first text that they cut otherwise, with our tokens and theirs; None where they agree.
+        n_texts: how many texts, pairs among them, were cut by both; 0 where the reference has no tokenizer for it.
+        other_ids: the first of them that the reference cuts otherwise; None where there is none.
     """
 
     row_sums: float | None
     difference: float | None
     reference: str | None
-    texts: int = 0
-    cut: tuple[str, tuple[str, ...], tuple[str, ...]] | None = None
+    n_texts: int = 0
+    other_ids: OtherIds | None = None
 
 
 @torch.inference_mode()
@@ -68,7 +96,7 @@ def check_against_reference(bundle: Bundle, text: str = SAMPLE) -> Trust:
     Raises:
         ValueError: the text cannot be encoded.
     """
-    asked = [_inputs(bundle, one) for one in (text, *STEMS[:MOST_COMPUTED])]
+    asked = [_inputs(bundle, one) for one in (text, *_texts(bundle.tokenizer)[-MOST_COMPUTED:])]
     found = []
     for inputs in asked:
         probe = Probe()
@@ -76,18 +104,19 @@ def check_against_reference(bundle: Bundle, text: str = SAMPLE) -> Trust:
     sums = [tensor.double().sum(-1) for name, tensor in found[0][1].items() if name.endswith("weights")]
     row_sums = max((float((total - 1).abs().max()) for total in sums), default=None)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = _folder(bundle, Path(scratch))
+        folder = _folder_for_reference(bundle, Path(scratch))
         if folder is None:
             return Trust(row_sums, None, None)
-        texts, cut = _cut_alike(bundle, folder)
-        theirs = _reference(bundle, folder, asked)
+        n_texts, other_ids = _compared_ids(bundle.tokenizer, folder)
+        theirs = _reference(bundle, asked, folder)
     pairs = (
         pair
         for (output, trace), computed in zip(found, theirs, strict=True)
         for pair in zip([*_scores(bundle, output), *_stream(bundle, trace)], computed, strict=True)
     )
     difference = max(float((one.float().cpu() - other.float()).abs().max()) for one, other in pairs)
-    return Trust(row_sums, difference, f"{LIBRARY} {importlib.import_module(LIBRARY).__version__}", texts, cut)
+    version = f"{LIBRARY} {importlib.import_module(LIBRARY).__version__}"
+    return Trust(row_sums, difference, version, n_texts, other_ids)
 
 
 def _inputs(bundle: Bundle, text: str) -> list[Tensor]:
@@ -99,28 +128,32 @@ def _inputs(bundle: Bundle, text: str) -> list[Tensor]:
     return inputs
 
 
-def _cut_alike(bundle: Bundle, folder: Path) -> tuple[int, tuple[str, tuple[str, ...], tuple[str, ...]] | None]:
-    """Let both tokenizers cut the same texts, with special and added tokens, alone and in pairs, up to a difference."""
+def _texts(tokenizer: Tokenizer) -> list[str]:
+    """Return texts of words and signs of many kinds, with the special and the added tokens of a vocabulary."""
+    added = [token["content"] for token in json.loads(tokenizer.to_json())["added_tokens"]][:MOST_ADDED]
+    words = [*WORDS, *added, *(token.upper() for token in added)]
+    spread = [islice(cycle(words), start, None) for start in (0, 3, 8)]
+    threes = [f"{one} {two}{three} ." for one, two, three in islice(zip(*spread, strict=False), N_TEXTS)]
+    return ["", *words, *threes][: max(N_TEXTS, 2 * len(words))]
+
+
+def _compared_ids(tokenizer: Tokenizer, folder: Path) -> tuple[int, OtherIds | None]:
+    """Return how many texts the reference cut, too, and the first that it cuts otherwise."""
+    library = importlib.import_module(LIBRARY)
     try:
-        theirs = importlib.import_module(LIBRARY).AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
+        settings = ConfigJson.read(folder)  # its model_type may be missing
+        config = library.AutoConfig.for_model(**(settings.values | {"model_type": family_of(settings).model_type}))
+        theirs = library.AutoTokenizer.from_pretrained(
+            folder, config=config, local_files_only=True, trust_remote_code=False
         )
-    except Exception:  # that library's errors have no common base but this
+    except Exception:  # a class that needs another package, and whatever else it may raise
         return 0, None
-    marks = [one["content"] for one in json.loads(bundle.tokenizer.to_json())["added_tokens"][:MOST_MARKS]]
-    texts = [*STEMS, *map(str.upper, STEMS), *map(str.lower, STEMS)]
-    texts += [f"{text} {mark} {text[:4]}{mark}" for mark in marks for text in STEMS]
-    texts += map(" ".join, permutations(STEMS, 2))
-    asked = [(text, None) for text in texts[:MOST_TEXTS]]
-    if bundle.kind in PAIRED:
-        asked += list(pairwise(texts))[:MOST_PAIRS]
+    texts = _texts(tokenizer)
+    asked = [(text, None) for text in texts] + list(pairwise(texts))
     for text, pair in asked:
-        ours = bundle.tokenizer.encode(text, pair).ids
-        other = theirs(text, pair)["input_ids"] if pair else theirs(text)["input_ids"]
-        if list(ours) != list(other):
-            tokens = tuple(bundle.tokenizer.token_of(id_) for id_ in ours)
-            both = text if pair is None else f"{text} | {pair}"
-            return len(asked), (both, tokens, tuple(theirs.convert_ids_to_tokens(other)))
+        ours, ids = tokenizer.encode(text, pair), theirs(text, pair)["input_ids"]
+        if list(ours.ids) != ids:
+            return len(asked), OtherIds(text, pair, ours.tokens, tuple(theirs.convert_ids_to_tokens(ids)))
     return len(asked), None
 
 
@@ -145,21 +178,22 @@ def _stream(bundle: Bundle, trace: Trace) -> list[Tensor]:
     return [trace[name] for name in found if name in trace]
 
 
-def _folder(bundle: Bundle, scratch: Path) -> Path | None:
-    """Return a folder that the reference can read, or None where it is not installed or has no such model."""
+def _folder_for_reference(bundle: Bundle, scratch: Path) -> Path | None:
+    """Return where the reference reads the model, or None where it is not installed or has no such model."""
     if importlib.util.find_spec(LIBRARY) is None:
         return None
-    if bundle.source is not None:
-        return bundle.source
-    try:
-        save_hf(bundle, scratch)
-    except BundleError:
-        return None
-    return scratch
+    folder = bundle.source
+    if folder is None:
+        try:
+            save_hf(bundle, scratch)
+        except BundleError:
+            return None
+        folder = scratch
+    return folder
 
 
-def _reference(bundle: Bundle, folder: Path, asked: list[list[Tensor]]) -> list[list[Tensor]]:
-    """Return what the reference computes of several inputs."""
+def _reference(bundle: Bundle, asked: list[list[Tensor]], folder: Path) -> list[list[Tensor]]:
+    """Return the same of the reference, for several inputs."""
     settings = ConfigJson.read(folder)
     name = architecture_of(family_of(settings), settings)
     if name == "BertForMaskedLM" and bundle.config.pair_head:

@@ -12,7 +12,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from transformer_core.bundle_files import WEIGHTS, BundleError, check_headers, check_size
+from transformer_core.bundle_files import CONFIG, WEIGHTS, BundleError, check_headers, check_size
 from transformer_core.open_checkpoints.config_json import own_path, read_json
 from transformer_core.open_checkpoints.family import Shape
 
@@ -118,8 +118,13 @@ def _files(folder: Path, max_bytes: int) -> list[Path]:
         return [single]
     if not os.path.lexists(folder / INDEX):
         others = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLED)
-        found = f"; it has {', '.join(others[:3])}, which may run code and is not read. {CONVERT}" if others else ""
-        raise BundleError(f"{folder.name} has no {WEIGHTS} and no {INDEX}{found}")
+        found = f"; it has {', '.join(others[:3])}, which is not read: only safetensors is" if others else ""
+        listed = read_json(folder / CONFIG).get("architectures")
+        named = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], str) else "AutoModel"
+        raise BundleError(
+            f"{folder.name} has no {WEIGHTS} and no {INDEX}{found}; another format is converted in its folder by: "
+            f"python -c \"from transformers import {named:.60} as M; M.from_pretrained('.').save_pretrained('.')\""
+        )
     return _shards(folder, max_bytes)
 
 

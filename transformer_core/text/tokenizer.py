@@ -3,7 +3,7 @@
 Source: Sennrich et al. 2016 (BPE), Schuster and Nakajima 2012 (WordPiece); the `tokenizers` package does the work.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 
@@ -27,13 +27,14 @@ class Tokenizer:
 
     Args:
         pipeline: The trained pipeline, which must not be changed afterwards.
+        named: What it calls its special tokens, by our names of them ("[MASK]"), where they have others.
 
     Raises:
         TokenizerError: The pipeline's model is of no kind that is supported.
     """
 
-    def __init__(self, pipeline: tokenizers.Tokenizer) -> None:
-        self._pipeline = pipeline
+    def __init__(self, pipeline: tokenizers.Tokenizer, named: Mapping[str, str] | None = None) -> None:
+        self._pipeline, self._named = pipeline, dict(named or {})
         self.kind, spelling, unknown_token = describe(pipeline)
         added = pipeline.get_added_tokens_decoder()
         self._lexicon = build_lexicon(pipeline.get_vocab(), added, spelling)
@@ -73,9 +74,9 @@ class Tokenizer:
         return cls(learn(kind, texts, template=template, **options))
 
     @classmethod
-    def from_json(cls, text: str) -> "Tokenizer":
+    def from_json(cls, text: str, named: Mapping[str, str] | None = None) -> "Tokenizer":
         """Rebuild a tokenizer from the text of a tokenizer.json; `parse` says what is refused."""
-        return cls(parse(text))
+        return cls(parse(text), named)
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
@@ -199,7 +200,7 @@ class Tokenizer:
         return self._lexicon.labels
 
     def _id_of_special(self, name: str) -> int | None:
-        ids = (self.id_of(alias) for alias in (name, *NAMES_ELSEWHERE[name]))
+        ids = (self.id_of(alias) for alias in (self._named.get(name, name), name, *NAMES_ELSEWHERE[name]))
         return next((id_ for id_ in ids if id_ is not None), None)
 
     def _check_id(self, id_: int, name: str) -> None:

@@ -133,13 +133,25 @@ def test_families_refuse_what_they_lack(architecture: str, changes: dict, messag
     refused(tmp_path, message)
 
 
+def test_a_family_is_told_by_its_architecture_where_model_type_is_missing(tmp_path: Path) -> None:
+    written("BertForSequenceClassification", tmp_path)
+    change_settings(tmp_path, model_type=None, id2label={"0": 0, "1": 1})
+    bundle = load(tmp_path, device="cpu")
+    assert (bundle.kind, bundle.labels) == ("classifier", ("0", "1"))
+    change_settings(tmp_path, architectures=["NoModel"])
+    refused(tmp_path, "config.json lacks model_type, and architectures=['NoModel'] tells of none that is supported")
+    change_settings(tmp_path, architectures=None)
+    refused(tmp_path, "config.json lacks model_type")
+
+
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
 def test_only_pickled_weights_are_refused_and_never_opened(checkpoint: Path) -> None:
     (checkpoint / WEIGHTS).unlink()
     (checkpoint / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch owned'\ntR.")
-    refused(checkpoint, "it has pytorch_model.bin, which may run code and is not read. Convert it")
+    refused(checkpoint, "it has pytorch_model.bin, which is not read: only safetensors is; another format is converted")
+    refused(checkpoint, "from transformers import BertModel as M; M.from_pretrained('.').save_pretrained('.')")
     assert not Path("owned").exists()
 
 

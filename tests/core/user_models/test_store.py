@@ -160,7 +160,7 @@ def refused(tmp_path: Path, packed, words: str) -> None:
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("top", ["", "tiny-bert/", "a/b/"])
+@pytest.mark.parametrize("top", ["", "tiny-bert/", "a/b/", "a\\b\\"])
 def test_a_checkpoint_is_taken_in_wherever_it_lies_in_the_zip(files, tmp_path, top) -> None:
     shelf = OpenedModels(tmp_path)
     packed = zipped({top + name: content for name, content in files.items()})
@@ -217,6 +217,7 @@ def test_a_zip_with_backslashes_in_its_names_is_opened(files, tmp_path) -> None:
         "C:/evil.json",
         "..\\evil.json",
         "C:\\evil.json",
+        "a\\..\\b.json",
         "a\nb",
         "./../x",
     ],
