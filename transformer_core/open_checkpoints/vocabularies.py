@@ -145,12 +145,16 @@ class _Settings:
             raise BundleError(f"{self.where}: split_special_tokens=true is not supported")
         rows = config.get("vocab_size")
         self._rows = rows if isinstance(rows, int) else None
-        self._extra = self.values.get("extra_special_tokens") or self.values.get("additional_special_tokens") or []
-        self._older: dict[str, Any] = {}
-        if "added_tokens_decoder" not in self.values:
-            self.values |= {name: spec for name, spec in _json_of(folder / SPECIAL).items() if spec is not None}
-            self._older = _json_of(folder / ADDED)
-        self._beside = f"{folder.name}/{ADDED}"
+        extra = self.values.get("extra_special_tokens") or self.values.get("additional_special_tokens") or []
+        older = "added_tokens_decoder" not in self.values
+        beside, self._older = (_json_of(folder / name) if older else {} for name in (SPECIAL, ADDED))
+        self.values |= {name: spec for name, spec in beside.items() if spec is not None}
+        self._named_extra: dict[str, Any] = extra if isinstance(extra, dict) else {}
+        self._extra: list[Any] = extra if isinstance(extra, list) else []
+        more = beside.get("extra_special_tokens")
+        self._extra += [spec for spec in more if spec not in self._extra] if isinstance(more, list) else []
+        last = [] if self._extra else beside.get("additional_special_tokens")
+        self._last: list[Any] = last if isinstance(last, list) else []
 
     def flag(self, name: str, default: bool | None) -> bool | None:
         value = self.values.get(name)
@@ -163,8 +167,7 @@ class _Settings:
             spec = self.values.get(name, defaults.get(name))
             if name in NAMED or (name.endswith("_token") and isinstance(spec, str | dict)):
                 found[name] = spec
-        if isinstance(self._extra, dict):
-            found |= self._extra
+        found |= self._named_extra
         return {name: self._token(spec) for name, spec in found.items() if spec is not None}
 
     def _token(self, spec: Any) -> AddedToken:
@@ -185,8 +188,7 @@ class _Settings:
                 check_added([spec["content"] for spec in specs.values()], "added_tokens_decoder")
                 return {int(id_): self._token({"special": False} | spec) for id_, spec in specs.items()}
             check_added(list(self._older), ADDED)
-            extra = self._extra if isinstance(self._extra, list) else list(self._extra.values())
-            specs = [*extra, *(self.values[name] for name in NAMED if self.values.get(name))]
+            specs = [*self._extra, *(self.values[name] for name in NAMED if self.values.get(name))]
             special = {self._token(spec).content for spec in specs}
             older = {
                 int(id_): AddedToken(text, special=text in special, normalized=text not in special)
@@ -231,7 +233,8 @@ class _Settings:
             if pipeline.token_to_id(token) is None:
                 raise BundleError(f"{self.folder}/{where} lacks {token!r:.60}, which begins or ends every text")
         there = {token.content for token in added.values()}
-        extra = [self._token(spec) for spec in self._extra_listed()]
+        extra = [self._token(spec) for spec in (*self._extra, *self._last)]
+        check_added([token.content for token in extra], self.where)
         for token in (*named.values(), *extra):
             new = pipeline.token_to_id(token.content) is None
             if token.content in there or (new and self._rows is not None and pipeline.get_vocab_size() >= self._rows):
@@ -240,12 +243,6 @@ class _Settings:
             pipeline.add_tokens([token])
             there.add(token.content)
         return {f"[{name.removesuffix('_token').upper()}]": named[name].content for name in NAMED if name in named}
-
-    def _extra_listed(self) -> list[Any]:
-        later = self.values.get("extra_special_tokens") or self.values.get("additional_special_tokens") or []
-        extra = later if isinstance(later, list) else []
-        check_added([spec if isinstance(spec, str) else spec.get("content") for spec in extra], self.where)
-        return extra
 
 
 def _json_of(path: Path) -> dict[str, Any]:

@@ -201,6 +201,19 @@ def test_a_name_that_leads_out_refuses_the_whole_zip(files, tmp_path, name) -> N
     refused(tmp_path, zipped(files | {name: b"{}"}), "leads out of it")
 
 
+def test_tokens_that_lie_beside_the_vocabulary_come_with_the_zip_and_old_layouts_are_named(files, tmp_path) -> None:
+    rows = json.loads(files["config.json"])["vocab_size"]
+    beside = {"added_tokens.json": b'{"<ent>": 14}', "special_tokens_map.json": b'{"mask_token": "<ent>"}'}
+    opened = OpenedModels(tmp_path / "shelf").take_zip(zipped(files | beside), "mine", asked="x.zip")
+    tokenizer = load(opened.folder).tokenizer
+    assert opened.left_out == ()
+    assert (rows, tokenizer.id_of("<ent>"), tokenizer.mask_id, len(tokenizer.encode("<ent>"))) == (60, 14, 14, 3)
+    old = {f"0_Transformer/{name}": content for name, content in files.items()}
+    refused(tmp_path / "old", zipped(old | {"modules.json": b"[]"}), "has an old layout of sentence-transformers")
+    twice = files | {"a/config.json": b"{}", "a\\config.json": b"{}"}
+    refused(tmp_path / "old", zipped(twice), "two entries whose names differ only in")
+
+
 def test_links_are_refused(files, tmp_path) -> None:
     def as_link(entry: zipfile.ZipInfo) -> None:
         if entry.filename == "vocab.txt":
