@@ -137,7 +137,7 @@ def test_what_lies_beside_tokenizer_json_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("architecture", ["RobertaForMaskedLM", "GPT2LMHeadModel"])
 def test_flags_of_byte_pairs_count_beside_tokenizer_json(architecture: str, tmp_path: Path) -> None:
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"]
+    special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>")
     written(architecture, tmp_path, vocab_size=BYTES)
     byte_files(tmp_path, special=special)
     family = architecture.removesuffix("ForMaskedLM").removesuffix("LMHeadModel")
@@ -151,6 +151,12 @@ def test_flags_of_byte_pairs_count_beside_tokenizer_json(architecture: str, tmp_
     tokenizer = load(tmp_path, device="cpu").tokenizer
     assert tokenizer.encode("a").ids == tokenizer.encode(" a").ids
     assert tokenizer.pad_id == 1
+
+
+def test_special_tokens_without_end_are_refused_at_once(tmp_path: Path) -> None:
+    written("BertModel", tmp_path)
+    manners(tmp_path, **{f"a{number}_token": f"<{number}>" for number in range(2_000)})
+    refused(tmp_path, "special tokens has 2,005 tokens, must have at most 1,024")
 
 
 DAMAGED = {
