@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
@@ -53,6 +53,8 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
     except BundleError:
         raise
     except ValueError as error:
+        if isinstance(error.__cause__, BundleError):
+            raise error.__cause__ from None
         raise BundleError(f"{where}: {error!s:.400}") from error
 
 
@@ -67,8 +69,6 @@ def read_target_tokenizer(folder: Path, family: Family) -> Tokenizer | None:
     try:
         with failing_clearly("the vocabulary makes no tokenizer"):
             return Tokenizer.from_json(_sentence_pieces(folder, TARGET_PIECES).to_str())
-    except BundleError:
-        raise
     except ValueError as error:
         raise BundleError(f"{folder.name}/{TARGET_PIECES}: {error!s:.400}") from error
 
@@ -239,6 +239,11 @@ class _Settings:
             The named tokens by our names of them.
         """
         added = self._added(listed)
+        extra = [self._token(spec) for spec in (*self._extra, *self._last)]
+        try:
+            check_added([token.content for token in (*named.values(), *extra)], "special tokens")
+        except TokenizerError as error:
+            raise BundleError(f"{self.where}: {error}") from error
         names = {token.content for token in named.values()}
         for token in added.values():
             token.special |= token.content in names
@@ -250,16 +255,16 @@ class _Settings:
             token = named[name].content if name in named else name
             if pipeline.token_to_id(token) is None:
                 raise BundleError(f"{self.folder}/{where} lacks {token!r:.60}, which begins or ends every text")
-        there = {token.content for token in added.values()}
-        extra = [self._token(spec) for spec in (*self._extra, *self._last)]
-        check_added([token.content for token in extra], self.where)
+        there, size, fresh = {token.content for token in added.values()}, pipeline.get_vocab_size(), []
         for token in (*named.values(), *extra):
             new = pipeline.token_to_id(token.content) is None
-            if token.content in there or (new and self._rows is not None and pipeline.get_vocab_size() >= self._rows):
+            if token.content in there or (new and self._rows is not None and size >= self._rows):
                 continue
             token.special = True
-            pipeline.add_tokens([token])
+            fresh.append(token)
             there.add(token.content)
+            size += new
+        pipeline.add_tokens(fresh)
         return {f"[{name.removesuffix('_token').upper()}]": named[name].content for name in NAMED if name in named}
 
 
@@ -334,7 +339,7 @@ def _word_pieces(vocabulary: _Vocabulary, settings: _Settings, its: _Class) -> M
 
 
 def _with_id(pipeline: tokenizers.Tokenizer, token: str) -> tuple[str, int]:
-    return token, pipeline.token_to_id(token)
+    return token, cast("int", pipeline.token_to_id(token))  # which is there: add_to needs it
 
 
 def _byte_pipeline(vocabulary: _Vocabulary, *, spaced: bool) -> tokenizers.Tokenizer:

@@ -13,7 +13,7 @@ import torch
 import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from tests.helpers.bundles import refused, zipped
+from tests.helpers.bundles import refused
 from tests.helpers.open_checkpoints import (
     PIECES,
     TEXTS,
@@ -125,21 +125,6 @@ def test_bytes_in_tokenizer_json_are_read_as_their_class_reads_them(
     same_ids(tmp_path, pairs=architecture != "GPT2LMHeadModel")
 
 
-def test_tokens_of_an_older_folder_are_read_from_the_files_beside_its_vocabulary(tmp_path: Path) -> None:
-    written("BertModel", tmp_path)
-    (tmp_path / "tokenizer.json").unlink()
-    (tmp_path / "vocab.txt").write_text("\n".join(PIECES) + "\n", encoding="utf-8")
-    first = len(PIECES)
-    (tmp_path / "added_tokens.json").write_text(json.dumps({"covid": first + 1, "<ent>": first}))
-    (tmp_path / "special_tokens_map.json").write_text(json.dumps({"mask_token": "glass"}))
-    tokenizer = load(tmp_path, device="cpu").tokenizer
-    assert tokenizer.encode("a <ent> covid").ids == (2, 5, first, first + 1, 3)
-    assert tokenizer.mask_id == PIECES.index("glass")
-    (tmp_path / "unpacked").mkdir()
-    there = zipped({path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()})
-    assert not {"added_tokens.json", "special_tokens_map.json"} & set(unpack(there, tmp_path / "unpacked"))
-
-
 def test_a_class_that_cuts_by_code_is_refused_by_its_name(tmp_path: Path) -> None:
     written("BertModel", tmp_path)
     manners(tmp_path, tokenizer_class="BertJapaneseTokenizer")
@@ -224,7 +209,7 @@ def test_what_lies_beside_tokenizer_json_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("architecture", ["RobertaForMaskedLM", "GPT2LMHeadModel"])
 def test_flags_of_byte_pairs_count_beside_tokenizer_json(architecture: str, tmp_path: Path) -> None:
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"]
+    special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>")
     written(architecture, tmp_path, vocab_size=BYTES)
     byte_files(tmp_path, special=special)
     family = architecture.removesuffix("ForMaskedLM").removesuffix("LMHeadModel")
@@ -238,6 +223,12 @@ def test_flags_of_byte_pairs_count_beside_tokenizer_json(architecture: str, tmp_
     tokenizer = load(tmp_path, device="cpu").tokenizer
     assert tokenizer.encode("a").ids == tokenizer.encode(" a").ids
     assert tokenizer.pad_id == 1
+
+
+def test_special_tokens_without_end_are_refused_at_once(tmp_path: Path) -> None:
+    written("BertModel", tmp_path)
+    manners(tmp_path, **{f"a{number}_token": f"<{number}>" for number in range(2_000)})
+    refused(tmp_path, "special tokens has 2,005 tokens, must have at most 1,024")
 
 
 DAMAGED = {

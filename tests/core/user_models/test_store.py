@@ -226,6 +226,17 @@ def test_a_name_that_leads_out_refuses_the_whole_zip(files, tmp_path, name) -> N
     refused(tmp_path, zipped(files | {name: b"{}"}), "leads out of it")
 
 
+def test_tokens_that_lie_beside_the_vocabulary_come_with_the_zip(files, tmp_path) -> None:
+    rows = json.loads(files["config.json"])["vocab_size"]
+    beside = {"added_tokens.json": b'{"<ent>": 14}', "special_tokens_map.json": b'{"mask_token": "<ent>"}'}
+    opened = OpenedModels(tmp_path / "shelf").take_zip(zipped(files | beside), "mine", asked="x.zip")
+    tokenizer = load(opened.folder).tokenizer
+    assert opened.left_out == ()
+    assert (rows, tokenizer.id_of("<ent>"), tokenizer.mask_id, len(tokenizer.encode("<ent>"))) == (60, 14, 14, 3)
+    twice = files | {"a/config.json": b"{}", "a\\config.json": b"{}"}
+    refused(tmp_path / "old", zipped(twice), "the zip has a name twice, with / and")
+
+
 def test_links_are_refused(files, tmp_path) -> None:
     def as_link(entry: zipfile.ZipInfo) -> None:
         if entry.filename == "vocab.txt":
