@@ -58,8 +58,10 @@ def _said(handler: Handler):
     """Return a route's function: it reads the body as JSON, and says refusals in the visitor's language."""
 
     async def answer(request: Request) -> Response:
+        body: Body = {}
         try:
-            return await handler(request, await _body(request))
+            body = await _body(request)
+            return await handler(request, body)
         except RoomError as error:
             status, key, values = 409, str(error), {"most": LONGEST_TEXT}
         except (OSError, sqlite3.Error) as error:
@@ -67,10 +69,16 @@ def _said(handler: Handler):
             status, key, values = 503, "room.unusable", {}
         except _RefusalError as refusal:
             status, key, values = refusal.status, refusal.key, refusal.values
-        said = words(language_of(request))[key].format(**values)
+        said = words(_tongue(request, body))[key].format(**values)
         return JSONResponse({"error": said, "why": key}, status, headers=FRESH)
 
     return answer
+
+
+def _tongue(request: Request, body: Body) -> str:
+    """Return the language of what is asked, else that of the request."""
+    asked = body.get("language")
+    return asked if isinstance(asked, str) and asked in LANGUAGES else language_of(request)
 
 
 async def _body(request: Request) -> Body:
@@ -137,8 +145,7 @@ async def _open(request: Request, body: Body) -> Response:
     """Open a room for a lecture that this visitor can see."""
     if limits().read_only:
         raise _RefusalError(403, "room.read_only")
-    asked = body.get("language")
-    tongue = asked if isinstance(asked, str) and asked in LANGUAGES else language_of(request)
+    tongue = _tongue(request, body)
     owner, address = owner_in(request.headers.get("cookie", "")), request.client.host if request.client else ""
     if not (owner or is_home()):
         raise _RefusalError(403, "room.cookies")

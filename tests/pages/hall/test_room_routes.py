@@ -116,6 +116,7 @@ def test_a_third_room_says_what_it_deletes_and_a_full_hall_gives_way(
     module.rooms().answer(first, "phone", 3, next(iter(state.counts)))
     third = asked("a")
     assert (third["why"], third["error"]) == ("room.third", words("en")["room.third"].format(code=first, count=1))
+    assert asked("a", language="zh")["error"] == words("zh")["room.third"].format(code=first, count=1)
     assert module.rooms().has(first)
     codes = [second, asked("a", instead=True)["code"]]
     assert not module.rooms().has(first)
