@@ -47,7 +47,7 @@ def deepest_dip(heights: list[float]) -> float:
     return deepest
 
 
-@pytest.mark.parametrize("name", nightly_but(["", *PAGES], ["", "attention", "gpt"]))
+@pytest.mark.parametrize("name", nightly_but(["", *PAGES], ["attention"]))
 def test_typing_moves_nothing_and_the_picture_on_the_first_screen_follows(page: Page, address: str, name: str) -> None:
     visit(page, address, name)
     rest(page)

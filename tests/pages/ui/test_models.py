@@ -12,6 +12,7 @@ from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import plain, prose, words
 from pages.ui.models import MORE_MODELS, forget_models, open_bundle
 from pages.ui.navigation import page_path
+from tests.helpers import nightly_but
 from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import asks, run, show_all, told
 from transformer_core.bundle import MODELS, Bundle, save
@@ -121,7 +122,7 @@ def test_a_bert_guesses_behind_a_mask(page: str, part: str) -> None:
     assert words("en")["outcome.needs_mask"] not in said
 
 
-@pytest.mark.parametrize("kind", ["encoder", "tagger"])
+@pytest.mark.parametrize("kind", nightly_but(["encoder", "tagger"], ["encoder"]))
 @pytest.mark.parametrize(("page", "part"), ALL)
 def test_an_encoder_says_what_it_cannot(page: str, part: str, kind: str) -> None:
     said = told(played(page, part, model=f"tiny-{kind}"))
