@@ -27,7 +27,7 @@ from pages.ui.language import LANGUAGES, strings, words
 from pages.ui.lectures import Scene, find_lecture
 from pages.ui.limits import limits
 from pages.ui.link import Link, reading
-from pages.ui.server import before_stopping
+from pages.ui.server import before_serving, before_stopping
 from pages.ui.url import below_base, whole_number
 from pages.ui.who import is_home, owner_in, person_of
 
@@ -301,15 +301,17 @@ async def _phone(request: Request, body: Body) -> Response:
     return hall_page("phone", words(tongue)["phone.title"], tongue, data, large=False)
 
 
-def room_routes() -> list[Route]:
-    """Return the routes of rooms for st.App, below server.baseUrlPath."""
-    before_stopping(end_all)
+def _look_at_file() -> None:
     try:
         rooms()
     except (OSError, sqlite3.Error) as error:
         log.warning(UNUSABLE, rooms_file().name, error)
-    except ValueError:
-        pass  # a setting that cannot be: the start says so itself
+
+
+def room_routes() -> list[Route]:
+    """Return the routes of rooms for st.App, below server.baseUrlPath."""
+    before_serving(_look_at_file)
+    before_stopping(end_all)
     asked: dict[str, Handler] = {"step": _step, "pick": _pick, "close": _close, "enter": _enter}
     asked |= {"answers": _table, "home": _home, "lecturer": _follow, "answer": _answer}
     return [

@@ -46,6 +46,7 @@ from transformer_core.user_models.store import default_root as opened_root
 SECONDS_BETWEEN_LOOKS = 5.0
 LOOKS_BETWEEN_COLLECTIONS = 12
 log = logging.getLogger("vitrine")
+_before_serving: list[Callable[[], None]] = []
 _before_stopping: list[Callable[[], None]] = []
 
 
@@ -76,6 +77,11 @@ def _warm_up() -> None:
             read(bundle, bundle.tokenizer.encode("warm"))
     gc.collect()
     gc.freeze()
+
+
+def before_serving(look: Callable[[], None]) -> None:
+    """Let a function look, as the server starts, whether all is there that it will need."""
+    _before_serving.append(look)
 
 
 def before_stopping(end: Callable[[], None]) -> None:
@@ -111,6 +117,8 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         sweep(root)
     quiet_logs()
     _hear_of_stopping()
+    for look in _before_serving:
+        look()
     _warm_up()
     quiet_logs()
     log.info("Vitrine is at %s", get_url(get_display_address(st.get_option("server.address") or "localhost")))

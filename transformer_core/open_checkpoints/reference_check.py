@@ -96,7 +96,8 @@ def check_against_reference(bundle: Bundle, text: str = SAMPLE) -> Trust:
     Raises:
         ValueError: the text cannot be encoded.
     """
-    asked = [_inputs(bundle, one) for one in (text, *_texts(bundle.tokenizer)[-MOST_COMPUTED:])]
+    texts = _texts(bundle.tokenizer)
+    asked = [_inputs(bundle, one) for one in (text, *texts[-MOST_COMPUTED:])]
     found = []
     for inputs in asked:
         probe = Probe()
@@ -107,7 +108,7 @@ def check_against_reference(bundle: Bundle, text: str = SAMPLE) -> Trust:
         folder = _folder_for_reference(bundle, Path(scratch))
         if folder is None:
             return Trust(row_sums, None, None)
-        n_texts, other_ids = _compared_ids(bundle.tokenizer, folder)
+        n_texts, other_ids = _compared_ids(bundle.tokenizer, folder, texts)
         theirs = _reference(bundle, asked, folder)
     pairs = (
         pair
@@ -137,8 +138,8 @@ def _texts(tokenizer: Tokenizer) -> list[str]:
     return ["", *words, *threes][: max(N_TEXTS, 2 * len(words))]
 
 
-def _compared_ids(tokenizer: Tokenizer, folder: Path) -> tuple[int, OtherIds | None]:
-    """Return how many texts the reference cut, too, and the first that it cuts otherwise."""
+def _compared_ids(tokenizer: Tokenizer, folder: Path, texts: list[str]) -> tuple[int, OtherIds | None]:
+    """Return how many texts and pairs the reference cut, too, and the first that it cuts otherwise."""
     library = importlib.import_module(LIBRARY)
     try:
         settings = ConfigJson.read(folder)  # its model_type may be missing
@@ -148,7 +149,6 @@ def _compared_ids(tokenizer: Tokenizer, folder: Path) -> tuple[int, OtherIds | N
         )
     except Exception:  # a class that needs another package, and whatever else it may raise
         return 0, None
-    texts = _texts(tokenizer)
     asked = [(text, None) for text in texts] + list(pairwise(texts))
     for text, pair in asked:
         ours, ids = tokenizer.encode(text, pair), theirs(text, pair)["input_ids"]

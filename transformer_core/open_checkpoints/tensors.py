@@ -18,10 +18,6 @@ from transformer_core.open_checkpoints.family import Shape
 
 INDEX = f"{WEIGHTS}.index.json"
 MOST_SHARDS = 1_000
-CONVERT = (
-    'Convert it where you trust it: python -c "from transformers import AutoModel as M; '
-    "M.from_pretrained('FOLDER').save_pretrained('FOLDER')\", with the class of your task in place of AutoModel"
-)
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx")
 
 

@@ -125,22 +125,6 @@ def test_bytes_in_tokenizer_json_are_read_as_their_class_reads_them(
     same_ids(tmp_path, pairs=architecture != "GPT2LMHeadModel")
 
 
-def test_a_class_that_cuts_by_code_is_refused_by_its_name(tmp_path: Path) -> None:
-    written("BertModel", tmp_path)
-    manners(tmp_path, tokenizer_class="BertJapaneseTokenizer")
-    with pytest.raises(BundleError, match="tokenizer_class='BertJapaneseTokenizer' cannot be rebuilt here"):
-        load(tmp_path)
-
-
-def test_a_text_that_the_reference_cuts_otherwise_is_shown(tmp_path: Path) -> None:
-    written("BertModel", tmp_path)
-    bundle = load(tmp_path, device="cpu")
-    manners(tmp_path, tokenizer_class="BertTokenizer", do_lower_case=False)  # after ours was read
-    found = check_against_reference(bundle).other_ids
-    assert found is not None
-    assert found.ours != found.theirs
-
-
 @pytest.mark.parametrize(("spaced", "begun"), [(False, False), (True, False), (False, True)])
 def test_vocab_json_and_merges_of_gpt_2(spaced: bool, begun: bool, tmp_path: Path) -> None:
     written("GPT2LMHeadModel", tmp_path, vocab_size=BYTES)

@@ -40,6 +40,7 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: list[float]) -> Iterator[TestClient]:
     """A client of the routes alone, whose rooms are in a file of their own."""
     monkeypatch.setenv("VITRINE_ROOMS", str(tmp_path / "rooms.sqlite3"))
+    monkeypatch.setattr(module, "before_serving", lambda look: None)
     monkeypatch.setattr(module, "before_stopping", lambda end: None)
     module.rooms.cache_clear()
     yield TestClient(Starlette(routes=module.room_routes()))
@@ -133,6 +134,7 @@ def test_a_file_of_rooms_that_cannot_be_used_is_told_at_the_start_and_in_words(
 ) -> None:
     (tmp_path / "rooms.sqlite3").write_bytes(b"damaged" * 1_000)
     monkeypatch.setenv("VITRINE_ROOMS", str(tmp_path / "rooms.sqlite3"))
+    monkeypatch.setattr(module, "before_serving", lambda look: look())
     monkeypatch.setattr(module, "before_stopping", lambda end: None)
     module.rooms.cache_clear()
     client = TestClient(Starlette(routes=module.room_routes()))
@@ -157,6 +159,7 @@ def test_without_a_key_with_a_made_up_one_and_with_anothers_nothing_that_is_not_
         (folder / "opened.json").write_text(json.dumps(note))
     for name, value in (("OWN_LECTURES", "lectures"), ("OPENED", "models"), ("ROOMS", "rooms"), ("RUNS", "runs")):
         monkeypatch.setenv(f"VITRINE_{name}", str(tmp_path / value))
+    monkeypatch.setattr(module, "before_serving", lambda look: None)
     monkeypatch.setattr(module, "before_stopping", lambda end: None)
     module.rooms.cache_clear()
     routes = [*live_routes(LIVE), *projector_routes(), *module.room_routes(), *underway_routes()]

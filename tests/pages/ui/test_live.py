@@ -323,7 +323,6 @@ def test_a_run_waits_for_pictures_of_the_same_browser_a_moment_at_most(monkeypat
     assert through(BROWSER) == run_first
 
 
-@pytest.mark.nightly  # the order of two requests hung on the machine once, beside two busy loops
 def test_one_who_asks_for_much_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, gate = list[str](), threading.Semaphore(0)
 
@@ -368,7 +367,9 @@ def test_one_who_asks_for_much_holds_up_nobody_else(monkeypatch: pytest.MonkeyPa
         return owner_in(by[1].decode())
 
     finished(everybody())
-    assert begun[: live.MOST_AT_ONCE + 2] == [of(BROWSER)] * live.MOST_OF_ONE + ["", of(OTHER), of(THIRD)]
+    at_once, then = begun[: live.MOST_AT_ONCE], begun[live.MOST_AT_ONCE :][:2]
+    assert sorted(at_once) == ["", *[of(BROWSER)] * live.MOST_OF_ONE]  # each in a thread of its own
+    assert then == [of(OTHER), of(THIRD)]
     assert len(begun) == 42
 
 
