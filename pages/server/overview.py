@@ -56,8 +56,9 @@ def show_traffic() -> None:
     }
     if os.path.exists("/proc/self/statm"):
         numbers["memory"] = f"{_memory() / MB:,.0f} MB"
-    for place, (name, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
-        place.metric(t(f"server.{name}"), value)
+    with st.container(horizontal=True, gap="medium"):
+        for name, value in numbers.items():
+            st.metric(t(f"server.{name}"), value, width="content")
     st.caption(t("server.last", seconds=f"{SECONDS_LOOKED_BACK:.0f}"))
 
 
