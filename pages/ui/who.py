@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
@@ -57,11 +58,12 @@ def _signing() -> bytes:
     path = Path(os.environ.get(SIGNING) or Path(__file__).parents[2] / ".runs" / "key")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            suppress(FileExistsError),
-            os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file,
-        ):
-            file.write(secrets.token_bytes(32))
+        if not path.exists():
+            with NamedTemporaryFile(dir=path.parent) as file:  # rights 0600
+                file.write(secrets.token_bytes(32))
+                file.flush()
+                with suppress(FileExistsError):  # another process was first: both read the same whole file
+                    os.link(file.name, path)
         if len(kept := path.read_bytes()) == 32:
             return kept
     return secrets.token_bytes(32)

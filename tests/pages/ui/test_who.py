@@ -354,3 +354,22 @@ def test_every_page_has_the_sign(page: str | None, monkeypatch: pytest.MonkeyPat
     app = run(page, lang="zh")
     assert not app.exception
     assert app.get("bidi_component")
+
+
+def test_servers_that_start_at_once_sign_with_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(who.SIGNING, str(tmp_path / "new" / "key"))
+    exists = Path.exists
+
+    def first_one_is_there(path: Path) -> bool:
+        """Let another server write its key just after this one has found none."""
+        found = exists(path)
+        if not found:
+            monkeypatch.setattr(Path, "exists", exists)
+            others.append(who._signing.__wrapped__())
+        return found
+
+    others: list[bytes] = []
+    monkeypatch.setattr(Path, "exists", first_one_is_there)
+    assert who._signing.__wrapped__() == others[0] == (tmp_path / "new" / "key").read_bytes()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["key"]
+    assert (tmp_path / "new" / "key").stat().st_mode & 0o777 == 0o600
