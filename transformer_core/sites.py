@@ -116,7 +116,7 @@ RECURRENT_SITES: dict[str, Site] = {
         MEMORY,
         r"c_i=\sum_j\alpha_{ij}h_j;\quad \text{without attention, the summary}",
         f"{BAHDANAU}, eq. 5",
-        "what the decoder is told of the source before each word",
+        "what the decoder gets of the source before each word",
     ),
     "readout": Site(
         ("batch", "pos", "d_model"),

@@ -83,6 +83,30 @@ def test_nothing_is_counted_from_1(language: str) -> None:
     assert "encoder.layer0" in prose(language, "home")["why"]
 
 
+def not_bold(text: str) -> list[str]:
+    """Return what stands between two pairs of stars that Markdown would not make bold.
+
+    Beside a letter, the stars must not have a sign on their inner side: CommonMark reads them as stars then.
+    """
+    pieces = re.sub(r"{[^}]*}", "x", text).split("**")
+    inner = zip(pieces, pieces[1:], pieces[2:], strict=False)
+    return [
+        bold
+        for number, (left, bold, right) in enumerate(inner)
+        if number % 2 == 0
+        and ((left[-1:].isalnum() and not bold[0].isalnum()) or (right[:1].isalnum() and not bold[-1].isalnum()))
+    ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_stars_make_words_bold(language: str) -> None:
+    assert not_bold("是**词。**的") == ["词。"]
+    assert not_bold("是**（词**的") == ["（词"]
+    assert not_bold("是**词**。**词。** 的") == []
+    texts = [*words(language).values(), *(text for page in PAGES for text in prose(language, page).values())]
+    assert [bold for text in texts for paragraph in text.split("\n\n") for bold in not_bold(paragraph)] == []
+
+
 MUST_BE_THERE = {"pre_activation", "logits", "rollout", "rho", "trustworthiness", "nats"}
 
 
