@@ -1,4 +1,4 @@
-"""The GRU as it is often printed, U (r * h) + c, beside the one that its code computes, r * (U h + c), with one weight set.
+"""The GRU as it is often printed, U (r * h) + c, beside what its code computes, r * (U h + c), with the same weights.
 
 Cho et al. 2014, eq. 8, has the first (without biases); torch.nn.GRU, and most code, the second, which needs one matrix
 product a step.
