@@ -81,10 +81,8 @@ def _fastest(answer: Answer[LayerTypes], length: int, d_model: int, kernel: int)
         _curve(answer, "times", 1_000 * found.seconds, SYSTEMS, length)
         st.markdown(_table(found, column, kernel))
         said = {"projections": f"{found.projections[column]:,}", "dilated": f"{found.paths[-1, column]:,}"}
-        overtaken = found.overtaken()
         say(t("before.layers_measured", length=f"{length:,}", **said))
-        said = "before.layers_overtaken" if overtaken else "before.layers_never"
-        say(t(said, width=d_model, first=f"{overtaken or 0:,}"))
+        say(t("before.layers_overtaken", width=d_model, first=f"{found.overtaken():,}"))
         st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
         say(section("before", "layers_after"), small=True)
 

@@ -4,15 +4,16 @@ import numpy as np
 import streamlit as st
 
 from pages.before.figures import step_figure
-from pages.before.recurrent import choose_direction, worded
+from pages.before.recurrent import choose_direction, worded, worded_section
 from pages.ui.asking import ask_once
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import plain, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.pickers import shown_word
 from pages.ui.url import current, keep, slide, whole_number
+from transformer_core.analysis.before.gates import recurrent_model
 from transformer_core.analysis.before.one_step import OneStep, one_step
 
 UNIT = "before_unit"
@@ -108,4 +109,4 @@ def step_part(view: View) -> None:
         st.markdown(t("before.step_unit", unit=unit, moved=f"{moved[unit]:.3f}"))
         st.latex(equations(found, unit))
         st.caption(t("before.step_moved", mean=f"{moved.mean():.3f}", count=f"{len(order):,}"))
-        tell(section("before", "step_note"), small=True)
+        tell(worded_section(view, "step_note", scale=f"{recurrent_model(view.bundle).scale:.2f}"), small=True)

@@ -91,7 +91,8 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         _end(plain(str(error)))
     with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
         window = _window(bundle, encoding)
-        length = None if window is not encoding else t("text.tokens", count=len(encoding))
+        unit = "characters" if bundle.tokenizer.kind == "character" else "tokens"
+        length = None if window is not encoding else t(f"text.{unit}", count=len(encoding))
         _offer_reader(bundle, text, kinds)
         show_line(
             instead, length, outside_note(bundle, window), _unknown(window), other_kind(model), pale=instead is not None

@@ -247,4 +247,4 @@ def test_table_1_is_counted_and_timed_after_a_prediction(language: str) -> None:
     assert f"{2 * 64**2 * 32:,} · O(n²·d) | 1 · O(1) | 1 · O(1)" in table[2]
     assert f"{2 * 64 * 32**2:,} · O(n·d²) | 64 · O(n) | 63 · O(n)" in table[3]
     assert f"{5 * 64 * 32**2:,} · O(k·n·d²) | 1 · O(1) | {-(-63 // 4)} · O(n/k)" in table[4]
-    assert words(language)["before.layers_overtaken"].format(width=32, first=64) in told(app)
+    assert words(language)["before.layers_overtaken"].format(width=32, first=33) in told(app)

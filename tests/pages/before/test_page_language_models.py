@@ -32,6 +32,16 @@ def test_every_part_reads_a_language_model_or_offers_another(model: str, part: s
     assert bool(offered) == (part in ("vector", "look"))
 
 
+@pytest.mark.parametrize(("language", "token"), [("en", "token"), ("zh", "词元")])
+@pytest.mark.parametrize("part", ["gates", "reach"])
+def test_what_a_model_of_characters_reads_is_not_called_tokens(language: str, token: str, part: str) -> None:
+    boxes = dict.fromkeys(("before_gates_open", "before_reach_open", "before_ranges_open"), "true")
+    app = show_all(before(model="lm", before_part=part, lang=language, before_length="16", **boxes))
+    said = [*told(app).splitlines(), *(option for pills in app.pills for option in pills.options)]
+    assert said
+    assert [line for line in said if token in line] == []
+
+
 def test_gates_and_states_of_a_language_model_are_shown() -> None:
     found = gates_of_sentence(bundle=open_bundle("lm"), text=TEXT, n_tokens=32)
     app = before(model="lm", before_part="gates")

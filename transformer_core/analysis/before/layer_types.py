@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -37,9 +38,11 @@ class LayerTypes:
         seconds: (system, length), medians on one thread; attention's with its projections
 
     Args:
+        d_model: width of the layers.
         measured: when the measurement ended, in seconds since the beginning of 1970, UTC.
     """
 
+    d_model: int
     systems: tuple[str, ...]
     lengths: np.ndarray
     operations: np.ndarray
@@ -49,10 +52,10 @@ class LayerTypes:
     seconds: np.ndarray
     measured: float
 
-    def overtaken(self) -> int | None:
-        """Return the first length from which on attention multiplies more than recurrence, None where none is."""
-        more = self.operations[0] > self.operations[1]
-        return int(self.lengths[int(more.argmax())]) if more.any() else None
+    def overtaken(self) -> int:
+        """Return the least length at which attention multiplies more than recurrence, measured or not."""
+        alike = {"d_model": self.d_model, "kernel": 1}
+        return next(n for n in count(1) if operations("attention", n, **alike) > operations("recurrent", n, **alike))
 
 
 def operations(system: str, length: int, d_model: int, kernel: int) -> int:
@@ -137,6 +140,7 @@ def layer_types(*, d_model: int, kernel: int, seed: int, measurement: int) -> La
                     seconds[row, column] = median_seconds(lambda layer=layers[name], x=x: layer(x), repeats=7)
     ones = [1] * len(LENGTHS)
     return LayerTypes(
+        d_model=d_model,
         systems=SYSTEMS,
         lengths=np.array(LENGTHS),
         operations=np.array([[operations(name, n, d_model, kernel) for n in LENGTHS] for name in SYSTEMS]),
