@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui.boxes import watch
+from pages.ui.device import device_of_run
 from pages.ui.language import plain, t
 from pages.ui.limits import limits
 from pages.ui.runs import LIVE, in_words, is_live, launcher
@@ -86,7 +87,9 @@ def show_panel(store: RunStore) -> None:
     """
 
     def show() -> None:
-        status = store.status()
+        status, device = store.status(), device_of_run(store)
+        if device is not None:
+            st.caption(t("run.device", device=plain(device)))
         if status.state == "finished":
             return
         words_place, buttons_place = st.columns([3, 1], vertical_alignment="center")

@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.ui.asking import Answer, ask_once
 from pages.ui.component import registered
+from pages.ui.device import device_of_model
 from pages.ui.language import LANGUAGES, language, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.link import LIVE
@@ -94,9 +95,8 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         unit = "characters" if bundle.tokenizer.kind == "character" else "tokens"
         length = None if window is not encoding else t(f"text.{unit}", count=len(encoding))
         _offer_reader(bundle, text, kinds)
-        show_line(
-            instead, length, outside_note(bundle, window), _unknown(window), other_kind(model), pale=instead is not None
-        )
+        notes = (outside_note(bundle, window), _unknown(window), other_kind(model))
+        show_line(instead, length, *notes, device_of_model(bundle.model), pale=instead is not None)
     return View(bundle, window)
 
 

@@ -57,4 +57,4 @@ def class_logits(bundle: Bundle, encodings: list[Encoding]) -> torch.Tensor:
     """Return a classifier's logits of some texts, read together. # (batch, class)"""
     batch = make_batch(encodings, pad_id=bundle.config.pad_id)
     token_ids = batch.token_ids.to(next(bundle.model.parameters()).device)
-    return bundle.model(token_ids).to("cpu", torch.float64)
+    return bundle.model(token_ids).cpu().double()

@@ -102,7 +102,7 @@ def check_against_reference(bundle: Bundle, text: str = SAMPLE) -> Trust:
     for inputs in asked:
         probe = Probe()
         found.append((bundle.model(*inputs, probe=probe), probe.trace))
-    sums = [tensor.double().sum(-1) for name, tensor in found[0][1].items() if name.endswith("weights")]
+    sums = [tensor.cpu().double().sum(-1) for name, tensor in found[0][1].items() if name.endswith("weights")]
     row_sums = max((float((total - 1).abs().max()) for total in sums), default=None)
     with tempfile.TemporaryDirectory() as scratch:
         folder = _folder_for_reference(bundle, Path(scratch))

@@ -88,8 +88,7 @@ def describe_training(trained: Trained, config: TrainConfig, say: Say, *, batch:
 
 def describe_cost(trained: Trained, say: Say) -> str:
     """Return in words what a training took, all stages together."""
-    cores = CORES.fullmatch(trained.device)
-    device = say("{count} cores", count=cores[1]) if cores else trained.device
+    device = CORES.sub(lambda cores: say("{count} cores", count=cores[1]), trained.device)
     if not trained.minutes:
         return say("{cpu:.0f} minutes of processor time on {device}", cpu=trained.cpu_minutes, device=device)
     return say(

@@ -39,7 +39,7 @@ def segment_ids(run: Pass, scope: str) -> Computation:
 
 def _row(run: Pass, scope: str, letter: str, picks: str, matrix: Tensor) -> Computation:
     ids = run[f"{scope}.{picks}"]
-    one_hot_product = matrix.double()[ids]  # (batch, pos, d_model)
+    one_hot_product = matrix.cpu().double()[ids]  # (batch, pos, d_model)
     values = {"x": one_hot_product, "id": ids[..., None]}
     pick = picks[0]
 

@@ -46,8 +46,8 @@ class Pass:
         return self.model.config  # type: ignore[return-value]
 
     def __getitem__(self, name: str) -> Tensor:
-        """Return a recorded tensor in float64, ids as they are."""
-        tensor = self.trace[name]
+        """Return a recorded tensor in float64, ids as they are; on the processor."""
+        tensor = self.trace[name].cpu()
         return tensor.double() if tensor.is_floating_point() else tensor
 
     def is_edited(self, name: str) -> bool:
@@ -134,7 +134,7 @@ def pass_through(
 
     read = tuple(str(ids.tolist()) for ids in (*inputs, *options.values()))
     trace = made() if edits else kept_pass(model, ("pass", read), made)
-    ids = dict(zip([name for name in STACKS if hasattr(model, name)], inputs, strict=True))
+    ids = dict(zip([name for name in STACKS if hasattr(model, name)], (each.cpu() for each in inputs), strict=True))
     return Pass(model, ids, trace, segment_ids, tuple(edits or ()))
 
 

@@ -54,8 +54,8 @@ def pooled(run: Pass, scope: str) -> Computation:
         rf"{name}s\cdot W_{{:,<j>}}+b_{{<j>}}{end}",
         f"{name}<dot>+<b>{end}",
         lambda dot, b: torch.relu(dot + b) if bent else torch.tanh(dot + b),
-        {"b": proj.bias.double()},
-        {"dot": matrix_product(run[source], proj.weight.double().mT)},
+        {"b": proj.bias.cpu().double()},
+        {"dot": matrix_product(run[source], proj.weight.cpu().double().mT)},
         {"s": source},
     )
 

@@ -72,7 +72,7 @@ def _both_maps(run: Pass, scope: str, leaf: str) -> tuple[dict[str, Tensor], dic
     part = list(letters).index(leaf)
 
     def rows(parameter: Tensor) -> Tensor:
-        return parameter.double().chunk(cell.parts)[part]
+        return parameter.cpu().double().chunk(cell.parts)[part]
 
     x = f"{scope.partition('.')[0]}.scaled_embedding"
     values = {"b": rows(cell.input_proj.bias), "c": rows(cell.hidden_proj.bias)}
@@ -250,8 +250,9 @@ def alignment_scores(run: Pass, scope: str) -> Computation:
     alignment = run.module(scope)
     proj = alignment.query_proj
     sources = {"s": "decoder.start", "h": "decoder.hidden", "m": "encoder.annotations"}
-    q = hidden_before(run, "decoder") @ proj.weight.double().mT + proj.bias.double()  # (batch, target_pos, d_hidden)
-    k = run["encoder.annotations"] @ alignment.key_proj.weight.double().mT  # (batch, source_pos, d_hidden)
+    weight, bias = proj.weight.cpu().double(), proj.bias.cpu().double()
+    q = hidden_before(run, "decoder") @ weight.mT + bias  # (batch, target_pos, d_hidden)
+    k = run["encoder.annotations"] @ alignment.key_proj.weight.cpu().double().mT  # (batch, source_pos, d_hidden)
     q, k = q[:, None], k[:, None]  # (batch, 1, pos, d_hidden)
     where = r",\quad q_{<i>}=h_{<i>-1}W^Q+b^Q,\quad k_{<j>}=m_{<j>}W^K"
     if alignment.additive_scores is None:
@@ -265,7 +266,7 @@ def alignment_scores(run: Pass, scope: str) -> Computation:
             sources,
         )
     features = torch.tanh(q[:, :, :, None] + k[:, :, None])  # (batch, 1, target_pos, source_pos, d_hidden)
-    v = alignment.additive_scores.weight.double()[0]  # (d_hidden,)
+    v = alignment.additive_scores.weight.cpu().double()[0]  # (d_hidden,)
     total = Sum(v, features, (v * features).sum(-1))
     return Computation(rf"v\cdot\tanh(q_{{<i>}}+k_{{<j>}}){where}", "<dot>", plus, {}, {"dot": total}, sources)
 

@@ -79,7 +79,7 @@ def printed_gru(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "f
     backward = direction == "backward"
     embedded = model.embedding(ids) * model.scale
     computed, printed = (
-        one(embedded, backward=backward)[0][0].double().cpu().numpy() for one in (layer, Recurrent(twin))
+        one(embedded, backward=backward)[0][0].cpu().double().numpy() for one in (layer, Recurrent(twin))
     )
     apart = np.abs(computed - printed)
     last = 0 if backward else len(encoding) - 1

@@ -132,7 +132,7 @@ def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts
     stream, final = streams(bundle, token_ids)
     logits = class_logits(bundle, sentence_vectors(bundle, stream, token_ids))[:, :, 0]  # (pooling, depth, class)
     winner, rival = winner_and_rival(final[0])
-    vectors = stream[:, 0].double()  # (depth, pos, d_model)
+    vectors = stream[:, 0].cpu().double()  # (depth, pos, d_model)
     moves = (vectors[1:] - vectors[:-1]).norm(dim=-1) / vectors[:-1].norm(dim=-1).clamp(min=1e-12)
     angles = torch.cosine_similarity(vectors[1:], vectors[:-1], dim=-1).clamp(-1, 1).arccos().rad2deg()
     pooling: Pooling = "cls" if bundle.config.pooling == "cls" else "mean"
@@ -141,10 +141,10 @@ def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts
     layer, token = divmod(int(moves.argmax()), moves.shape[1])
     return LayerVerdicts(
         pooling,
-        logits.double().softmax(-1).cpu().numpy(),
-        (logits[..., winner] - logits[..., rival]).double().cpu().numpy(),
-        moves.cpu().numpy(),
-        angles.cpu().numpy(),
+        logits.cpu().double().softmax(-1).numpy(),
+        (logits[..., winner] - logits[..., rival]).cpu().double().numpy(),
+        moves.numpy(),
+        angles.numpy(),
         winner,
         rival,
         tuple(final[0].softmax(-1).tolist()),

@@ -63,14 +63,15 @@ def padded_mean(*, bundle: Bundle, text: str, n_tokens: int, pads: int) -> Padde
         x = model.encoder(own)  # (1, pos, d_model)
         real.append(mean_over_real_tokens(x, own, pad_id)[0])
         whole.append(x[0].mean(0))
-    means = torch.stack([torch.stack(real), torch.stack(whole)]).double()  # (mean, step, d_model)
+    read = torch.stack([torch.stack(real), torch.stack(whole)])  # (mean, step, d_model)
+    means = read.cpu().double()
     moves = (means - means[:, :1]).norm(dim=-1) / means[:, :1].norm(dim=-1).clamp(min=1e-12)
-    logits = class_logits(bundle, means.float()).double()
+    logits = class_logits(bundle, read).cpu().double()
     winner, _ = winner_and_rival(logits[0, 0])
     shares = logits.softmax(-1)[..., winner]
     return PaddedMean(
         np.arange(pads + 1),
-        *(one.cpu().numpy() for one in (*moves, *shares)),
+        *(one.numpy() for one in (*moves, *shares)),
         n_real=sum(id_ != pad_id for id_ in ids),
         winner=winner,
     )

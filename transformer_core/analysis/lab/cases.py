@@ -146,12 +146,12 @@ class Answers:
     @property
     def mean(self) -> float:
         """Mean ln p of an answer, in nats."""
-        return float(self.log_prob.double().sum() / self.asked.sum())
+        return float(self.log_prob.cpu().double().sum() / self.asked.cpu().sum())
 
     @property
     def accuracy(self) -> float:
         """The share of all answers that are the likeliest."""
-        return float((self.right * self.asked).double().sum() / self.asked.sum())
+        return float((self.right * self.asked).cpu().double().sum() / self.asked.cpu().sum())
 
 
 def stack_of(bundle: Bundle) -> str:

@@ -51,7 +51,8 @@ def repeated_by_head(real: Tensor, n_heads: int) -> Tensor:
 
 def _relative(one: Tensor, other: Tensor) -> np.ndarray:
     """Return the length of the difference over that of the first: (sentence,)."""
-    apart = (one.double() - other.double()).norm(dim=-1) / one.double().norm(dim=-1).clamp(min=1e-12)
+    one, other = one.cpu().double(), other.cpu().double()
+    apart = (one - other).norm(dim=-1) / one.norm(dim=-1).clamp(min=1e-12)
     return apart.cpu().numpy()
 
 

@@ -80,7 +80,7 @@ def batch_norms(*, bundle: Bundle, text: str, n_tokens: int, others: int) -> Bat
     device = next(part.parameters()).device
     probe = Probe((site,))
     part(batch.token_ids.to(device), probe=probe.at(scope_of(bundle, "").removesuffix(".")))
-    x, real = probe.trace[site].double().cpu(), batch.mask  # (batch, pos, d_model), (batch, pos)
+    x, real = probe.trace[site].cpu().double(), batch.mask  # (batch, pos, d_model), (batch, pos)
     everywhere = torch.ones_like(real)
     size = len(batch.encodings[0])
     alone, whole = x[:1, :size], everywhere[:1, :size]

@@ -47,8 +47,8 @@ class MaskedPart:
         rng = np.random.default_rng(0)
         for places in in_turn(self.lengths[:count]):
             ids = self.batch(places).token_ids
-            draws = torch.from_numpy(rng.random(ids.shape)).to(ids.device)
-            hidden = (draws < HIDDEN) & ~torch.isin(ids, self._special.to(ids.device))  # (batch, pos)
+            drawn = torch.from_numpy(rng.random(ids.shape) < HIDDEN).to(ids.device)
+            hidden = drawn & ~torch.isin(ids, self._special.to(ids.device))  # (batch, pos)
             yield model(ids.masked_fill(hidden, self._mask_id)).mlm_logits, ids.masked_fill(~hidden, NO_PADDING)
 
 

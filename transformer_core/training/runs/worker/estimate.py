@@ -8,10 +8,9 @@ from statistics import median
 import numpy as np
 from torch import nn
 
-from transformer_core.device import best_device
+from transformer_core.device import best_device, cores
 from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.training.loop import Run
-from transformer_core.training.runs.queue.slots import cores
 from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.runs.worker.build_run import (
     TaskMaker,
