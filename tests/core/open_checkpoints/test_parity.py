@@ -16,6 +16,7 @@ from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.open_checkpoints import check_against_reference, kind_of_folder, save_hf
+from transformer_core.open_checkpoints.reference_check import TOLERANCE
 from transformer_core.probe import capture
 from transformer_core.text import Tokenizer
 from transformer_core.text.batch import make_batch
@@ -242,6 +243,7 @@ def test_the_badge_finds_them_alike(architecture: str, tmp_path: Path) -> None:
     assert trust.row_sums < 1e-6
     assert trust.difference is not None
     assert trust.difference < ATOL
+    assert trust.other_numbers is None
     assert trust.reference is not None
     assert trust.reference.startswith("transformers 5.")
 
@@ -361,3 +363,16 @@ def test_the_badge_finds_another_number(word_tokenizer, tmp_path: Path) -> None:
     trust = check_against_reference(bundle, "a glass")
     assert trust.difference is not None
     assert trust.difference > 1e-3
+    assert trust.other_numbers is not None
+    assert (trust.other_numbers.site, trust.other_numbers.pads) == ("encoder.layer0.residual", 0)
+
+
+def test_the_badge_finds_what_only_padding_shows(tmp_path: Path) -> None:
+    written("BertModel", tmp_path)
+    bundle = load(tmp_path, device="cpu")
+    bundle.model.encoder.config = replace(bundle.config, pad_is_read=False)  # hides nothing of what was padded
+    trust = check_against_reference(bundle, "a glass")
+    assert trust.other_numbers is not None
+    assert trust.other_numbers.site == "encoder.layer0.self_attention.weights"
+    assert trust.other_numbers.pads > 0
+    assert trust.other_numbers.difference > TOLERANCE
