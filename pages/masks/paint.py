@@ -220,7 +220,7 @@ def _reset() -> None:
 
 def mask_edits(choices: Choices) -> Mapping[str, Edit]:
     """Return the edits that put the chosen mask into the layers where it holds."""
-    mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
+    mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.padding)
     return replace_mask("*.self_attention" if choices.everywhere else f"*.layer{choices.layer}.self_attention", mask)
 
 

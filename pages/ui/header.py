@@ -95,7 +95,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         unit = "characters" if bundle.tokenizer.kind == "character" else "tokens"
         length = None if window is not encoding else t(f"text.{unit}", count=len(encoding))
         _offer_reader(bundle, text, kinds)
-        notes = (outside_note(bundle, window), _unknown(window), other_kind(model))
+        notes = (outside_note(bundle, window), _unknown(window), _typed_padding(bundle, window), other_kind(model))
         show_line(instead, length, *notes, device_of_model(bundle.model), pale=instead is not None)
     return View(bundle, window)
 
@@ -152,6 +152,15 @@ def _unknown(encoding: Encoding) -> str | None:
         return None
     key = "text.unknown" if sum(own) / len(own) >= MOST_UNKNOWN else "text.some_unknown"
     return t(key, count=sum(own), all=len(own))
+
+
+def _typed_padding(bundle: Bundle, encoding: Encoding) -> str | None:
+    """Say what a model does with a padding token that the text itself has."""
+    pad_id = bundle.tokenizer.pad_id
+    if pad_id is None or pad_id not in encoding.ids:
+        return None
+    key = "text.typed_padding_hidden" if pad_id == bundle.config.padding else "text.typed_padding_read"
+    return t(key, token=bundle.tokenizer.token_of(pad_id))
 
 
 def _window(bundle: Bundle, encoding: Encoding) -> Encoding:

@@ -89,7 +89,7 @@ def measure_hidden_words(
     first = five = hidden = 0
     loss = 0.0
     for places in _by_length(encodings, batch_size):
-        batch = make_batch([encodings[place] for place in places], pad_id=bundle.config.pad_id)
+        batch = make_batch([encodings[place] for place in places], padding=bundle.config.padding)
         chosen = torch.zeros_like(batch.mask)  # (batch, pos)
         for row, place in enumerate(places):
             own = ~np.array(encodings[place].special)
@@ -137,7 +137,7 @@ def measure_sentence_pairs(bundle: Bundle, pairs: Sequence[SentencePair], *, bat
     device = next(bundle.model.parameters()).device
     correct, loss = 0, 0.0
     for places in _by_length(encodings, batch_size):
-        batch = make_batch([encodings[place] for place in places], pad_id=bundle.config.pad_id)
+        batch = make_batch([encodings[place] for place in places], padding=bundle.config.padding)
         output = bundle.model(batch.token_ids.to(device), segment_ids=batch.segment_ids.to(device))
         logits = output.nsp_logits.cpu().double()  # (batch, 2)
         classes = torch.tensor([int(not pairs[place].together) for place in places])

@@ -9,28 +9,29 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from transformer_core.config import PADDED
+
+def real_tokens(token_ids: Tensor, padding: int) -> Tensor | None:
+    """Return which tokens are not padding, None where all are.
+
+    Shapes:
+        token_ids, returns: (batch, pos)
+
+    Args:
+        padding: what stands for it, as the config's `padding`.
+    """
+    real = token_ids != padding
+    return None if bool(real.all()) else real
 
 
-def is_real(token_ids: Tensor, pad_id: int | None) -> Tensor:
-    """Return which ids are not padding: pad_id, or PADDED where that is None."""
-    return token_ids != (PADDED if pad_id is None else pad_id)
-
-
-def padding_mask(token_ids: Tensor, pad_id: int | None, *, first_is_real: bool = False) -> Tensor | None:
-    """Hide padding from every query.
+def padding_mask(token_ids: Tensor, padding: int) -> Tensor | None:
+    """Hide padding from every query; arguments as of real_tokens.
 
     Shapes:
         token_ids: (batch, key_pos)
         returns: (batch, 1, 1, key_pos), or None where there is no padding to hide
-
-    Args:
-        first_is_real: position 0 is never hidden, since it holds the padding token in another meaning.
     """
-    real = is_real(token_ids, pad_id)
-    if first_is_real:
-        real[:, 0] = True
-    return None if bool(real.all()) else real[:, None, None, :]
+    real = real_tokens(token_ids, padding)
+    return None if real is None else real[:, None, None, :]
 
 
 def causal_mask(query_pos: int, key_pos: int | None = None, *, device: torch.device | str = "cpu") -> Tensor:

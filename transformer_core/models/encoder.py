@@ -40,7 +40,7 @@ class Encoder(nn.Module):
         Shapes:
             token_ids, segment_ids: (batch, pos)
             mask: boolean, True = may attend, broadcastable to (batch, head, query_pos, key_pos); it takes the place
-                of the padding mask, which is made from pad_id where none is given
+                of the padding mask, which hides the config's `padding` where none is given
             returns: (batch, pos, d_model), or the wanted positions
 
         Args:
@@ -56,7 +56,7 @@ class Encoder(nn.Module):
         else:
             x = stream.entering(token_ids, self.config)
         if mask is None:
-            mask = padding_mask(token_ids, self.config.pad_id)
+            mask = padding_mask(token_ids, self.config.padding)
         return self.stack(x, mask=mask, wanted=wanted, stream=stream, probe=probe)
 
 

@@ -23,6 +23,7 @@ from transformer_core.analysis.masks.masked_head import (
 from transformer_core.analysis.masks.mixed_masks import mixed_masks, repeated_by_head
 from transformer_core.analysis.masks.training_without_mask import mask_cheating
 from transformer_core.bundle import Bundle
+from transformer_core.config import PADDED
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 
@@ -64,7 +65,7 @@ def test_presets_are_their_formulas() -> None:
     }
     for code, mask in expected.items():
         assert torch.equal(mask_from_code(code, IDS, 0), mask), code
-    assert mask_from_code("padding", IDS, None).all()
+    assert mask_from_code("padding", IDS, PADDED).all()
     assert torch.equal(mask_from_code("prefix.0", IDS, 0), mask_from_code("causal", IDS, 0))
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.asking import forget_answers
 from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS
 from pages.ui.language import words
-from pages.ui.models import open_bundle
+from pages.ui.models import forget_models, open_bundle
+from tests.helpers.open_checkpoints import written
 from tests.helpers.pages import first_screen, note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import counter_examples
@@ -205,6 +207,17 @@ def test_words_that_the_model_never_saw_are_counted(language: str) -> None:
     warned = run(lang=language, text=text)
     assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in note(warned)
     assert note(run(lang=language)) == words(language)["text.tokens"].format(count=19)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_becomes_of_a_typed_padding_token_is_said(language: str, tmp_path: Path, monkeypatch) -> None:
+    key = "text.typed_padding_{}"
+    assert words(language)[key.format("hidden")].format(token="[PAD]") in note(run(lang=language, text="[PAD] film"))
+    written("BertForSequenceClassification", tmp_path / "tiny", num_labels=2)
+    monkeypatch.setenv("VITRINE_MODELS", str(tmp_path))
+    forget_models()
+    read = run(lang=language, model="tiny", text="a [PAD] glass")
+    assert words(language)[key.format("read")].format(token="[PAD]") in note(read)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transformer_core.analysis.arithmetic.computation import Computation
 from transformer_core.analysis.arithmetic.forward_pass import Pass
+from transformer_core.layers.embeddings import rows_of
 
 
 def same(x: Tensor) -> Tensor:
@@ -38,7 +39,7 @@ def segment_ids(run: Pass, scope: str) -> Computation:
 
 
 def _row(run: Pass, scope: str, letter: str, picks: str, matrix: Tensor) -> Computation:
-    ids = run[f"{scope}.{picks}"]
+    ids = rows_of(run[f"{scope}.{picks}"], run.config.pad_id)
     one_hot_product = matrix.cpu().double()[ids]  # (batch, pos, d_model)
     values = {"x": one_hot_product, "id": ids[..., None]}
     pick = picks[0]

@@ -98,13 +98,10 @@ class Pass:
         Shapes:
             returns: broadcastable to (batch, head, query_pos, key_pos); None where nothing is hidden
         """
-        stack, pad_id = scope.partition(".")[0], self.config.pad_id
+        stack = scope.partition(".")[0]
         cross = scope.endswith(("cross_attention", "alignment"))
         ids = self.ids["encoder" if cross else stack]
-        allowed = torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
-        if not cross and stack == "decoder" and self.config.starts_with_pad:
-            allowed[:, 0] = True
-        allowed = allowed[:, None, None, :]
+        allowed = (ids != self.config.padding)[:, None, None, :]
         if stack == "decoder" and not cross and self.config.causal:
             place = torch.arange(ids.shape[1], device=ids.device)
             allowed = allowed & (place[:, None] >= place)

@@ -28,9 +28,9 @@ def cls_embedding(run: Pass, scope: str) -> Computation:
 
 def mean_embedding(run: Pass, scope: str) -> Computation:
     """The mean over what is not padding."""
-    source, pad_id = run.leaving("encoder"), run.config.pad_id
-    x, ids = run[source], run.ids["encoder"]
-    real = torch.ones_like(x[..., 0]) if pad_id is None else (ids != pad_id).double()  # (batch, pos)
+    source = run.leaving("encoder")
+    x = run[source]
+    real = (run.ids["encoder"] != run.config.padding).double()  # (batch, pos)
     parts = (x * real[..., None]).mT  # (batch, d_model, pos)
     n = real.sum(-1, keepdim=True).clamp(min=1.0)
     return Computation(

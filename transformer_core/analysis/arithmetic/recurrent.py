@@ -31,9 +31,9 @@ def cell_of(run: Pass, scope: str) -> Cell:
 
 def real_positions(run: Pass, scope: str) -> Tensor:
     """Return True where a cell takes a step, False at padding, where its state stays: (batch, pos, 1)."""
-    ids, pad_id = run.ids[scope.partition(".")[0]], run.config.pad_id
-    stays = not scope.startswith("decoder") and pad_id is not None
-    return (ids != pad_id if stays else torch.ones_like(ids, dtype=torch.bool))[..., None]
+    ids = run.ids[scope.partition(".")[0]]
+    stays = not scope.startswith("decoder")
+    return (ids != run.config.padding if stays else torch.ones_like(ids, dtype=torch.bool))[..., None]
 
 
 def _step_before(states: Tensor, scope: str, first: Tensor) -> Tensor:

@@ -94,7 +94,7 @@ def sentence_vectors(bundle: Bundle, stream: Tensor, token_ids: Tensor) -> Tenso
     """
     final_norm = classifier_of(bundle).encoder.stack.final_norm
     normed = stream if final_norm is None else final_norm(stream, probe=SILENT)
-    means = [mean_over_real_tokens(layer, token_ids, bundle.config.pad_id) for layer in normed]
+    means = [mean_over_real_tokens(layer, token_ids, bundle.config.padding) for layer in normed]
     return torch.stack([normed[:, :, 0], torch.stack(means)])
 
 
@@ -197,7 +197,7 @@ def read_reviews(bundle: Bundle, *, train: int, held_out: int) -> ReadReviews:
     device = next(bundle.model.parameters()).device
     vectors, logits = [], []
     for start in counted(range(0, len(encodings), AT_ONCE)):
-        token_ids = make_batch(encodings[start : start + AT_ONCE], pad_id=bundle.config.pad_id).token_ids
+        token_ids = make_batch(encodings[start : start + AT_ONCE], padding=bundle.config.padding).token_ids
         stream, verdicts = streams(bundle, token_ids.to(device))
         vectors.append(sentence_vectors(bundle, stream, token_ids.to(device)).cpu())
         logits.append(verdicts.cpu())

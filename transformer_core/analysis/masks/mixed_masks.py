@@ -79,7 +79,7 @@ def mixed_masks(*, bundle: Bundle, texts: tuple[str, ...], n_tokens: int) -> Mix
     batch = batch_of(bundle, texts, n_tokens)
     device = next(encoder.parameters()).device
     ids = batch.token_ids.to(device)
-    real = ids != bundle.config.pad_id
+    real = batch.mask.to(device) & (ids != bundle.config.padding)
 
     def read(order: Tensor, *, mixed: bool) -> Tensor:  # (sentence, d_model), in the order of `texts`
         own = real[order]

@@ -8,7 +8,8 @@ import math
 from torch import Tensor, nn
 
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.embeddings import Embedding, check_ids
+from transformer_core.layers.embeddings import Embedding, check_ids, rows_of
+from transformer_core.layers.masks import real_tokens
 from transformer_core.models.recurrent.cells import CELLS, State
 from transformer_core.models.recurrent.config import RecurrentLmConfig
 from transformer_core.models.recurrent.layers import Recurrent, initialize_recurrent
@@ -57,10 +58,9 @@ class RecurrentLm(nn.Module):
         """
         inner = probe.at("recurrent")
         token_ids = inner.tap("token_ids", token_ids)
-        check_ids("token_ids", token_ids, self.config.vocab_size)
-        pad_id = self.config.pad_id
-        real = None if pad_id is None or not bool((token_ids == pad_id).any()) else token_ids != pad_id
-        embedded = inner.tap("token_embedding", self.embedding(token_ids))
+        check_ids("token_ids", token_ids, self.config.vocab_size, least=min(0, self.config.padding))
+        real = real_tokens(token_ids, self.config.padding)
+        embedded = inner.tap("token_embedding", self.embedding(rows_of(token_ids, self.config.pad_id)))
         x = self.dropout(inner.tap("scaled_embedding", embedded * self.scale))
         hidden, last = self.recurrent(x, state, real=real, probe=inner)  # (batch, pos, d_hidden)
         return probe.tap("logits", self.output(self.dropout(hidden))), last

@@ -92,8 +92,8 @@ def config_of(
     """
     if begun is None:
         return model_config(spec, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
-    sizes = {"n_classes": n_classes or spec.model.n_classes, "target_vocab_size": None}
-    return replace(spec.model, vocab_size=begun.config.vocab_size, pad_id=begun.config.pad_id, **sizes)
+    values = {name: getattr(begun.config, name) for name in ("vocab_size", "pad_id", "pad_is_read")}
+    return replace(spec.model, n_classes=n_classes or spec.model.n_classes, target_vocab_size=None, **values)
 
 
 def word_measures(pairs: Iterator[tuple[Tensor, Tensor]], *, padding: int = PAD_ID) -> tuple[float, float, float]:

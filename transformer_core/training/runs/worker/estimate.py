@@ -71,7 +71,7 @@ def _seconds_a_frame(task: Task, model: nn.Module, *, layouts_count: bool) -> fl
     started = time.perf_counter()
     model.eval()
     measure(task, model, thorough=False)
-    vectors = None if task.points is None else embed(model, task.points, task.config.pad_id)[0]
+    vectors = None if task.points is None else embed(model, task.points, task.config.padding)[0]
     with tempfile.TemporaryDirectory() as scratch:
         save_weights(model, Path(scratch) / "frames" / "000.safetensors", "")
     if task.points is not None and vectors is not None and layouts_count:
