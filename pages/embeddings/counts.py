@@ -8,7 +8,7 @@ from pages.embeddings.figures.map import Points, vocabulary_scatter
 from pages.embeddings.figures.vectors import word_bars
 from pages.embeddings.neighbours import ask_for_word
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, awaited, say
+from pages.ui.boxes import ask_first, awaited, fragment, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
@@ -30,7 +30,7 @@ ROOM_OF_NUMBERS = 140
 OVERLAPS = {"few": 2, "some": 6, "most": K}
 
 
-@st.fragment
+@fragment
 def show_counts() -> None:
     """Show both embeddings of the corpus."""
     words = strings("embeddings")

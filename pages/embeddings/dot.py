@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import compared_matrix
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.boxes import ask_first, fragment, lazy_box, say
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -14,7 +14,7 @@ from transformer_core.analysis.words.sentence_vectors import dot_and_cosine
 FEW, MANY = 0.1, 0.5
 
 
-@st.fragment
+@fragment
 def try_dot(view: View) -> None:
     """Ask for how many tokens the two name different neighbours, then show both maps beside each other."""
     box = lazy_box(t("embeddings.try_dot"), icon=":material/science:", key="embeddings_dot_open")

@@ -6,7 +6,7 @@ from pages.encoder.figures import moves_figure, stage_lines
 from pages.encoder.names import board_words, class_name, depth_names, token_name
 from pages.ui.asking import Answer, ask
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, fragment, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -29,7 +29,7 @@ def live_layers(view: View) -> Live:
     return Live((_moves(view, answer),), {"encoder_layers": verdict}, drawings=(_curve(view, answer),))
 
 
-@st.fragment
+@fragment
 def layers_part(view: View) -> None:
     """Show the verdict at every depth beside the model's own, and below how far each token's vector moves."""
     live = live_layers(view)

@@ -13,7 +13,8 @@ from pages.ui.language import section, t
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
 from pages.ui.page_layout import model_page, title
-from pages.ui.tour import FIRST_TOUR, TOUR, begin_tour
+from pages.ui.scene import TOUR, under_question
+from pages.ui.tour import FIRST_TOUR, begin_tour
 from pages.ui.url import current
 
 
@@ -25,9 +26,11 @@ def explore(view: View) -> None:
         if away and st.button(t("tour.begin"), type="primary", icon=":material/tour:", key="tour_begin"):
             begin_tour(FIRST_TOUR)
     with st.container(key="picture"):
-        turning_place = show_verdict_and_words(view)
+        with under_question("verdict"):
+            turning_place = show_verdict_and_words(view)
         tell(section("home", "look"))
-        show_diagram(view)
+        with under_question("diagram"):
+            show_diagram(view)
         st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
         if st.button(t("home.open"), icon=":material/grid_on:"):
             open_page("attention")
@@ -36,7 +39,8 @@ def explore(view: View) -> None:
         with st.expander(t("home.card"), icon=":material/description:"):
             show_card_text(view.bundle)
         if turning_place is not None:
-            with turning_place:  # computed last, because it takes longest and nothing else waits for it
+            # computed last, because it takes longest and nothing else waits for it
+            with turning_place, under_question("words"):
                 show_counter_examples(view)
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.glass.box import under_the_glass
 from pages.masks.figures import painter
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -357,7 +357,7 @@ def _painted(choices: Choices) -> Live:
     return Live((Picture("masks_painter", figure, answer),), _verdicts(choices, found), _numbers(choices, found))
 
 
-@st.fragment
+@fragment
 def paint_part(view: View) -> None:
     """Show the painter with its verdict; a stroke reruns nothing else on the page."""
     choices = controls(view)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.norm.figures import MEASURES, depth_chart, training_chart
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, say
+from pages.ui.boxes import ask_first, awaited, fragment, say
 from pages.ui.charts import show_chart
 from pages.ui.language import section, strings, t
 from pages.ui.number_format import markdown_table, significant
@@ -24,7 +24,7 @@ SAME = 100.0
 TRAINED = "norm_trained"
 
 
-@st.fragment
+@fragment
 def depth_part() -> None:
     """Ask what happens to the gradient, measure it, and train on request."""
     depth_place, width_place, seed_place = st.columns([2, 1, 1], gap="large")

@@ -11,7 +11,7 @@ from pages.ui.language import ASSETS, language
 from pages.ui.limits import limits
 from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.own_lectures import SCREENS, offer_to_add
-from pages.ui.tour import find_newest, show_tour
+from pages.ui.tour import ask_in_hall, find_newest, show_tour
 from pages.ui.underway import show_underway
 from pages.ui.url import arrive
 
@@ -109,7 +109,9 @@ st.html(f"<style>{style}</style><script>{NAME_LANGUAGE[language()]}</script>", u
 st.session_state.page = page.url_path
 begin_page()
 find_newest()
-if not hall:
+if hall:
+    ask_in_hall()
+else:
     show_underway(page.url_path)
     show_tour()
 page.run()

@@ -16,6 +16,7 @@ from pages.ui.language import LANGUAGES, language, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.link import LIVE
 from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
+from pages.ui.scene import question_open
 from pages.ui.url import choose, chosen, current, slide, suggested_text_input, whole_number
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.bundle import Bundle
@@ -92,12 +93,18 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         _end(plain(str(error)))
     with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
         window = _window(bundle, encoding)
-        unit = "characters" if bundle.tokenizer.kind == "character" else "tokens"
-        length = None if window is not encoding else t(f"text.{unit}", count=len(encoding))
         _offer_reader(bundle, text, kinds)
-        notes = (outside_note(bundle, window), _unknown(window), _typed_padding(bundle, window), other_kind(model))
-        show_line(instead, length, *notes, device_of_model(bundle.model), pale=instead is not None)
+        counted = () if question_open() else _counted(bundle, encoding, window)  # a lecture may ask for that
+        notes = (*counted, other_kind(model), device_of_model(bundle.model))
+        show_line(instead, *notes, pale=instead is not None)
     return View(bundle, window)
+
+
+def _counted(bundle: Bundle, encoding: Encoding, window: Encoding) -> tuple[str | None, ...]:
+    """Return what its tokens say of a text: how many there are, how strange they are, how many are unknown."""
+    unit = "characters" if bundle.tokenizer.kind == "character" else "tokens"
+    length = None if window is not encoding else t(f"text.{unit}", count=len(encoding))
+    return length, outside_note(bundle, window), _unknown(window), _typed_padding(bundle, window)
 
 
 def pause_of(page: str, part: str | None) -> str:

@@ -12,6 +12,7 @@ STYLE = """
 .stHorizontalBlock:has(> .stColumn .st-key-language_and_share) {
   & > .stColumn:not(:first-child), & [data-testid="stWidgetLabel"] { display: none; }
 }
+.stLayoutWrapper:has(> .st-key-asked_by_keys) { position: absolute; }
 .stMainBlockContainer { padding: 0.5rem 1rem; }
 html[data-figures] .stMainBlockContainer .stVerticalBlock { gap: 0.5rem; }
 html[data-figures] .st-key-picture {

@@ -10,6 +10,7 @@ from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View, language_and_share
 from pages.ui.language import language, prose, section, t
+from pages.ui.scene import part_of_scene, under_question
 from pages.ui.url import choose, choose_in_groups, current
 
 EVERYTHING = ("*",)
@@ -106,7 +107,8 @@ def parts_page(
         with st.container(key="picture"):
             if above:
                 tell(above)
-            found = shows[part](view)
+            with under_question("part", here=part == part_of_scene(key, first)):
+                found = shows[part](view)
             if below:
                 tell(below)
             seen = sites.get(part, EVERYTHING) if isinstance(sites, Mapping) else sites
