@@ -199,4 +199,4 @@ def _sentence(names: list[str], found: WordWorth, label: str) -> str:
 
 
 def _points(count: int) -> str:
-    return t("because.point" if count == 1 else "because.points", count=count)
+    return t("because.points", count=count)

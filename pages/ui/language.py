@@ -3,6 +3,8 @@
 import re
 from functools import lru_cache
 from pathlib import Path
+from string import Formatter
+from typing import Any
 
 import polib
 import streamlit as st
@@ -14,11 +16,34 @@ WORD_JOINER = "\u2060"
 LANGUAGES = {"en": "English", "zh": "中文"}
 
 
+class _Counting(Formatter):
+    """Writes ``{count:token|tokens}`` as the first form where the count is 1, else as the second."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        one, more_forms, many = format_spec.partition("|")
+        if not more_forms:
+            return super().format_field(value, format_spec)
+        return one if value in (1, "1") else many
+
+
+_COUNTING = _Counting()
+
+
+class Word(str):
+    """A text for the screen, in which ``{count} {count:token|tokens}`` is "1 token" or "2 tokens"."""
+
+    __slots__ = ()
+
+    def format(self, *args: object, **kwargs: object) -> str:
+        """Return the text with its places filled in; kit.js does the same in the browser."""
+        return _COUNTING.vformat(self, args, kwargs)
+
+
 @lru_cache(maxsize=len(LANGUAGES))
 def words(language: str) -> dict[str, str]:
     """Return the interface's words of one language, by key; a page's words lie in a file of their own."""
     files = sorted((ASSETS / "words").glob(f"*/{language}.po"))
-    return {entry.msgid: entry.msgstr for path in files for entry in polib.pofile(str(path))}
+    return {entry.msgid: Word(entry.msgstr) for path in files for entry in polib.pofile(str(path))}
 
 
 @lru_cache(maxsize=64)
@@ -28,7 +53,7 @@ def prose(language: str, page: str) -> dict[str, str]:
     sections = {}
     for part in text.split("<!-- ")[1:]:
         name, _, body = part.partition(" -->")
-        sections[name] = body.strip()
+        sections[name] = Word(body.strip())
     return sections
 
 

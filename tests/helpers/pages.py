@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from html import unescape
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -58,6 +59,27 @@ def told(app: AppTest) -> str:
     live = (element.proto.body for element in app.get("html") if "data-lines=" in element.proto.body)
     shown += [unescape(re.sub("<style>.*?</style>|<.*?>", "", lines, flags=re.DOTALL)) for lines in live]
     return re.sub("</?dfn.*?>", "", "\n".join([*shown, note(app)]), flags=re.DOTALL)
+
+
+def texts(app: AppTest) -> Iterator[str]:
+    """Yield every text on the page but formulas, programs, styles, and what a component fills in in the browser."""
+
+    def within(message: Message) -> Iterator[str]:
+        for _, value in message.ListFields():
+            for one in value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else (value,):
+                if isinstance(one, str):
+                    yield one
+                elif isinstance(one, Message):
+                    yield from within(one)
+
+    for element in app._tree:
+        if isinstance(getattr(element, "proto", None), Message) and element.type not in (
+            "code",
+            "latex",
+            "bidi_component",
+        ):
+            for text in within(element.proto):
+                yield re.sub(r"\$[^$]*\$|<style>.*?</style>|<[^<>]*>", "", text, flags=re.DOTALL)
 
 
 def note(app: AppTest) -> str:
