@@ -13,7 +13,7 @@ from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.own_lectures import SCREENS, offer_to_add
 from pages.ui.tour import ask_in_hall, find_newest, show_tour
 from pages.ui.underway import show_underway
-from pages.ui.url import arrive
+from pages.ui.url import arrive, go_to
 
 st.set_page_config(page_icon=str(ASSETS / "icon.svg"), layout="wide")  # first, or a page's own icon is fetched
 DARK, WHITE = "#14121b", "#ffffff"
@@ -106,7 +106,7 @@ st.session_state.framed = language()
 page = register()
 st.set_page_config(page_title=f"{page.title} · Vitrine")
 st.html(f"<style>{style}</style><script>{NAME_LANGUAGE[language()]}</script>", unsafe_allow_javascript=True)
-st.session_state.page = page.url_path
+go_to(page.url_path)
 begin_page()
 find_newest()
 if hall:

@@ -52,6 +52,14 @@ def arrive(language: str) -> None:
         _kept().setdefault("lang", language)
 
 
+def go_to(page: str) -> None:
+    """Name the page that this run shows, and keep what was typed on the page before since that was last run."""
+    for name, read in st.session_state.pop("typed", {}).items():
+        if (text := st.session_state.get(widget_key(name), read)) != read:
+            _kept()[name] = text
+    st.session_state.page = page
+
+
 def widget_key(name: str) -> str:
     """Return the key of a choice's widget on the page that is shown."""
     return f"{name}@{st.session_state.get('page', '')}"
@@ -309,6 +317,7 @@ def text_input(label: str, *, name: str, default: str, pause: str = "0ms", most:
     key, value = held(name, default, lambda asked: str(asked)[:most], "")
     text = st.text_input(label, value, key=key, live=pause, max_chars=most)
     keep(name, text, default)
+    st.session_state.setdefault("typed", {})[name] = text
     return text
 
 
