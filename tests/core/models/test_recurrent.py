@@ -18,6 +18,7 @@ from tests.helpers.engine import (
     tiny_recurrent_classifier,
     tiny_recurrent_lm,
 )
+from transformer_core.analysis.before.textbook import Textbook, textbook
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.evaluate import evaluate
@@ -30,7 +31,6 @@ from transformer_core.models.recurrent import (
     Lstm,
     RecurrentClassifier,
     RecurrentLm,
-    RecurrentLmConfig,
     Rnn,
     Seq2Seq,
 )
@@ -278,10 +278,7 @@ def test_a_one_hot_vector_picks_a_column_and_a_textbooks_network_has_so_many_num
     embedded.embedding.weight.copy_(torch.eye(13) / 13**0.5)
     embedded.recurrent.cell.hidden_proj.bias.zero_()
     close(model(ids), embedded(ids))
-    sizes = {"vocab_size": 67, "d_model": 256, "d_hidden": 256}
-    for one_hot, count in ((True, 266_051), (False, 429_123)):
-        printed = RecurrentLm(RecurrentLmConfig(**sizes, one_hot=one_hot))
-        assert sum(parameter.numel() for parameter in printed.parameters()) == count
+    assert textbook(vocab_size=67) == Textbook(one_hot=266_051, embedded=429_123)
 
 
 @pytest.mark.parametrize("one_hot", [False, True])
