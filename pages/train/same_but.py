@@ -45,7 +45,8 @@ def _of_recurrent(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:
         found = [("alignment", name) for name in get_args(AlignmentChoice)] + found
     if spec.data.kind == "classifier":
         found.append(("summary", "mean" if now["summary"] == "last" else "last"))
-    return found if spec.kind == "lm" else [*found, ("bidirectional", not now["bidirectional"])]
+    other = "one_hot" if spec.kind == "lm" else "bidirectional"
+    return [*found, (other, not now[other])]
 
 
 def _of_transformer(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:

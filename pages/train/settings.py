@@ -243,6 +243,7 @@ MODEL: tuple[Control, ...] = (
     Pick("alignment", get_args(AlignmentChoice), ("seq2seq",)),
     Pick("summary", get_args(SummaryChoice), ("recurrent_classifier",)),
     Flag("bidirectional", ("recurrent_classifier", "seq2seq")),
+    Flag("one_hot", ("lm",)),
     Pick("initial", get_args(InitialWeights)),
 )
 OPTIMISER: tuple[Control, ...] = (

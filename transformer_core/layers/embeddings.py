@@ -34,6 +34,18 @@ def rows_of(ids: Tensor, pad_id: int | None) -> Tensor:
     return ids.masked_fill(ids == PADDED, pad_id or 0)
 
 
+class OneHot(nn.Module):
+    """Ids as vectors of a 1 at the id's place and 0 elsewhere; it learns nothing."""
+
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()
+        self.vocab_size = vocab_size
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Write ids (...) as vectors (..., vocab)."""
+        return F.one_hot(ids, self.vocab_size).float()
+
+
 def check_ids(name: str, ids: Tensor, rows: int, *, least: int = 0) -> None:
     """Raise ValueError unless ids is a non-empty (batch, pos) of whole numbers from `least` to rows - 1."""
     if ids.dim() != 2:

@@ -43,7 +43,7 @@ RECURRENT = {
     "both_ways": {"unit": "lstm", "attention": None},
     "tanh": {"unit": "tanh", "attention": "dot_product", "pad_id": None},
 }
-LM = {f"lm_{unit}": {"unit": unit} for unit in ("gru", "lstm", "tanh")}
+LM = {f"lm_{unit}": {"unit": unit} for unit in ("gru", "lstm", "tanh")} | {"lm_one_hot": {"one_hot": True}}
 ALL = [(kind, variant) for kind in KINDS for variant in CHANGES] + [(Seq2Seq, variant) for variant in RECURRENT]
 ALL += [(RecurrentLm, variant) for variant in LM] + [(kind, "plain") for kind in (TokenClassifier, AnswerFinder)]
 GATE = [

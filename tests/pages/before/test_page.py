@@ -45,6 +45,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
         ("strange", Translation, other, {}),
         ("lm", RecurrentLm, letters, {"unit": "lstm", "max_len": 32}),
         ("lm-plain", RecurrentLm, letters, {"unit": "tanh", "max_len": 32}),
+        ("lm-one-hot", RecurrentLm, letters, {"one_hot": True, "max_len": 32}),
     ):
         model = made(kind, vocab_size=text.vocab_size, **changes)
         save(Bundle(name, model.requires_grad_(False), text), folder / name)
@@ -194,7 +195,13 @@ def test_the_printed_gru_is_shown_beside_the_computed_one(language: str, model: 
 
 @pytest.mark.parametrize(
     ("language", "model", "letters"),
-    [("en", "old", "rzn"), ("zh", "lm-lstm", "ifgo"), ("en", "lm-rnn", ""), ("en", "bare", "")],
+    [
+        ("en", "old", "rzn"),
+        ("zh", "lm-lstm", "ifgo"),
+        ("en", "lm-rnn", ""),
+        ("en", "bare", ""),
+        ("zh", "lm-one-hot", "rzn"),
+    ],
 )
 def test_one_step_is_written_out_with_the_numbers_of_one_unit(language: str, model: str, letters: str) -> None:
     app = before(lang=language, model=model, before_part="step", before_step_at="3", before_unit="5")

@@ -9,6 +9,7 @@ from tests.pages.before.test_page import PARTS, before, bundle
 from transformer_core.analysis.before.beside import foreseen, timed_translation
 from transformer_core.analysis.before.by_length import by_length
 from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.textbook import textbook
 from transformer_core.analysis.gpt.next_token import expected, surprisals
 
 TEXT = "a cat sat on the mat"
@@ -60,6 +61,14 @@ def test_the_next_character_is_that_of_the_library() -> None:
     assert f"**{surprisals(**asked).mean_bits:.2f} bits** a character" in told(app)
     app = before(model="lm", before_part="next", before_back="-999", text="a")
     assert not app.exception
+
+
+def test_the_textbooks_network_is_counted_and_offered_for_training() -> None:
+    found = textbook(vocab_size=open_bundle("lm").config.vocab_size)
+    app = before(model="lm", before_part="next")
+    assert f"{found.one_hot:,} numbers (one bias a gate), against {found.embedded:,}" in told(app)
+    app.button(key="before_textbook").click().run()
+    assert app.query_params["preset"] == "recurrent_lm"
 
 
 def test_a_button_switches_to_a_language_model() -> None:

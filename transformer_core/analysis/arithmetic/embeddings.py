@@ -55,6 +55,15 @@ def token_embedding(run: Pass, scope: str) -> Computation:
     return _row(run, scope, "E", "token_ids", run.token_matrix(scope))
 
 
+def one_hot(run: Pass, scope: str) -> Computation:
+    """1 where the place is the id's, else 0."""
+    source = f"{scope}.token_ids"
+    ids = run[source]
+    places = torch.arange(run.config.vocab_size, device=ids.device)
+    values = {"x": (ids[..., None] == places).double()}
+    return Computation(r"[t_{<i>}=<j>]", "<x>", same, values, sources={"t": source})
+
+
 def segment_embedding(run: Pass, scope: str) -> Computation:
     """A row of the segment matrix."""
     return _row(run, scope, "S", "segment_ids", run.module(f"{scope}.segment").weight)

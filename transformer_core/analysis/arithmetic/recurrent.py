@@ -74,8 +74,10 @@ def _both_maps(run: Pass, scope: str, leaf: str) -> tuple[dict[str, Tensor], dic
     def rows(parameter: Tensor) -> Tensor:
         return parameter.cpu().double().chunk(cell.parts)[part]
 
-    x = f"{scope.partition('.')[0]}.scaled_embedding"
-    values = {"b": rows(cell.input_proj.bias), "c": rows(cell.hidden_proj.bias)}
+    stack = scope.partition(".")[0]
+    x = f"{stack}.one_hot" if f"{stack}.one_hot" in run.trace else f"{stack}.scaled_embedding"
+    biases = {"b": cell.input_proj.bias, "c": cell.hidden_proj.bias}
+    values = {letter: rows(bias) for letter, bias in biases.items() if bias is not None}
     sums = {
         "x": matrix_product(run[x], rows(cell.input_proj.weight).mT),
         "u": matrix_product(hidden_before(run, scope), rows(cell.hidden_proj.weight).mT),
@@ -87,19 +89,25 @@ def _both_maps(run: Pass, scope: str, leaf: str) -> tuple[dict[str, Tensor], dic
     return values, sums, sources, letters[leaf]
 
 
-def _mapped(scope: str, letter: str) -> tuple[str, str, str, str]:
-    """Return the input's part and the state's part of the formula, each in symbols and in places for numbers."""
+def _mapped(scope: str, letter: str, *, one_bias: bool) -> tuple[str, str, str, str]:
+    """Return the input's part and the state's part of the formula, each in symbols and in places for numbers.
+
+    Args:
+        one_bias: as of Cell.
+    """
     symbols = rf"x_{{<i>}}\cdot W^{{({letter})}}_{{:,<j>}}+b^{{({letter})}}_{{<j>}}"
     numbers = "<x>+<b>"
     if scope == "decoder":
         symbols, numbers = rf"{symbols}+a_{{<i>}}\cdot C^{{({letter})}}_{{:,<j>}}", f"{numbers}+<a>"
-    state = rf"h_{{{_earlier(scope)}}}\cdot U^{{({letter})}}_{{:,<j>}}+c^{{({letter})}}_{{<j>}}"
-    return symbols, numbers, state, "<u>+<c>"
+    state = rf"h_{{{_earlier(scope)}}}\cdot U^{{({letter})}}_{{:,<j>}}"
+    if one_bias:
+        return symbols, numbers, state, "<u>"
+    return symbols, numbers, rf"{state}+c^{{({letter})}}_{{<j>}}", "<u>+<c>"
 
 
 def _bent(run: Pass, scope: str, leaf: str, name: str, function: Callable[[Tensor], Tensor]) -> Computation:
     values, sums, sources, letter = _both_maps(run, scope, leaf)
-    symbols, numbers, state, filled = _mapped(scope, letter)
+    symbols, numbers, state, filled = _mapped(scope, letter, one_bias="c" not in values)
     return Computation(
         rf"{name}\left({symbols}+{state}\right)",
         rf"{name}\left({numbers}+{filled}\right)",
@@ -120,9 +128,9 @@ def candidate(run: Pass, scope: str) -> Computation:
     if isinstance(cell_of(run, scope), LstmCell):
         return _bent(run, scope, "candidate", r"\tanh", torch.tanh)
     values, sums, sources, letter = _both_maps(run, scope, "candidate")
-    symbols, numbers, state, filled = _mapped(scope, letter)
+    symbols, numbers, state, filled = _mapped(scope, letter, one_bias="c" not in values)
 
-    def bent(r: Tensor, u: Tensor, c: Tensor, **of_input: Tensor) -> Tensor:
+    def bent(r: Tensor, u: Tensor, c: Tensor | float = 0.0, **of_input: Tensor) -> Tensor:
         return torch.tanh(sum(of_input.values()) + r * (u + c))
 
     return Computation(

@@ -26,10 +26,12 @@ class PrintedGruCell(GruCell):
         """Return the state after one position; Cell.step gives the shapes."""
         (hidden,) = state
         size = 2 * self.d_hidden
-        weight, bias = self.hidden_proj.weight, self.hidden_proj.bias
-        gates = torch.sigmoid(inputs[:, :size] + hidden @ weight[:size].T + bias[:size])
+        weight = self.hidden_proj.weight
+        if self.hidden_proj.bias is not None:
+            inputs = inputs + self.hidden_proj.bias
+        gates = torch.sigmoid(inputs[:, :size] + hidden @ weight[:size].T)
         reset, update = gates.chunk(2, -1)  # (batch, d_hidden) each
-        candidate = torch.tanh(inputs[:, size:] + (reset * hidden) @ weight[size:].T + bias[size:])
+        candidate = torch.tanh(inputs[:, size:] + (reset * hidden) @ weight[size:].T)
         return (torch.lerp(candidate, hidden, update),)
 
 

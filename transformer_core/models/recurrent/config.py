@@ -83,6 +83,8 @@ class RecurrentLmConfig:
         dropout: probability of dropping an entry in training, in [0, 1).
         pad_id: id of the padding token, or None where the vocabulary has none.
         initial_deviation: as in RecurrentConfig.
+        one_hot: as textbooks write it out: a word enters as its one-hot vector, and a gate has one bias, not two;
+            there is no embedding, so that d_model says nothing.
 
     Raises:
         ValueError: a value outside its range.
@@ -96,10 +98,12 @@ class RecurrentLmConfig:
     dropout: float = 0.1
     pad_id: int | None = 0
     initial_deviation: float | None = None
+    one_hot: bool = False
     padding = property(_padding)
 
     def __post_init__(self) -> None:
         _require_common(self)
+        _require_switches(self, "one_hot")
 
 
 @dataclass(frozen=True, kw_only=True)

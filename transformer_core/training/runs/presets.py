@@ -66,7 +66,7 @@ CHARACTERS = RunSpec(
 RECURRENT_LM = RunSpec(
     name="recurrent_lm",
     data=DataSpec(source="characters", examples=16_000, tokenizer="character"),
-    network=NetworkSpec(network="gru", initial="normal"),
+    network=NetworkSpec(network="gru", one_hot=True, initial="normal"),
     model=ModelConfig(vocab_size=16, d_model=256, max_len=36, dropout=0.0),
     training=TrainConfig(learning_rate=4e-3, batch_size=32, epochs=1),
     frames=24,
