@@ -10,6 +10,7 @@ from pages.embeddings.neighbours import ask_for_word
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, awaited, fragment, say
 from pages.ui.charts import show_chart
+from pages.ui.device import tell_of_processor
 from pages.ui.glossary import tell
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
 from pages.ui.url import choose, slide
@@ -33,6 +34,7 @@ OVERLAPS = {"few": 2, "some": 6, "most": K}
 @fragment
 def show_counts() -> None:
     """Show both embeddings of the corpus."""
+    tell_of_processor()
     words = strings("embeddings")
     corpus_place, word_place, window_place, dimension_place = st.columns([1, 1.2, 1.6, 1.6])
     with corpus_place:

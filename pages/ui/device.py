@@ -1,5 +1,6 @@
 """What computes, in words: the line under a sentence, a run, the glass and the server's page say it alike."""
 
+import streamlit as st
 import torch
 from torch import nn
 
@@ -43,3 +44,12 @@ def device_of_run(store: RunStore) -> str | None:
     if not facts:
         return None
     return device_words(facts["device"], facts["device_name"], facts["threads"], store.spec.training.precision)
+
+
+def tell_of_processor() -> None:
+    """Say where a part makes small models from a seed, on the processor, though the server's models compute elsewhere.
+
+    Each kind of device draws other random numbers from a seed, so that a figure would differ from one to another.
+    """
+    if best_device().type != "cpu":
+        st.caption(t("device.seeded"))

@@ -43,7 +43,9 @@ def test_each_letter_is_painted_before_the_page_runs_and_no_older_text_comes_bac
     page.wait_for_function("() => window.ran > 0")
     typed(page, "!")  # while the page runs
     wait_painted(page, f"0.0|{text}!")
+    newest = verdict(page, "heads")
     wait_link(page, text=text)
+    assert verdict(page, "heads") == newest
     run_page(page, text=f"{text}!")
     typed(page, "!")  # while it does not
     wait_painted(page, f"0.0|{text}!!")

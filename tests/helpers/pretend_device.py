@@ -144,4 +144,5 @@ def computing_on(name: str, patch: pytest.MonkeyPatch) -> torch.device:
         here = devices.devices_here()
         patch.setattr(devices, "devices_here", lambda: here | {NAME: 1})
         patch.setattr(torch, "Generator", _Generator)
+        patch.setattr(torch.__future__, "_swap_module_params_on_conversion", True)  # so that tied weights stay one
     return torch.device(name)

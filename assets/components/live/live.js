@@ -28,11 +28,13 @@ class Follower {
     on(window, ASK, ({ detail }) => detail.of === this.data.name && this.ask(detail.choices));
     this.thumbs = new MutationObserver((changes) => changes.forEach((change) => this.onSlide(change)));
     this.thumbs.observe(document.body, { subtree: true, attributeFilter: ["value"] });
+    this.rewritten = new MutationObserver((changes) => changes.some(({ addedNodes }) => [...addedNodes].some(bearsNames)) && this.tell());
   }
 
   remove() {
     this.ending.abort();
     this.thumbs.disconnect();
+    this.rewritten.disconnect();
     clearTimeout(this.returning);
     this.giveBack();
     if (this.data.name === PAGE) window.vitrineLive = false;
@@ -115,22 +117,32 @@ class Follower {
       window.dispatchEvent(new CustomEvent(PICTURE, { detail: { key, bytes } }));
       at += size;
     }
-    for (const [name, verdict] of Object.entries(header.verdicts)) rewrite(name, verdict);
-    for (const [name, { label, value }] of Object.entries(header.numbers)) {
-      const place = document.querySelector(`[data-number="${CSS.escape(name)}"]`);
-      if (!place) continue;
-      place.querySelector("[data-label]").textContent = label;
-      place.querySelector("[data-value]").textContent = value;
-    }
-    for (const [name, nodes] of Object.entries(header.lines)) {
-      const place = document.querySelector(`[data-lines="${CSS.escape(name)}"]`);
-      place?.replaceChildren(...nodes.map(built));
-    }
+    this.newest = header;
+    this.tell();
     for (const [name, latex] of Object.entries(header.formulas)) this.write(name, latex);
     this.draw(header.drawings, header.sums);
     this.shown = link;
     this.settle();
     return header.more;
+  }
+
+  // Writes the newest verdicts, numbers and lines where the page wrote its own, and again where its run brings others
+  // before LEAD is over, such as those of an older text; see newest.js.
+  tell() {
+    const { verdicts, numbers, lines } = this.newest;
+    for (const [name, verdict] of Object.entries(verdicts)) rewrite(name, verdict);
+    for (const [name, { label, value }] of Object.entries(numbers)) {
+      const place = document.querySelector(`[data-number="${CSS.escape(name)}"]`);
+      if (!place) continue;
+      place.querySelector("[data-label]").textContent = label;
+      place.querySelector("[data-value]").textContent = value;
+    }
+    for (const [name, nodes] of Object.entries(lines)) {
+      const place = document.querySelector(`[data-lines="${CSS.escape(name)}"]`);
+      place?.replaceChildren(...nodes.map(built));
+    }
+    this.rewritten.observe(document.body, { subtree: true, childList: true });
+    this.rewritten.takeRecords(); // its own
   }
 
   // Puts a formula in front of the one that the page wrote: a copy of it with what KaTeX makes of this one inside.
@@ -166,6 +178,7 @@ class Follower {
     clearTimeout(this.returning);
     if (!this.shown) return;
     this.returning = setTimeout(() => {
+      this.rewritten.disconnect();
       keepGradients();
       if (this.link() === this.shown) this.giveBack();
       else if (!Object.keys(this.changed).length) this.ask({}); // else the page's run follows
@@ -178,6 +191,12 @@ class Follower {
     for (const place of this.written) place.replaceChildren();
     this.written.clear();
   }
+}
+
+// Whether what the page brings has the place of a verdict, a number or a line.
+function bearsNames(node) {
+  const places = "[data-verdict], [data-number], [data-lines]";
+  return node.matches?.(places) || Boolean(node.querySelector?.(places));
 }
 
 // Hands rows to a chart: its signal `live` is bound to what lies on the page's body when it hears this event.

@@ -1,75 +1,39 @@
-"""Every part of every page computes on a device that is not the processor, and makes no float64 there: mps has none.
+"""What computes is said under the sentence, in the glass, of a run and to the administrator, in both languages."""
 
-A covered picture is drawn from its answer, so that no cover has to be opened for it.
-"""
-
-from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
-import torch
 
-from pages.my_model.about import KINDS_OF_PAGE
-from pages.ui import boxes
-from pages.ui.asking import computing_here, forget_answers
-from pages.ui.models import forget_models, kind_of, open_bundle, shipped_names
-from pages.ui.url import current
-from tests.helpers import nightly_but
-from tests.helpers.pages import SCREENS, named, run
-from tests.helpers.pretend_device import DEVICES, computing_on
-from transformer_core.analysis.lab.cases import ANSWERING
-
-KINDS = KINDS_OF_PAGE | {"lab": ANSWERING}
-SHOWN = [
-    (page, part, name)
-    for page, part in SCREENS
-    for name in {kind_of(name): name for name in reversed(shipped_names()) if kind_of(name) in KINDS[page]}.values()
-]
-
-IN_GATE = (  # one of each subject
-    ("attention", "flow", "classifier"),
-    ("before", "look", "seq2seq"),
-    ("bert", "pair", "bert"),
-    ("embeddings", "neighbours", "classifier"),
-    ("encoder", "layers", "classifier"),
-    ("feed_forward", "neurons", "classifier"),
-    ("gpt", "lens", "gpt"),
-    ("lab", "patch", "classifier"),
-    ("masks", "batch", "classifier"),
-    ("norm", "orders", "bert"),
-    ("positions", "schemes", "gpt"),
-    ("translation", "forced", "translation"),
-)
-TRAINING = ("positions_beyond_open", "refit_open")  # boxes in which a model is trained or points are laid out
+from pages.ui.language import LANGUAGES, words
+from tests.helpers.made_runs import made_run
+from tests.helpers.pages import note, run, told
+from transformer_core.training.runs.store.database import RunWriter
 
 
-@pytest.fixture(scope="module", params=DEVICES)
-def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
-    """A device, on which every model computes; what takes long is computed in this process."""
-    forget_models()
-    forget_answers()
-    with pytest.MonkeyPatch.context() as patch, computing_here():
-        yield computing_on(request.param, patch)
-    forget_models()
-    forget_answers()
+def said_of(tongue: str, key: str, **values: object) -> str:
+    return words(tongue)[f"device.{key}"].format(precision="float32", **values)
 
 
-@pytest.fixture
-def _boxes_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(name: str) -> str | None:
-        return "true" if name.endswith("_open") and name not in TRAINING else current(name)
+@pytest.mark.parametrize("tongue", LANGUAGES)
+def test_a_page_its_glass_a_run_and_the_servers_page_say_what_computes(
+    tongue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
+    on_one = said_of(tongue, "thread", count=1)
+    app = run("masks", lang=tongue, masks_part="paint", glass_open="true")
+    assert note(app).endswith(on_one)
+    assert [on_one in caption.value for caption in app.caption].count(True) == 1
+    assert on_one in told(run("server", lang=tongue))
+    for facts, said in (
+        ({"threads": 2}, said_of(tongue, "threads", count=2)),
+        ({"device": "cuda", "device_name": "NVIDIA T4"}, said_of(tongue, "card", device="cuda", name="NVIDIA T4")),
+    ):
+        store = made_run(tmp_path)
+        with closing(RunWriter(store.folder)) as writer:
+            writer.set_facts(store.facts() | facts)
+        assert said in told(run("train", lang=tongue, run=store.id))
 
-    monkeypatch.setattr(boxes, "current", opened)
 
-
-def in_gate(case: tuple[str, str, str]) -> bool:
-    page, part, name = case
-    return (page, part, kind_of(name)) in IN_GATE
-
-
-@pytest.mark.usefixtures("_boxes_open")
-@pytest.mark.parametrize(("page", "part", "name"), nightly_but(SHOWN, in_gate))
-def test_a_part_computes_on_a_device_without_float64(device: torch.device, page: str, part: str, name: str) -> None:
-    app = run(page, model=name, **named(page, part))
-    assert next(open_bundle(name).model.parameters()).device.type == device.type
-    assert not app.exception
-    assert not app.error
+def test_on_the_processor_no_part_has_to_say_that_it_computes_there() -> None:
+    assert words("en")["device.seeded"] not in told(run("norm", norm_part="depth"))
