@@ -13,6 +13,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.open_checkpoints.reference_check import SAMPLE, TOLERANCE, Trust, check_against_reference
 
 HEIGHT = 160
+LONGEST = 78  # characters of a text that are quoted
 
 
 def show_trust(bundle: Bundle) -> None:
@@ -47,7 +48,9 @@ def _badge(found: Trust) -> None:
 
 
 def _quoted(*texts: str | None) -> str:
-    return " + ".join(repr(text)[:80] for text in texts if text is not None)
+    return " + ".join(
+        repr(text if len(text) <= LONGEST else f"{text[:LONGEST]}…") for text in texts if text is not None
+    )
 
 
 def _ids(found: Trust) -> None:

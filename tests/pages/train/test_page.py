@@ -61,7 +61,7 @@ def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Launcher:
     """Keep the runs of a test in a folder of its own, and start nothing."""
     made = _Launcher()
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    for module in ("train.form", "train.panel", "train.runs", "ui.runs"):
+    for module in ("train.form", "ui.runs"):
         monkeypatch.setattr(f"pages.{module}.launcher", lambda: made)
     monkeypatch.setattr(train_form, "_measuring", _AtOnce())
     train_form._known.clear()
@@ -288,7 +288,8 @@ def test_every_file_can_be_made(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("on_a_network")
-def test_on_a_network_a_run_is_watched_by_link_and_changed_by_its_maker_alone(tmp_path: Path) -> None:
+def test_on_a_network_a_run_is_watched_by_link_and_changed_by_its_maker_alone(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pages.ui.runs.is_person", lambda: True)
     maker = run("train", d_model="32", n_heads="2")
     button(maker, "train.start").click().run()
     own = maker.query_params["run"]

@@ -113,7 +113,7 @@ def test_at_home_one_person_may_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("on_a_network")
 def test_the_secret_lets_a_session_do_all_and_guessing_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     who._wrong.clear()
-    monkeypatch.setattr(who, "_address", lambda: "10.0.0.1")
+    monkeypatch.setattr(who, "address", lambda: "10.0.0.1")
     session = AppTest.from_function(told_in_a_session)
     session.session_state["try"] = ""
     assert found(session)[1:] == (False, False)  # no secret is set, so none is right
@@ -127,7 +127,7 @@ def test_the_secret_lets_a_session_do_all_and_guessing_is_stopped(monkeypatch: p
     other.session_state["try"] = "a long secret"
     assert found(other)[1:] == (False, False)
     assert found(session)[1:] == (True, True)
-    monkeypatch.setattr(who, "_address", lambda: "10.0.0.2")
+    monkeypatch.setattr(who, "address", lambda: "10.0.0.2")
     other.session_state["try"] = "a long secret"
     assert found(other)[1:] == (True, True)
     who._wrong.clear()

@@ -20,7 +20,7 @@ from transformer_core.training.runs.store.folder import LAUNCH, LOCK, LOG, PAUSE
 from transformer_core.training.runs.store.records import Status
 
 TICKETS, SLOTS, TURN = ".queue", ".slots", "turn.lock"
-MOST_QUEUED = 16
+MOST_QUEUED = 100  # a run that waits has no process
 MOST_RUNS, MOST_PAUSES = "VITRINE_MOST_RUNS", "VITRINE_MOST_PAUSES"
 PAUSES = 2
 PATIENCE_WITH_LAUNCH = 0.2
