@@ -132,6 +132,7 @@ function arrange(number) {
   }
   page.documentElement.toggleAttribute("data-figures", shown.size > 0 && !allControls);
   fit(made, page);
+  centre(page);
   return true;
 }
 
@@ -153,6 +154,16 @@ function fit(made, page) {
     picture.style.maxWidth = `${100 * narrower}%`;
     made.fit = { share: narrower, over, full };
   }
+}
+
+// Put figures into the middle of the room below what stands above them.
+function centre(page) {
+  const picture = page.querySelector(".st-key-picture"), room = page.querySelector("[data-testid=stMain]");
+  if (!picture || !room) return;
+  const lower = parseFloat(picture.style.translate.split(" ")[1]) || 0;
+  const free = room.clientHeight - (picture.getBoundingClientRect().bottom - lower);
+  const now = allControls || room.scrollTop ? 0 : Math.max(0, Math.floor(free / 2));
+  if (Math.abs(now - lower) > 2) picture.style.translate = `0 ${now}px`;
 }
 
 // What a screen covers is shown with the answer to the scene's question, and covered again with it; at once where the
