@@ -102,6 +102,7 @@ function figuresOf(page) {
     const key = [...box.classList].find((name) => name.startsWith("st-key-"))?.slice(7);
     let name = null;
     if (box.querySelector("[data-verdict], [data-number]")) name = "verdict";
+    else if (box.querySelector("[data-lines]")) name = "lines";
     else if (box.querySelector("[data-testid=stFullScreenFrame]")) name = ++charts > 1 ? `chart${charts}` : "chart";
     else if (box.querySelector(".stBidiComponent") && key !== "live") name = key;
     if (name) (found[name] ??= []).push(box);
@@ -189,7 +190,7 @@ function prepare() {
 }
 
 async function measure(number) {
-  if (!chooses(number) || findings.has(number)) return;
+  if (!scenes[number - 1].question || findings.has(number)) return;
   const query = new URLSearchParams({ lecture: data.name, scene: number, lang: data.language });
   findings.set(number, null);
   try {

@@ -141,8 +141,8 @@ def _put_in(part: Any, named: dict[str, Any]) -> None:
 def covered_specification(chart: Shown) -> dict[str, Any]:
     """Return the chart for a page that covers its marks until a question is answered: it has no words and no tooltips.
 
-    It is drawn as elements and not as pixels, so that marks can be blurred and axes left as they are; those who hear
-    the page hear the chart's name alone.
+    It is drawn as elements and not as pixels, so that marks can be blurred and axes of numbers left as they are: names
+    on an axis may stand in the order of what is asked. Those who hear the page hear the chart's name alone.
     """
     drawn = specification(chart)
     _without_words(drawn)
@@ -154,8 +154,13 @@ def covered_specification(chart: Shown) -> dict[str, Any]:
 def _without_words(part: Any) -> None:
     if isinstance(part, dict):
         part.pop("tooltip", None)
-        if "text" in part.get("encoding", {}):
-            part["encoding"]["text"] = {"value": ""}
+        encoding = part.get("encoding", {})
+        if "text" in encoding:
+            encoding["text"] = {"value": ""}
+        for side in ("x", "y"):
+            channel = encoding.get(side, {})
+            if channel.get("type") in ("nominal", "ordinal") and channel.get("axis", {}) is not None:
+                channel["axis"] = channel.get("axis", {}) | {"labelOpacity": 0}
         for name, inner in part.items():
             if name not in ("data", "datasets"):
                 _without_words(inner)
@@ -195,12 +200,16 @@ def _fold_legends(part: Any) -> None:
             _fold_legends(inner)
 
 
-def taller(drawn: dict[str, Any], share: float) -> dict[str, Any]:
-    """Return a specification of one chart with its height times a share; of several in one as it is."""
+def taller(drawn: dict[str, Any], share: float, most: float) -> dict[str, Any]:
+    """Return a specification of one chart with its height times a share; of several in one as it is.
+
+    Args:
+        most: pixels of the height.
+    """
     height = drawn.get("height")
     if isinstance(height, dict) and "step" in height:
         return drawn | {"height": {**height, "step": height["step"] * share}}
-    return drawn | {"height": height * share} if isinstance(height, int | float) else drawn
+    return drawn | {"height": min(height * share, most)} if isinstance(height, int | float) else drawn
 
 
 def _for_files(chart: Shown, about: Sequence[str]) -> dict[str, Any]:

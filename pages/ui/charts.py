@@ -113,7 +113,7 @@ def _show(
     hidden = covered()
     drawn = covered_specification(chart) if hidden else specification(chart)
     if in_hall():
-        drawn = taller(drawn, HALL_HEIGHT)
+        drawn = taller(drawn, *HALL_HEIGHT)
     if event and isinstance(chart, Filled):
         drawn = followed(drawn, event, chart.rows)
     alt = t("try.covered") if hidden else label

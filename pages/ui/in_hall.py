@@ -3,7 +3,7 @@
 from pages.ui.url import current, keep
 
 HALL = "hall"  # in the link of a frame
-HALL_HEIGHT = 1.3  # of a chart there, as a share of its height on a page
+HALL_HEIGHT = 1.3, 360  # of a chart there: as a share of its height on a page, and at most, in pixels
 # The projector marks what a scene shows (data-shown, data-figures), and takes the marks off to show all controls.
 STYLE = """
 .stApp { --tools: none; --least-width: 0; --part-of-window: 0.57; --small-words: none; }
