@@ -102,6 +102,7 @@ function figuresOf(page) {
     const key = [...box.classList].find((name) => name.startsWith("st-key-"))?.slice(7);
     let name = null;
     if (box.querySelector("[data-verdict], [data-number]")) name = "verdict";
+    else if (box.querySelector("[data-lines]")) name = "lines";
     else if (box.querySelector("[data-testid=stFullScreenFrame]")) name = ++charts > 1 ? `chart${charts}` : "chart";
     else if (box.querySelector(".stBidiComponent") && key !== "live") name = key;
     if (name) (found[name] ??= []).push(box);
@@ -132,6 +133,7 @@ function arrange(number) {
   }
   page.documentElement.toggleAttribute("data-figures", shown.size > 0 && !allControls);
   fit(made, page);
+  centre(page);
   return true;
 }
 
@@ -153,6 +155,16 @@ function fit(made, page) {
     picture.style.maxWidth = `${100 * narrower}%`;
     made.fit = { share: narrower, over, full };
   }
+}
+
+// Put figures into the middle of the room below what stands above them.
+function centre(page) {
+  const picture = page.querySelector(".st-key-picture"), room = page.querySelector("[data-testid=stMain]");
+  if (!picture || !room) return;
+  const lower = parseFloat(picture.style.translate.split(" ")[1]) || 0;
+  const free = room.clientHeight - (picture.getBoundingClientRect().bottom - lower);
+  const now = allControls || room.scrollTop ? 0 : Math.max(0, Math.floor(free / 2));
+  if (Math.abs(now - lower) > 2) picture.style.translate = `0 ${now}px`;
 }
 
 // What a screen covers is shown with the answer to the scene's question, and covered again with it; at once where the
@@ -178,7 +190,7 @@ function prepare() {
 }
 
 async function measure(number) {
-  if (!chooses(number) || findings.has(number)) return;
+  if (!scenes[number - 1].question || findings.has(number)) return;
   const query = new URLSearchParams({ lecture: data.name, scene: number, lang: data.language });
   findings.set(number, null);
   try {

@@ -9,7 +9,8 @@ from pages.ui.because import show_counter_examples
 from pages.ui.card import show_card_text
 from pages.ui.glossary import offer_glossary, tell
 from pages.ui.header import View, header
-from pages.ui.language import section, t
+from pages.ui.language import language, section, t
+from pages.ui.lectures import find_lecture
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
 from pages.ui.page_layout import model_page, title
@@ -22,9 +23,11 @@ def explore(view: View) -> None:
     """Show the verdict with its words, the diagram, and the links to other pages."""
     with title("home"):
         offer_glossary("home")
-        away = not current(TOUR)
-        if away and st.button(t("tour.begin"), type="primary", icon=":material/tour:", key="tour_begin"):
-            begin_tour(FIRST_TOUR)
+        lecture = None if current(TOUR) else find_lecture(FIRST_TOUR, language())
+        if lecture is not None:
+            said = t("tour.begin", count=len(lecture.scenes))
+            if st.button(said, type="primary", icon=":material/tour:", key="tour_begin"):
+                begin_tour(FIRST_TOUR)
     with st.container(key="picture"):
         with under_question("verdict"):
             turning_place = show_verdict_and_words(view)

@@ -365,7 +365,8 @@ def paint_part(view: View) -> None:
     (picture,) = live.pictures
     assert isinstance(picture, Picture)
     found: MaskedHead = picture.answer.value
-    show_change(choices, live)
+    with st.container(key="stays_masks"):
+        show_change(choices, live)
     show_picture(picture, on_paint=on_paint)
     with st.container(horizontal=True, gap="small"):
         invert_and_reset(found.mask)

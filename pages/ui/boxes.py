@@ -51,7 +51,8 @@ COVERED = """
 }
 .role-mark { filter: var(--covered-mark, none); }
 .role-mark.mark-line { filter: var(--covered-line, none); }
-:is(.stCode, .stHtml, .stButton, .stTable, .stMetric) { visibility: var(--covered-words, inherit); }
+:is(.stCode, .stButton, .stTable, .stMetric) { visibility: var(--covered-words, inherit); }
+.stHtml { background: var(--covered-lines, none); & > * { visibility: var(--covered-words, inherit); } }
 :is(.stPlotlyChart, .katex) { filter: var(--covered, none); }
 .stMarkdown :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
   background: var(--covered-lines, none);

@@ -6,12 +6,20 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Shown, covered_specification, followed, shows_several_tables, specification
+from pages.figures.charts import (
+    Shown,
+    covered_specification,
+    followed,
+    shows_several_tables,
+    specification,
+    taller,
+)
 from pages.figures.forms import Filled
 from pages.figures.token_strip import PLACE
 from pages.ui.asking import Answer
 from pages.ui.boxes import covered, figure
 from pages.ui.exports import NOTHING, Shows, export_chart
+from pages.ui.in_hall import HALL_HEIGHT, in_hall
 from pages.ui.language import t
 
 CHART = "chart"  # what lectures call every chart
@@ -104,6 +112,8 @@ def _show(
     """
     hidden = covered()
     drawn = covered_specification(chart) if hidden else specification(chart)
+    if in_hall():
+        drawn = taller(drawn, *HALL_HEIGHT)
     if event and isinstance(chart, Filled):
         drawn = followed(drawn, event, chart.rows)
     alt = t("try.covered") if hidden else label

@@ -7,7 +7,7 @@ from pages.ui.glossary import STYLE, begin_page
 from pages.ui.headers import NAME_LANGUAGE
 from pages.ui.in_hall import STYLE as HALL_STYLE
 from pages.ui.in_hall import in_hall
-from pages.ui.language import ASSETS, language
+from pages.ui.language import ASSETS, language, t
 from pages.ui.limits import limits
 from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.own_lectures import SCREENS, offer_to_add
@@ -33,6 +33,14 @@ TOUCH = """
     & > .stColumn:first-child { flex-basis: 100%; }
     & > .stColumn:not(:first-child):last-child { flex: none; }
   }
+  .stLayoutWrapper:has(> [class*="st-key-stays_"]) {
+    position: sticky; top: 3.75rem; z-index: 20; background: var(--surface); border-bottom: 1px solid #80808c60;
+    & .stHorizontalBlock { flex-flow: row wrap; gap: 0.25rem 0.75rem; }
+    & .stColumn { flex: 1 1 40%; width: auto; min-width: 40%; }
+    & .stColumn > .stVerticalBlock { gap: 0; }
+    & [data-value] { font-size: 1.1rem !important; }
+  }
+  [data-testid="stExpandSidebarButton"]::after { content: var(--menu); margin-inline-start: 0.25rem; font-weight: 600; }
   :is(.st-key-gpt_text, .st-key-before_text) { overflow-x: auto; & > * { min-width: 44rem; } }
   [class*="st-key-cover_"] > .stElementContainer:has(i) { width: 0; overflow: hidden; }
 }
@@ -59,7 +67,7 @@ on_primary = DARK if st.context.theme.type == "dark" else WHITE  # white is too 
 # A selector does not go on from :has() to *, nor to an attribute that many have: whatever changes, the browser would
 # style the whole page anew. Those that must are on the page only while they hold (PALE, OLD).
 style = f"""
-:root {{ --surface: {surface}; }}
+:root {{ --surface: {surface}; --menu: "{t("nav.menu")}"; }}
 .stMainBlockContainer {{ padding-top: 3.75rem; }}
 .stMainBlockContainer > .stVerticalBlock > .stElementContainer:first-child {{ position: absolute; }}  /* this style */
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}

@@ -95,6 +95,33 @@ def metrics(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric} | live
 
 
+UNCOUNTED = ("underway_sign", "share", "live")  # components that show nothing of a model
+
+
+def uncovered(app: AppTest) -> set[str]:
+    """Return the figures that no cover lies over, by the names that lectures use; numbers and tables by their kinds."""
+
+    def walk(block: Any, over: bool) -> Iterator[Any]:
+        for child in block.children.values():
+            if not hasattr(child, "children"):
+                yield from () if over else (child,)
+                continue
+            key = str(getattr(child.proto, "id", "")).split("-", 2)[-1]
+            marks = [one.proto.body for one in child.children.values() if one.type == "html"][:1]
+            begins = bool(marks) and key.startswith(("asked_", "cover_")) and "covered" in marks[0]
+            yield from walk(child, not key.startswith("leftopen_") and (over or begins))
+
+    found = set[str]()
+    for element in walk(app.main, False):
+        if element.type == "bidi_component":
+            found.add(element.proto.id.split("-", 2)[2])
+        elif element.type == "html":
+            found |= {name for name in ("verdict", "number", "lines") if f"data-{name}=" in element.proto.body}
+        elif element.type in ("vega_lite_chart", "metric", "table", "dataframe", "plotly_chart", "latex"):
+            found.add("chart" if element.type == "vega_lite_chart" else element.type)
+    return found.difference(UNCOUNTED)
+
+
 def asks(app: AppTest) -> list:
     """Return the questions of the page that come before an answer, each with its options."""
     return [pills for pills in app.pills if str(pills.key).startswith("predict ")]
