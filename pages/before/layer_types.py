@@ -9,7 +9,7 @@ import streamlit as st
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, lazy_box, say, say_when_busy
 from pages.ui.charts import show_chart
 from pages.ui.language import section, t
 from pages.ui.number_format import markdown_table, milliseconds
@@ -86,6 +86,7 @@ def _fastest(answer: Answer[LayerTypes], length: int, d_model: int, kernel: int)
         said = "before.layers_overtaken" if overtaken else "before.layers_never"
         say(t(said, width=d_model, first=f"{overtaken or 0:,}"))
         st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
+        say_when_busy(found.spread)
         say(section("before", "layers_after"), small=True)
 
 
