@@ -77,6 +77,8 @@ style = f"""
 .st-key-counter_examples button > div {{ justify-content: flex-start; }}  /* a sentence that changes keeps its start */
 .st-key-tour {{ padding: 0.5rem 1rem; gap: 0.25rem; }}
 .st-key-title {{ row-gap: 0.25rem; }}
+[data-testid="stLayoutWrapper"]:has(> .st-key-parts) {{ flex: 1 0 100%; }}
+.st-key-parts {{ gap: 0.25rem 1.5rem; }}
 .st-key-title h2 {{ font-size: 1.75rem; padding: 0.25rem 0.75rem 0.25rem 0; }}
 .stExpander :is(h1, h2, h3) {{ font-size: 1.15rem; padding: 0.75rem 0 0.25rem; }}  /* of a card */
 .text-line {{ position: relative; height: 1.25rem; font-size: 0.875rem; line-height: 1.25rem; outline: none; }}

@@ -10,7 +10,7 @@ from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View, language_and_share
 from pages.ui.language import language, prose, section, t
-from pages.ui.url import choose, current
+from pages.ui.url import choose, choose_in_groups, current
 
 EVERYTHING = ("*",)
 Part = Callable[[View], Any]
@@ -59,7 +59,7 @@ def model_page(name: str, look: Callable[[], View], explore: Callable[[View], No
 def parts_page(
     name: str,
     look: Callable[[], View],
-    parts: Mapping[str, Part],
+    parts: Mapping[str, Part] | Mapping[str, Mapping[str, Part]],
     *,
     choice: str | None = None,
     sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
@@ -73,32 +73,40 @@ def parts_page(
     Args:
         name: of the page's words and prose.
         look: as of model_page.
-        parts: what shows each part, the first one by default; one may return the view that the glass shall show.
+        parts: what shows each part, the first one by default; one may return the view that the glass shall show. Many
+            parts are grouped: those of each group by its name, whose question stands above them (``NAME.group_GROUP``).
         choice: the name of the chosen part in the URL, by default the page's with ``_part``.
         sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
             own.
         glass: shows the box under the part; called with a view and ``sites``.
     """
 
-    key, first = choice or f"{name}_part", next(iter(parts))
+    groups = {group: among for group, among in parts.items() if isinstance(among, Mapping)}
+    shows = {part: show for among in groups.values() for part, show in among.items()} or dict(parts)
+    key, first = choice or f"{name}_part", next(iter(shows))
 
     def look_at_part() -> View:
         asked = current(key)
-        st.session_state.part = asked if asked in parts else first
+        st.session_state.part = asked if asked in shows else first
         return look()
 
     @st.fragment
     def explore(view: View) -> None:
         begin_page()
-        names = {part: t(f"{name}.part_{part}") for part in parts}
+        names = {part: t(f"{name}.part_{part}") for part in shows}
         with title(name):
-            part = choose(t(f"{name}.part"), names, name=key, default=first, collapsed=True)
+            if not groups:
+                part = choose(t(f"{name}.part"), names, name=key, default=first, collapsed=True)
             offer_glossary(name)
+            if groups:
+                asked = {t(f"{name}.group_{group}"): {part: names[part] for part in groups[group]} for group in groups}
+                with st.container(horizontal=True, key="parts"):
+                    part = choose_in_groups(asked, name=key, default=first)
         above, _, below = prose(language(), name).get(f"look_{part}", "").partition("\n\n")
         with st.container(key="picture"):
             if above:
                 tell(above)
-            found = parts[part](view)
+            found = shows[part](view)
             if below:
                 tell(below)
             seen = sites.get(part, EVERYTHING) if isinstance(sites, Mapping) else sites

@@ -239,6 +239,36 @@ def choose(
     return chosen or default
 
 
+def choose_in_groups(groups: Mapping[str, Mapping[str, str]], *, name: str, default: str) -> str:
+    """Show a segmented control for each group, its label above it; one option of all groups is chosen.
+
+    Args:
+        groups: labels by option, by the group's label; no option is in two groups.
+        name, default: as of choose.
+    """
+    options = [option for labels in groups.values() for option in labels]
+    value = chosen_option(name, options, default=default)
+    for place, (label, labels) in enumerate(groups.items()):
+        key, mine = f"{widget_key(name)}.{place}", value if value in labels else None
+        st.session_state[key] = mine
+
+        def take(key: str = key) -> None:
+            keep(name, st.session_state[key], default)
+
+        st.segmented_control(
+            label,
+            list(labels),
+            default=mine,
+            format_func=labels.__getitem__,
+            required=mine is not None,
+            key=key,
+            on_change=take,
+            wrap=True,
+        )
+    keep(name, value, default)
+    return value
+
+
 def choose_from_list(label: str, options: Mapping[str, str], *, name: str, default: str | None = None) -> str | None:
     """Show a list of options with their labels to select from; None where there is nothing in it.
 

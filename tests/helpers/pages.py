@@ -128,13 +128,19 @@ CHOSEN_BY = {"why": "why"}
 
 
 def parts_of(script: Path) -> list[str]:
-    """Return the names of a page's parts as its script has them; one without a name where it has none."""
+    """Return the names of a page's parts as its script has them, group by group; one without a name where none is."""
     for node in ast.parse(script.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("PARTS", "QUESTIONS"):
-            assert isinstance(node.value, ast.Dict | ast.Tuple)
-            names = node.value.keys if isinstance(node.value, ast.Dict) else node.value.elts
-            return [ast.unparse(name).strip("'\"").lower() for name in names if name is not None]
+            return [ast.unparse(name).strip("'\"").lower() for name in _names(node.value)]
     return [""]
+
+
+def _names(declared: ast.expr) -> list[ast.expr]:
+    assert isinstance(declared, ast.Dict | ast.Tuple)
+    if isinstance(declared, ast.Tuple):
+        return declared.elts
+    groups = [among for among in declared.values if isinstance(among, ast.Dict | ast.Tuple)]
+    return [name for among in groups for name in _names(among)] or [name for name in declared.keys if name is not None]
 
 
 ALL_SCREENS = [
