@@ -285,3 +285,8 @@ def test_no_verdict_is_less_sure_than_its_classes_allow(
     bundle = replace(open_bundle("sentiment"), measured=Measured(sureness=rows))
     encoding = bundle.tokenizer.encode("A good film.")
     assert said in str(sureness(View(bundle, encoding), probabilities))
+
+
+@pytest.mark.parametrize("page", ["home", "lectures"])
+def test_from_where_a_person_starts_the_way_leads_to_the_first_page(page: str) -> None:
+    assert words("en")["nav.tokens"] in run(page).button(key="nav_next").label
