@@ -10,7 +10,7 @@ from pages.ui.boxes import ask_first, awaited, fragment, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.verdict import show_verdict, verdict_of
@@ -143,6 +143,12 @@ def _try_probes(view: View) -> None:
             cover.judge(outcome)
 
 
+def generalises(found: LinearProbes) -> bool:
+    """Tell whether the last map does as well on reviews that it never saw, to within a standard error."""
+    own = POOLINGS.index(found.pooling)
+    return bool(found.trained[own, -1] - found.probes[own, -1] <= found.error)
+
+
 def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:
     found = answer.value
     own = POOLINGS.index(found.pooling)
@@ -162,13 +168,11 @@ def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:
             error=f"{100 * found.error:.1f}",
         )
     )
-    say(
-        t(
-            "encoder.probes_note",
-            language=t(f"encoder.corpus_{found.language}"),
-            train=found.train,
-            held_out=found.held_out,
-            seen=f"{found.trained[own, -1]:.1%}",
-        ),
-        small=True,
+    note = t(
+        "encoder.probes_note",
+        language=t(f"encoder.corpus_{found.language}"),
+        train=found.train,
+        held_out=found.held_out,
+        seen=f"{found.trained[own, -1]:.1%}",
     )
+    say(joined(note, t("encoder.probes_hold" if generalises(found) else "encoder.probes_gap")), small=True)

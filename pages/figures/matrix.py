@@ -17,6 +17,7 @@ import numpy as np
 
 from pages.figures.standalone import component_assets, self_contained
 
+MOST_EXACT = 200_000  # cells of a figure that are sent in full precision
 Role = Literal["weights", "query", "key", "value", "residual", "positions"]
 Kind = Literal["probability", "signed", "count", "mask", "added"]
 
@@ -246,7 +247,8 @@ class MatrixFigure:
         strings: matrix.* of the locale, without that prefix; the browser fills in the {…}.
         columns: Panels a line; 0 means all on one.
         role: The hue, by DESIGN.md section 8.
-        detail: "quantised" sends one byte a value and says its half step, "exact" sends float32.
+        detail: "exact" sends float32, "quantised" one byte a value, of which half a step is said; "auto" is exact up to
+            MOST_EXACT cells in all panels.
         layout: "grid" for small multiples, "single" for labelled axes; "auto" takes single up to three panels.
         selected: Id of the chosen panel.
         cell: The pinned cell, (row, col).
@@ -271,7 +273,7 @@ class MatrixFigure:
     strings: Mapping[str, str]
     columns: int = 0
     role: Role = "weights"
-    detail: Literal["quantised", "exact"] = "quantised"
+    detail: Literal["auto", "quantised", "exact"] = "auto"
     layout: Literal["auto", "grid", "single"] = "auto"
     selected: str | None = None
     cell: tuple[int, int] | None = None
@@ -304,6 +306,12 @@ class MatrixFigure:
         self._check_cell(ids)
         self._check_explain(ids)
         self._check_paint(ids)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are sent as they are."""
+        small = sum(np.size(panel.values) for panel in self.panels) <= MOST_EXACT
+        return self.detail == "exact" or (self.detail == "auto" and small)
 
     def axes(self, panel: Panel) -> tuple[Axis, Axis]:
         """Return the axis down and the axis across of one panel."""
@@ -357,8 +365,7 @@ class MatrixFigure:
             if axis not in axes:
                 axes.append(axis)
         rows, cols = (axes.index(axis) for axis in self.axes(panel))
-        exact = self.detail == "exact"
-        values = np.asarray(panel.values).astype("<f4") if exact else quantise(panel.values, panel.scale)
+        values = np.asarray(panel.values).astype("<f4") if self.exact else quantise(panel.values, panel.scale)
         return {
             "id": panel.id,
             "title": panel.title,
@@ -399,7 +406,7 @@ class MatrixFigure:
         if self.paint is None:
             return
         if self.brush is not None:
-            if self.paint not in ids or self.detail != "exact":
+            if self.paint not in ids or not self.exact:
                 raise ValueError(f"paint={self.paint!r} must be one of {ids}, and detail='exact', to be brushed")
             return
         if self.paint not in ids or self.panels[ids.index(self.paint)].scale.kind != "mask":

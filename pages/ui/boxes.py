@@ -32,6 +32,7 @@ FAR_BEHIND, SECONDS_FAR_BEHIND = 2, 2.0  # from this place in the queue on, a pa
 SECONDS_AT_ONCE = 0.2  # so long a page waits before it shows a box
 ROOM = 300
 BRIEF = 40  # tokens: of so short a text, what runs the model once for each of them takes a moment
+BUSY = 2.0  # times the least time, where half of the calls take that long
 SHOWN = "shown"
 FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
 COVERED = """
@@ -264,6 +265,16 @@ def say(text: str, *, at: DeltaGenerator | None = None, small: bool = False) -> 
     """
     place = at or st
     (place.caption if small else place.markdown)(hidden(text))
+
+
+def say_when_busy(spread: float) -> None:
+    """Say that other work came between the calls of a measurement of times, where it did.
+
+    Args:
+        spread: as of Stopwatch.
+    """
+    if spread >= BUSY:
+        say(t("await.busy", spread=f"{spread:.1f}"), small=True)
 
 
 def say_number(label: str, number: str, *, at: DeltaGenerator | None = None, note: str | None = None) -> None:

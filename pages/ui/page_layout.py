@@ -41,7 +41,9 @@ def heading(title: str, *, small: bool = False) -> DeltaGenerator:
 
 
 @st.fragment
-def model_page(name: str, look: Callable[[], View], explore: Callable[[View], None]) -> None:
+def model_page(
+    name: str, look: Callable[[], View], explore: Callable[[View], None], *, story: str = "story.why"
+) -> None:
     """Show a page's header, what it explores, and why the thing is there.
 
     Args:
@@ -49,11 +51,12 @@ def model_page(name: str, look: Callable[[], View], explore: Callable[[View], No
         look: shows the header and returns what it chose.
         explore: shows the title, and the picture in a container of the key ``picture``, which a text that cannot be
             read turns pale.
+        story: key of the words on the box with the section ``why`` of the page's prose.
     """
     begin_page()
     view = look()
     explore(view)
-    with st.expander(t("story.why"), icon=":material/school:"):
+    with st.expander(t(story), icon=":material/school:"):
         tell(section(name, "why"))
 
 
@@ -65,6 +68,7 @@ def parts_page(
     choice: str | None = None,
     sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
     glass: Callable[..., None] = under_the_glass,
+    story: str = "story.why",
 ) -> None:
     """Show a page whose parts are chosen above the picture; only the chosen one is computed.
 
@@ -80,6 +84,7 @@ def parts_page(
         sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
             own.
         glass: shows the box under the part; called with a view and ``sites``.
+        story: as of model_page.
     """
 
     groups = {group: among for group, among in parts.items() if isinstance(among, Mapping)}
@@ -115,4 +120,4 @@ def parts_page(
             if seen is not None:
                 glass(found if isinstance(found, View) else view, sites=seen)
 
-    model_page(name, look_at_part, explore)
+    model_page(name, look_at_part, explore, story=story)

@@ -179,6 +179,7 @@ def sureness(view: View, probabilities: Sequence[float]) -> str | None:
     if found is None:
         return ""
     low, high = found.probability
+    low = max(low, 1 / len(probabilities))  # no class is chosen with less
     bounds = {"low": f"{low:.0%}", "high": f"{high:.0%}", "fewest": found.words[0], "most": found.words[1]}
     key = "verdict.sure_long" if found.words[1] >= MOST_COUNTED else "verdict.sure"
     return t(key, share=f"{found.right / found.texts:.0%}", count=f"{found.texts:,}", **bounds)

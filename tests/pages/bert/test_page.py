@@ -1,11 +1,14 @@
 """The BERT page on small untrained models of three shapes: every part, odd links, odd texts, scripts that repeat."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from pages.bert.gelu import used_alike
 from pages.ui.asking import ask
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
@@ -243,3 +246,9 @@ def test_the_head_is_shown_with_both_formulas_of_gelu(language: str) -> None:
         bundle=open_bundle("bert"), text="A man in a [MASK] shirt.", n_tokens=64, hidden=(), place=5, top=6
     )
     assert significant(found.greatest) in told(app)
+
+
+@pytest.mark.parametrize(("same", "said"), [(9, "either"), (8, "one")])
+def test_either_gelu_may_be_used_where_no_guess_changes(same: int, said: str) -> None:
+    found: Any = SimpleNamespace(same=same, places=9)
+    assert used_alike(found) == said

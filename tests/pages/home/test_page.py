@@ -9,9 +9,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.asking import forget_answers
-from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS
+from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS, View
 from pages.ui.language import words
 from pages.ui.models import forget_models, open_bundle
+from pages.ui.verdict import sureness
 from tests.helpers.open_checkpoints import written
 from tests.helpers.pages import first_screen, note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
@@ -19,6 +20,7 @@ from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.outcome import read
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.evaluation.weak_sides import word_count
+from transformer_core.measured import Measured, Sureness
 
 
 def because(app: AppTest) -> str:
@@ -282,3 +284,22 @@ def test_where_there_is_no_card_in_chinese_the_english_one_is_shown(monkeypatch:
     app = run(lang="zh", model="sentiment-zh")
     assert not app.exception
     assert "## Measured quality" in told(app)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "lowest", "said"),
+    [((0.7, 0.3), 0.0, "(50% to 80%)"), ((0.7, 0.3), 0.51, "(51% to 80%)"), ((0.4, 0.3, 0.3), 0.0, "(33% to 80%)")],
+)
+def test_no_verdict_is_less_sure_than_its_classes_allow(
+    probabilities: tuple[float, ...], lowest: float, said: str
+) -> None:
+    row = Sureness(words=(1, 99), probability=(lowest, 0.8), texts=100, right=70)
+    rows = (row, replace(row, probability=(0.8, 1.0)))
+    bundle = replace(open_bundle("sentiment"), measured=Measured(sureness=rows))
+    encoding = bundle.tokenizer.encode("A good film.")
+    assert said in str(sureness(View(bundle, encoding), probabilities))
+
+
+@pytest.mark.parametrize("page", ["home", "lectures"])
+def test_from_where_a_person_starts_the_way_leads_to_the_first_page(page: str) -> None:
+    assert words("en")["nav.tokens"] in run(page).button(key="nav_next").label
