@@ -32,6 +32,7 @@ TOUCH = """
     & > .stColumn { flex: 1 1 8rem; width: auto; min-width: 0; }
     & > .stColumn:first-child { flex-basis: 100%; }
     & > .stColumn:not(:first-child):last-child { flex: none; }
+    & > .stColumn:has(.st-key-run_buttons) { flex-basis: 100%; order: 1; }
   }
   :is(.st-key-gpt_text, .st-key-before_text) { overflow-x: auto; & > * { min-width: 44rem; } }
   [class*="st-key-cover_"] > .stElementContainer:has(i) { width: 0; overflow: hidden; }
