@@ -14,6 +14,8 @@ Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Scoring = Literal["dot_product", "additive"]
 Pooling = Literal["cls", "mean"]
 Pooler = Literal["none", "tanh", "relu"]
+DropoutAt = Literal["everywhere", "sublayers"]
+PaddingMask = Literal["keys", "queries_too", "mixed_heads"]
 
 LARGEST = {
     "vocab_size": 1_000_000,
@@ -79,6 +81,11 @@ class ModelConfig:
         n_layers: blocks of the encoder, and of the decoder where there is one.
         max_len: most positions a sentence may have.
         dropout: probability of dropping an entry in training, in [0, 1).
+        dropout_at: "everywhere" drops embeddings, attention weights, the feed-forward layer's inside, every sublayer's
+            output and what the head reads; "sublayers" the outputs of the sublayers alone.
+        padding_mask: of an Encoder: which pairs padding hides. "keys": pairs whose key is padding, with minus infinity;
+            "queries_too": those whose query is padding as well, with -1e20, so that a padding row averages over all;
+            "mixed_heads": the same, repeated head by head, so that heads use other sentences' masks (a slip).
         pad_id: id of the padding token, whose row of the embedding stands where a text was padded; None where the
             vocabulary has none, and that is the row of token 0.
         pad_is_read: the padding token is read as any other where a text has it, and what was padded is hidden alone
@@ -122,6 +129,8 @@ class ModelConfig:
     n_layers: int = 2
     max_len: int = 512
     dropout: float = 0.1
+    dropout_at: DropoutAt = "everywhere"
+    padding_mask: PaddingMask = "keys"
     pad_id: int | None = 0
     pad_is_read: bool = False
     positions: Positions = "sinusoidal"
@@ -150,6 +159,11 @@ class ModelConfig:
     starts_with_pad: bool = False
     output_bias: bool = False
     pair_head: bool = True
+
+    @property
+    def dropout_elsewhere(self) -> float:
+        """Probability of dropping an entry anywhere but at a sublayer's output."""
+        return self.dropout if self.dropout_at == "everywhere" else 0.0
 
     def __post_init__(self) -> None:
         self._check_sizes()
@@ -215,4 +229,6 @@ CHOICES: dict[str, Any] = {
     "scoring": Scoring,
     "pooling": Pooling,
     "pooler": Pooler,
+    "dropout_at": DropoutAt,
+    "padding_mask": PaddingMask,
 }

@@ -19,7 +19,7 @@ from pages.figures.standalone import component_assets, self_contained
 
 MOST_EXACT = 200_000  # cells of a figure that are sent in full precision
 Role = Literal["weights", "query", "key", "value", "residual", "positions"]
-Kind = Literal["probability", "signed", "count", "mask", "added"]
+Kind = Literal["probability", "signed", "count", "mask", "added", "large"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Scale:
     """Bound the colours of a panel: every finite value lies in [low, high].
 
     Masks have no colour bar, their two values have two shades: "mask" for 1, may attend, and 0, hidden; "added" for
-    the same as it is added to scores, 0 and minus infinity.
+    the same as it is added to scores, 0 and minus infinity, and "large" for 0 and -1e20, also given as minus infinity.
 
     Raises:
         ValueError: If low is not below high, or a kind's own bounds are broken.
@@ -63,7 +63,7 @@ class Scale:
     @classmethod
     def of(cls, kind: Kind, *arrays: np.ndarray) -> Scale:
         """Return the scale that holds all arrays: [0, 1], symmetric about 0, or [0, greatest]."""
-        if kind in ("probability", "mask", "added"):
+        if kind not in ("signed", "count"):
             return cls(kind, 0.0, 1.0)
         finite = (np.abs(array[np.isfinite(array)]) for array in map(np.asarray, arrays))
         greatest = max((float(part.max()) for part in finite if part.size), default=0.0) or 1.0
@@ -162,7 +162,7 @@ def check_panel(panel: Panel, axes: tuple[Axis, Axis]) -> None:
         raise ValueError(f"panel {panel.id!r} has values of shape {values.shape}, its axes have {needed} labels")
     finite = values[np.isfinite(values)]
     scale = panel.scale
-    allowed = {"mask": (0, 1), "added": (0, -np.inf)}.get(scale.kind)
+    allowed = {"mask": (0, 1), "added": (0, -np.inf), "large": (0, -np.inf)}.get(scale.kind)
     if allowed and not np.isin(values, allowed).all():
         raise ValueError(f"panel {panel.id!r} is a mask; its values must be among {allowed}, got {np.unique(values)}")
     slack = 1e-4 * (scale.high - scale.low)

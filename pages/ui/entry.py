@@ -32,6 +32,7 @@ TOUCH = """
     & > .stColumn { flex: 1 1 8rem; width: auto; min-width: 0; }
     & > .stColumn:first-child { flex-basis: 100%; }
     & > .stColumn:not(:first-child):last-child { flex: none; }
+    & > .stColumn:has(.st-key-run_buttons) { flex-basis: 100%; order: 1; }
   }
   .stLayoutWrapper:has(> [class*="st-key-stays_"]) {
     position: sticky; top: 3.75rem; z-index: 20; background: var(--surface); border-bottom: 1px solid #80808c60;

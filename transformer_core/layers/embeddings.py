@@ -76,7 +76,7 @@ class InputEmbedding(nn.Module):
         )
         self.segment = Embedding(config.n_segments, config.d_model) if config.n_segments else None
         self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if config.embedding_norm else None
-        self.dropout = Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout_elsewhere)
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else None
         self.max_len = config.max_len
         self.padding_position = LearnedPositions(1, config.d_model) if config.positions_skip_padding else None

@@ -9,6 +9,11 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from transformer_core.config import ModelConfig
+
+HIDDEN = float("-inf")  # the score of what a query may not attend to
+LARGE_HIDDEN = -1e20  # where padding hides queries, too: a wholly masked row then averages over all
+
 
 def real_tokens(token_ids: Tensor, padding: int) -> Tensor | None:
     """Return which tokens are not padding, None where all are.
@@ -32,6 +37,42 @@ def padding_mask(token_ids: Tensor, padding: int) -> Tensor | None:
     """
     real = real_tokens(token_ids, padding)
     return None if real is None else real[:, None, None, :]
+
+
+def repeated_by_head(mask: Tensor, n_heads: int) -> Tensor:
+    """Repeat a batch's masks as a whole, once for each head, and read the rows sentence by sentence: a common slip.
+
+    Scores of shape (batch, head) are laid out sentence by sentence, this repetition head by head. Both have
+    batch * head rows, so that nothing fails: row b * n_heads + h gets the mask of sentence (b * n_heads + h) % batch.
+
+    Shapes:
+        mask: (batch, query_pos or 1, key_pos); returns: (batch, head, query_pos or 1, key_pos)
+    """
+    return mask.repeat(n_heads, 1, 1).view(len(mask), n_heads, *mask.shape[1:])
+
+
+def both_real(real: Tensor) -> Tensor:
+    """Hide padding's queries as well as its keys: the mask AND its transpose.
+
+    Shapes:
+        real: (batch, pos); returns: (batch, query_pos, key_pos)
+    """
+    return real[:, :, None] & real[:, None, :]
+
+
+def encoder_mask(token_ids: Tensor, config: ModelConfig) -> tuple[Tensor | None, float]:
+    """Return an encoder's own mask, as config.padding_mask has it, and the score of what it hides.
+
+    Shapes:
+        token_ids: (batch, pos)
+        returns: broadcastable to (batch, head, query_pos, key_pos), or None where there is no padding to hide
+    """
+    hidden = padding_mask(token_ids, config.padding)
+    if hidden is None or config.padding_mask == "keys":
+        return hidden, HIDDEN
+    square = both_real(hidden[:, 0, 0])  # (batch, query_pos, key_pos)
+    mixed = config.padding_mask == "mixed_heads"
+    return repeated_by_head(square, config.n_heads) if mixed else square[:, None], LARGE_HIDDEN
 
 
 def causal_mask(query_pos: int, key_pos: int | None = None, *, device: torch.device | str = "cpu") -> Tensor:
@@ -60,13 +101,16 @@ def combined_mask(*masks: Tensor | None) -> Tensor | None:
     return combined
 
 
-def additive_mask(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+def additive_mask(mask: Tensor, dtype: torch.dtype = torch.float32, *, hidden_score: float = HIDDEN) -> Tensor:
     """Write a boolean mask in the form that is added to scores: 0 where it may attend, minus infinity elsewhere.
 
     Shapes:
         mask: any; returns: the same
+
+    Args:
+        hidden_score: in place of minus infinity; beside a number as large as LARGE_HIDDEN no score is left.
     """
-    return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, float("-inf"))
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, hidden_score)
 
 
 @lru_cache(maxsize=8)

@@ -8,11 +8,17 @@ import { lasting, release } from "../kit.js";
 const ASK = "vitrine:ask";
 const PICTURE = "vitrine:picture";
 const LEAD = 1000; // ms for which rows that came the short way are newer than what the page's run brings; see newest.js
+const REST = 250; // ms without a key after which the page runs with a box of several lines, as with one of a line (PAUSE of pages/ui/header.py)
 const PAGE = "page"; // the name of what follows the part of a page; a box below it is followed by another instance
 const SPACES = { svg: "http://www.w3.org/2000/svg", math: "http://www.w3.org/1998/Math/MathML" };
 const ATTRIBUTES = { className: "class", ariaHidden: "aria-hidden" }; // as hast, the tree of rehype, calls them
 let katex = null; // Streamlit's own rehype-katex, once it has come
 const placeOf = (name, page) => `.st-key-${`${name}@${page}`.replace(/[^\w-]/g, "-")}`;
+
+// Streamlit reads a box of several lines when it is left, or at this key.
+function commit(box) {
+  box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", ctrlKey: true, bubbles: true, cancelable: true }));
+}
 
 class Follower {
   constructor() {
@@ -24,6 +30,7 @@ class Follower {
     this.versions = 0;
     const on = (target, type, act) => target.addEventListener(type, act, { capture: true, signal: this.ending.signal });
     on(document, "input", (event) => this.onInput(event));
+    on(document, "compositionend", (event) => this.onInput(event));
     on(document, "click", (event) => this.onClick(event));
     on(window, ASK, ({ detail }) => detail.of === this.data.name && this.ask(detail.choices));
     this.thumbs = new MutationObserver((changes) => changes.forEach((change) => this.onSlide(change)));
@@ -36,6 +43,7 @@ class Follower {
     this.thumbs.disconnect();
     this.rewritten.disconnect();
     clearTimeout(this.returning);
+    clearTimeout(this.resting);
     this.giveBack();
     if (this.data.name === PAGE) window.vitrineLive = false;
   }
@@ -59,10 +67,13 @@ class Follower {
     if (value !== this.changed[name]) this.ask({ [name]: value });
   }
 
-  onInput({ target }) {
+  onInput({ target, isComposing }) {
     if (target.type === "range") this.onSlide({ target }); // by a key, which is heard of before React has moved it
     const name = this.data.boxes.find((box) => target.closest?.(placeOf(box, this.data.page)));
-    if (name) this.ask({ [name]: target.value });
+    if (!name) return;
+    this.ask({ [name]: target.value });
+    clearTimeout(this.resting);
+    if (target.type === "textarea" && !isComposing) this.resting = setTimeout(() => commit(target), REST);
   }
 
   onClick({ target }) {

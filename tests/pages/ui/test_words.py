@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polib
 import pytest
+from markdown_it import MarkdownIt
 
 from pages.ui.glossary import explained, terms_of
 from pages.ui.language import ASSETS, LANGUAGES, Word, prose, words
@@ -178,6 +179,16 @@ def test_bold_words_stay_bold_where_chinese_letters_stand_beside_them() -> None:
     assert found.count("<strong><dfn") == found.count("</dfn></strong>") == 2
     assert found.count("**词**") == 2
     assert "**<" not in found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_sentence_shows_its_stars(language: str) -> None:
+    """CommonMark ends bold words at no stop that a letter follows, as Chinese has it."""
+    said = [text for page in PAGES for text in prose(language, page).values()]
+    said += [text for text in words(language).values() if "**" in text]
+    said += [path.read_text(encoding="utf-8") for path in ASSETS.glob("checkpoints/*/card*.md")]
+    rendered = (MarkdownIt().render(re.sub(r"\{\w+\}", "x", text)) for text in said)
+    assert [text for text in rendered if "**" in re.sub(r"<code>.*?</code>", "", text, flags=re.DOTALL)] == []
 
 
 @pytest.mark.parametrize("text", ["`softmax`", r"$\mathrm{softmax}$", "[softmax](#x)", "softmax-like", "presoftmax"])

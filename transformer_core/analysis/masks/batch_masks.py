@@ -14,10 +14,17 @@ from transformer_core.config import PADDED, ModelConfig
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.embeddings import rows_of
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.masks import additive_mask, causal_mask, combined_mask
+from transformer_core.layers.masks import (
+    HIDDEN,
+    LARGE_HIDDEN,
+    additive_mask,
+    both_real,
+    causal_mask,
+    combined_mask,
+)
 from transformer_core.text import Batch, make_batch
 
-KINDS = ("padding", "causal", "both")
+KINDS = ("padding", "pairs", "causal", "both")
 NO_LABEL = "–"  # of padding in a vocabulary that has no token for it
 
 
@@ -33,8 +40,9 @@ class BatchMasks:
         unknown: how many tokens the vocabulary has no entry for.
         real: False for padding.
         self_padding, self_causal, self_both: boolean, True = may attend.
+        self_pairs: the padding mask AND its transpose, so that padding's queries are hidden, too: a common variant.
         cross: hides the source's padding from every target position; nothing is causal between two texts.
-        added_*: the same in the form that is added to the scores: 0 and minus infinity.
+        added_*: the same in the form that is added to the scores: 0 and minus infinity; of self_pairs 0 and -1e20.
     """
 
     labels: tuple[tuple[str, ...], ...]
@@ -42,10 +50,12 @@ class BatchMasks:
     token_ids: np.ndarray
     real: np.ndarray
     self_padding: np.ndarray
+    self_pairs: np.ndarray
     self_causal: np.ndarray
     self_both: np.ndarray
     cross: np.ndarray
     added_padding: np.ndarray
+    added_pairs: np.ndarray
     added_causal: np.ndarray
     added_both: np.ndarray
     added_cross: np.ndarray
@@ -89,7 +99,9 @@ def batch_masks(*, bundle: Bundle, texts: tuple[str, ...], source: int, target: 
     padding = batch.mask[source].expand(size, size)  # (query_pos, key_pos)
     both = combined_mask(padding, causal_mask(size))
     assert both is not None
-    masks = {"padding": padding, "causal": causal_mask(size), "both": both}
+    pairs = both_real(batch.mask[source : source + 1])[0]
+    masks = dict(zip(KINDS, (padding, pairs, causal_mask(size), both), strict=True))
+    scores = {"pairs": LARGE_HIDDEN}
     pad_id = _pad_id(bundle)
     pad = NO_LABEL if pad_id is None else bundle.tokenizer.label_of(pad_id)
     labels = tuple(encoding.labels + (pad,) * (size - len(encoding)) for encoding in batch.encodings)
@@ -100,7 +112,10 @@ def batch_masks(*, bundle: Bundle, texts: tuple[str, ...], source: int, target: 
         real=batch.mask.numpy(),
         **{f"self_{name}": mask.numpy().copy() for name, mask in masks.items()},
         cross=padding[: len(batch.encodings[target])].numpy().copy(),
-        **{f"added_{name}": additive_mask(mask).numpy() for name, mask in masks.items()},
+        **{
+            f"added_{name}": additive_mask(mask, hidden_score=scores.get(name, HIDDEN)).numpy()
+            for name, mask in masks.items()
+        },
         added_cross=additive_mask(padding[: len(batch.encodings[target])]).numpy(),
     )
 

@@ -124,6 +124,7 @@ def classification_task(
             "majority": majority(part.labels, parts["held_out"].labels),
             "bag_of_words": bag_of_words(train, held_out, tokenizer, n_classes=len(labels)),
         },
+        counts={"train": sizes["train"], "held_out": len(held_out)},
         points=_points(parts, spec.points),
         prompt=held_out[0].text[:LONGEST_SHOWN],
     )

@@ -58,6 +58,7 @@ class Task:
             "held_out_loss" in nats, "train_accuracy" and "held_out_accuracy" in [0, 1]. A quick measure takes a fixed
             sample, a thorough one every held-out example.
         baselines: held-out accuracy of simple rules by name, such as "majority" and "bag_of_words".
+        counts: how many examples a thorough measure takes of "train" and "held_out"; empty where it counts no examples.
         points: examples to follow; None where the kind of model has no sentence vector.
         prompt: a text to use where the user has typed none.
     """
@@ -72,6 +73,7 @@ class Task:
     prompt: str
     labels: tuple[str, ...] = ()
     baselines: Measures = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     points: Points | None = None
 
 

@@ -173,6 +173,7 @@ def _facts_of(
         "kind": task.kind,
         "labels": list(task.labels),
         "baselines": dict(task.baselines),
+        "counts": dict(task.counts),
         "prompt": task.prompt,
         "model": dataclasses.asdict(task.config),
         "n_parameters": n_parameters,
