@@ -12,7 +12,7 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import clickable, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import plain, section, t
+from pages.ui.language import corpus_word, plain, section, t
 from pages.ui.models import model_names, offer_model, open_bundle
 from pages.ui.number_format import markdown_table
 from pages.ui.url import forget, keep, slide
@@ -137,7 +137,7 @@ def _compare(view: View) -> None:
         say(_table(found))
     data = next((name for name in found.data if name), "")
     if data:
-        tell(section("before", "beside_note").format(data=data), small=True)
+        tell(section("before", "beside_note").format(data=corpus_word(data)), small=True)
 
 
 def next_part(view: View) -> None:

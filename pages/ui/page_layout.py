@@ -10,6 +10,8 @@ from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View, language_and_share
 from pages.ui.language import language, prose, section, t
+from pages.ui.navigation import choice_of_part
+from pages.ui.outside import show_notice
 from pages.ui.url import choose, current
 
 EVERYTHING = ("*",)
@@ -61,9 +63,9 @@ def parts_page(
     look: Callable[[], View],
     parts: Mapping[str, Part],
     *,
-    choice: str | None = None,
     sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
     glass: Callable[..., None] = under_the_glass,
+    answers: bool = False,
 ) -> None:
     """Show a page whose parts are chosen above the picture; only the chosen one is computed.
 
@@ -74,13 +76,13 @@ def parts_page(
         name: of the page's words and prose.
         look: as of model_page.
         parts: what shows each part, the first one by default; one may return the view that the glass shall show.
-        choice: the name of the chosen part in the URL, by default the page's with ``_part``.
         sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
             own.
         glass: shows the box under the part; called with a view and ``sites``.
+        answers: the model writes something, beside which stands whether the text is like what it learned.
     """
 
-    key, first = choice or f"{name}_part", next(iter(parts))
+    key, first = choice_of_part(name), next(iter(parts))
 
     def look_at_part() -> View:
         asked = current(key)
@@ -98,6 +100,8 @@ def parts_page(
         with st.container(key="picture"):
             if above:
                 tell(above)
+            if answers:
+                show_notice(view.bundle, view.encoding, stays=True)
             found = parts[part](view)
             if below:
                 tell(below)

@@ -18,4 +18,4 @@ QUESTIONS = (HEADS, SCALING, PROJECTIONS, SYMMETRY, VALUES, SCORINGS, COST, POSI
 
 PARTS = {question.name: partial(show_question, question) for question in QUESTIONS}
 
-parts_page("why", header, PARTS, choice="why", sites=("*self_attention*",))
+parts_page("why", header, PARTS, sites=("*self_attention*",))
