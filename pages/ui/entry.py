@@ -49,6 +49,7 @@ TOUCH = """
 # Room for one more line, so that nothing below moves while a person types.
 ROOM = """
 @media (min-width: 641px) {
+  .st-key-notice { flex-wrap: nowrap; & > .stElementContainer:has(button) { flex: 0 1 auto; min-width: 8rem; } }
   .st-key-picture:has([data-lines="bert_sentence"]) .st-key-bert_hidden-bert { min-height: 102px; }
   .st-key-gpt_text { min-height: 176px; }
 }
@@ -68,8 +69,9 @@ style = f"""
 [class*="of_several_tables"] [data-testid="stElementToolbarButton"]:has([aria-label^="Show data"]) {{ display: none; }}
 [data-testid^="stMetric"] * {{ white-space: normal; text-overflow: clip; overflow-wrap: anywhere; }}
 [data-testid="stMetricValue"], [data-testid="stMetricValue"] > div {{ height: auto; line-height: 1.25; }}
-:is(.st-key-underway, .st-key-search) {{ position: fixed; top: 13px; right: 1rem; z-index: 999992; width: auto; }}
-.st-key-underway {{ right: 8rem; }}
+:is(.st-key-underway, .st-key-search) {{ position: fixed; top: 10px; right: 1rem; z-index: 999992; width: auto; }}
+.st-key-underway {{ top: 13px; right: 8rem; }}
+[data-testid="stLayoutWrapper"]:has(> .st-key-search) {{ position: absolute; }}
 [data-testid="stMarkdownContainer"] td {{ max-width: 50vw; overflow-wrap: break-word; }}  /* a word without end */
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
@@ -91,6 +93,7 @@ style = f"""
 .st-key-examples {{ margin-top: -0.25rem; }}
 .st-key-examples [role="radiogroup"] {{ flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; }}
 .st-key-notice {{ min-height: 2.25rem; margin-top: -0.5rem; }}
+.st-key-notice button p {{ overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
 [class*="st-key-notice"] button {{ min-height: 2rem; padding-block: 0; }}
 {STYLE}
 .stElementContainer:has(> * > [data-formula]:empty) {{ position: absolute; }}

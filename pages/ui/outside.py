@@ -77,9 +77,9 @@ def show_notice(bundle: Bundle, encoding: Encoding, *, stays: bool = False) -> b
         if not is_outside:
             st.caption(_lead(bundle, "inside"))
             return False
-        offered = readable(bundle)[:OFFERED]
-        lead = f":material/warning: **{_lead(bundle, 'outside')}**"
-        st.markdown(joined(lead, t("outside.can_read")) if offered else lead, width="content" if stays else "stretch")
+        offered = sorted(readable(bundle), key=len)[:OFFERED]
+        said = [_lead(bundle, "outside"), *([t("outside.can_read")] if offered else [])]
+        st.markdown(f":material/warning: **{joined(*said)}**", width="content" if stays else "stretch")
         for number, text in enumerate(offered):
             st.button(text, key=f"readable_{number}", on_click=set_choice, args=("text", text))
     return True
