@@ -12,7 +12,7 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import clickable, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import joined, language, plain, section, t
+from pages.ui.language import corpus_word, joined, language, plain, section, t
 from pages.ui.models import model_names, offer_model, open_bundle
 from pages.ui.navigation import open_page
 from pages.ui.number_format import markdown_table
@@ -141,7 +141,7 @@ def _compare(view: View) -> None:
         say(_table(found))
     data = next((name for name in found.data if name), "")
     if data:
-        tell(section("before", "beside_note").format(data=data), small=True)
+        tell(section("before", "beside_note").format(data=corpus_word(data)), small=True)
 
 
 def _offer_textbook(view: View) -> None:

@@ -46,4 +46,5 @@ parts_page(
     PARTS,
     sites=SITES,
     glass=look_through,
+    answers=True,
 )

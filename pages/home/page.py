@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.glass.box import under_the_glass
 from pages.home.diagram import show_diagram
+from pages.home.size import size_in_words
 from pages.home.verdict import PART, show_verdict_and_words
 from pages.ui.because import show_counter_examples
 from pages.ui.card import show_card_text
@@ -32,9 +33,14 @@ def explore(view: View) -> None:
         with under_question("verdict"):
             turning_place = show_verdict_and_words(view)
         tell(section("home", "look"))
+<<<<<<< HEAD
         with under_question("diagram"):
             show_diagram(view)
         st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
+=======
+        show_diagram(view)
+        st.caption(size_in_words(view.bundle.n_parameters))
+>>>>>>> h-readers
         if st.button(t("home.open"), icon=":material/grid_on:"):
             open_page("attention")
         if view.bundle.kind in READERS:

@@ -8,8 +8,8 @@ from pages.ui.asking import Answer, ask
 from pages.ui.boxes import ask_first, fragment, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
-from pages.ui.header import View, language_of
-from pages.ui.language import plain, section, t
+from pages.ui.header import View
+from pages.ui.language import language_of, plain, section, t
 from pages.ui.url import choose, slide, text_area
 from transformer_core.analysis.words.bpe_merges import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
 from transformer_core.analysis.words.tokenizer_comparison import CORPORA

@@ -1,6 +1,7 @@
 """The interface's words in English and Chinese, and the prose of each page."""
 
 import re
+import unicodedata
 from functools import lru_cache
 from pathlib import Path
 from string import Formatter
@@ -10,6 +11,7 @@ import polib
 import streamlit as st
 
 from pages.ui.link import linked
+from transformer_core.recipes.wording import chinese
 
 ASSETS = Path(__file__).parents[2] / "assets"
 WORD_JOINER = "\u2060"
@@ -70,10 +72,29 @@ def language() -> str:
     return "zh" if (st.context.locale or "").lower().startswith("zh") else "en"
 
 
+def language_of(text: str) -> str | None:
+    """Return the language that a text's letters are of, "en" for Latin ones and "zh" for Chinese; None for others."""
+    letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()]
+    scripts = {"zh": letters.count("CJK"), "en": letters.count("LATIN")}
+    most = max(scripts, key=scripts.__getitem__)
+    return most if 2 * scripts[most] > len(letters) else None
+
+
+def pieces_of(text: str) -> dict[str, str]:
+    """Return what the pieces of a text are called, one and several: characters where it is Chinese, else words."""
+    piece = "character" if language_of(text) == "zh" else "word"
+    return {"piece": t(f"piece.{piece}"), "pieces": t(f"piece.{piece}s")}
+
+
 def t(key: str, **values: object) -> str:
     """Return the word for a key in the language chosen, with values put in."""
     word = words(language())[key]
     return word.format(**values) if values else word
+
+
+def corpus_word(name: str) -> str:
+    """Return the name of a corpus for Markdown, in the language chosen where the recipes' catalogue has it."""
+    return plain(chinese().get(name, name) if language() == "zh" else name)
 
 
 def joined(*sentences: str) -> str:

@@ -34,7 +34,13 @@ SECTIONS = {
     "lab": {"lab": ":material/science:", "my_model": ":material/upload_file:"},
 }
 HIDDEN = {"server": ":material/dns:"}  # reached by its address
+CHOICES = {"why": "why"}  # of a page's parts, in the URL, where it is not the page's name with _part
 ICONS = {name: icon for pages in SECTIONS.values() for name, icon in pages.items()}
+
+
+def choice_of_part(page: str) -> str:
+    """Return the name that the choice of a page's parts has in the URL."""
+    return CHOICES.get(page, f"{page}_part")
 
 
 def page_path(name: str) -> Path:

@@ -321,16 +321,21 @@ def text_input(label: str, *, name: str, default: str, pause: str = "0ms", most:
     return text
 
 
+def written(name: str) -> str | None:
+    """Return what a person wrote into a box of suggested_text_input; None where that holds what is suggested."""
+    text = current(name)
+    return None if text in (None, st.session_state.get(f"suggested {name}")) else str(text)
+
+
 def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms", most: int | None = None) -> str:
     """Show a line of text that holds what is suggested, and follows that until a person writes something else.
 
     Args:
         pause, most: as of text_input.
     """
-    key = f"suggested {name}"
-    if current(name) in (None, st.session_state.get(key)):
+    if written(name) is None:
         set_choice(name, suggested)
-    st.session_state[key] = suggested
+    st.session_state[f"suggested {name}"] = suggested
     return text_input(label, name=name, default=suggested, pause=pause, most=most)
 
 

@@ -51,6 +51,19 @@ def test_a_shared_link_opens_the_same_screen_for_another_person_and_a_reload_los
     other.context.close()
 
 
+def test_a_word_is_searched_for_by_keyboard_and_its_part_opens_with_the_same_text(page: Page, address: str) -> None:
+    visit(page, address, "tokens", text=TEXT, lang="en")
+    page.get_by_role("button", name="Search").press("Enter")
+    page.get_by_role("textbox", name="Search pages").press_sequentially("logit")
+    found = page.get_by_role("button", name="GPT › Logit lens")
+    expect(found).to_be_visible()
+    found.press("Enter")
+    page.wait_for_url(re.compile("/gpt.*gpt_part=lens"))
+    expect(page.get_by_role("heading", name="GPT")).to_be_visible()
+    expect(page.get_by_role("textbox").first).to_have_value(TEXT)
+    expect(page.get_by_role("textbox", name="Search pages")).to_have_count(0)
+
+
 def test_text_and_language_follow_from_page_to_page(page: Page, address: str) -> None:
     visit(page, address, text=TEXT)
     page.get_by_text("中文", exact=True).click()

@@ -5,7 +5,7 @@ in English and in Chinese with the same figures.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -191,12 +191,17 @@ def write_bundle(
     return on_disk
 
 
-def usual_on(*data: tuple[str, str, Sequence[str]]) -> Callable[[Bundle], Measured]:
-    """Return a function that measures how strange texts usually are to a bundle; of data its name, unit and texts."""
+def usual_on(*data: tuple[str, str, Sequence[str]], learned: Iterable[str] = ()) -> Callable[[Bundle], Measured]:
+    """Return a function that measures how strange texts usually are to a bundle.
+
+    Args:
+        data: of each its name, unit and texts.
+        learned: as of measure_beside.
+    """
 
     def measure(bundle: Bundle) -> Measured:
         rows = [(name, unit, [Example(text, 0) for text in texts if text.strip()]) for name, unit, texts in data]
-        return measure_beside(bundle, rows)
+        return measure_beside(bundle, rows, learned=learned)
 
     return measure
 

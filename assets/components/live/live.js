@@ -257,7 +257,7 @@ function grown({ tagName, properties, children, value }, space = document.body.n
 }
 
 // Writes a verdict's numbers where the page wrote the last ones (pages/ui/verdict.py).
-function rewrite(name, { names, shares, winner, note }) {
+function rewrite(name, { names, shares, winner, note, loud }) {
   const place = document.querySelector(`[data-verdict="${CSS.escape(name)}"]`);
   if (!place) return;
   const [labels, parts, line] = ["name", "part", "note"].map((what) => [...place.querySelectorAll(`[data-${what}]`)]);
@@ -268,7 +268,9 @@ function rewrite(name, { names, shares, winner, note }) {
     labels[i].parentElement.style.webkitTextStroke = i === winner ? "0.5px" : "0";
     parts[i].style.width = `${(100 * (end += shares[i])).toFixed(3)}%`;
   });
-  if (note !== null) line[0].textContent = note || "\u00a0"; // its place is kept
+  if (note === null) return;
+  line[0].textContent = note || "\u00a0"; // its place is kept
+  Object.assign(line[0].style, loud ? { opacity: "1", fontWeight: "600" } : { opacity: "0.75", fontWeight: "400" });
 }
 
 export default function live({ data, parentElement }) {

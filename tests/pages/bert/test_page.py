@@ -82,18 +82,18 @@ def test_the_last_word_is_hidden_at_first_and_its_numbers_are_the_model_s() -> N
 
 def test_clicked_chips_hide_and_the_link_says_so() -> None:
     app = opened()
-    app.pills[0].set_value([2, 5, 6, 7, 8]).run()
+    app.pills(key="bert_hidden@bert").set_value([2, 5, 6, 7, 8]).run()
     assert not app.exception
     assert app.query_params["bert_hidden"] == "2.5.6.7.8"
     assert words("en")["bert.more_masks"].format(shown=4, count=5) in told(app)
-    app.pills[0].set_value([]).run()
+    app.pills(key="bert_hidden@bert").set_value([]).run()
     assert words("en")["bert.hide_one"] in told(app)
     assert app.query_params["bert_hidden"] == "none"
 
 
 def test_a_typed_mask_is_enough() -> None:
     app = opened(text="A man in a [MASK] shirt is riding a horse.")
-    assert app.pills[0].value == []
+    assert app.pills(key="bert_hidden@bert").value == []
     assert words("en")["bert.typed_told"] in told(app)
 
 
