@@ -33,14 +33,9 @@ def explore(view: View) -> None:
         with under_question("verdict"):
             turning_place = show_verdict_and_words(view)
         tell(section("home", "look"))
-<<<<<<< HEAD
         with under_question("diagram"):
             show_diagram(view)
-        st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
-=======
-        show_diagram(view)
         st.caption(size_in_words(view.bundle.n_parameters))
->>>>>>> h-readers
         if st.button(t("home.open"), icon=":material/grid_on:"):
             open_page("attention")
         if view.bundle.kind in READERS:

@@ -11,12 +11,8 @@ from pages.ui.language import ASSETS, language, t
 from pages.ui.limits import limits
 from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.own_lectures import SCREENS, offer_to_add
-<<<<<<< HEAD
-from pages.ui.tour import ask_in_hall, find_newest, show_tour
-=======
 from pages.ui.search import show_search
-from pages.ui.tour import find_newest, show_tour
->>>>>>> h-readers
+from pages.ui.tour import ask_in_hall, find_newest, show_tour
 from pages.ui.underway import show_underway
 from pages.ui.url import arrive, go_to
 

@@ -10,24 +10,15 @@ import streamlit as st
 
 from pages.ui.asking import Answer
 from pages.ui.component import registered
-<<<<<<< HEAD
 from pages.ui.device import device_of_model
-from pages.ui.language import LANGUAGES, language, plain, strings, t
-from pages.ui.last_text import in_words, read_or_last, require_length, show_line
-from pages.ui.link import LIVE
-from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
-from pages.ui.scene import question_open
-from pages.ui.url import choose, chosen, current, slide, suggested_text_input, whole_number
-from transformer_core.analysis.strangeness import strangeness
-=======
 from pages.ui.examples import happens_in, show_examples
 from pages.ui.language import LANGUAGES, language, language_of, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.link import LIVE
 from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
 from pages.ui.outside import outside_note
+from pages.ui.scene import question_open
 from pages.ui.url import choose, chosen, current, set_choice, slide, suggested_text_input, whole_number, written
->>>>>>> h-readers
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
@@ -102,27 +93,22 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         _end(plain(str(error)))
     with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
         window = _window(bundle, encoding)
-<<<<<<< HEAD
-        _offer_reader(bundle, text, kinds)
-        counted = () if question_open() else _counted(bundle, encoding, window)  # a lecture may ask for that
-        notes = (*counted, other_kind(model), device_of_model(bundle.model))
-        show_line(instead, *notes, pale=instead is not None)
-=======
-        length = None if window is not encoding else t("text.tokens", count=len(encoding))
         _offer_reader(bundle, text, kinds, example)
-        strange, unknown, loud = outside_note(bundle, window), *_unknown(window)
-        notes = (length, strange, unknown, other_kind(model), _one_language(bundle, kinds), happens_in(bundle, text))
-        show_line(instead, *notes, pale=instead is not None, loud=loud or strange is not None)
+        asked = question_open()  # by a lecture, perhaps for that
+        about, loud = ((), False) if asked else _about(bundle, encoding, window)
+        notes = (*about, other_kind(model), _one_language(bundle, kinds), device_of_model(bundle.model))
+        show_line(instead, *notes, pale=instead is not None, loud=loud)
     show_examples(bundle)
->>>>>>> h-readers
     return View(bundle, window)
 
 
-def _counted(bundle: Bundle, encoding: Encoding, window: Encoding) -> tuple[str | None, ...]:
-    """Return what its tokens say of a text: how many there are, how strange they are, how many are unknown."""
+def _about(bundle: Bundle, encoding: Encoding, window: Encoding) -> tuple[tuple[str | None, ...], bool]:
+    """Return what is said of a text's tokens and of what the model does with it, and whether it says so loudly."""
     unit = "characters" if bundle.tokenizer.kind == "character" else "tokens"
     length = None if window is not encoding else t(f"text.{unit}", count=len(encoding))
-    return length, outside_note(bundle, window), _unknown(window), _typed_padding(bundle, window)
+    strange, unknown, loud = outside_note(bundle, window), *_unknown(window)
+    notes = (length, strange, unknown, _typed_padding(bundle, window), happens_in(bundle, encoding.text))
+    return notes, loud or strange is not None
 
 
 def pause_of(page: str, part: str | None) -> str:

@@ -10,14 +10,10 @@ from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View, language_and_share
 from pages.ui.language import language, prose, section, t
-<<<<<<< HEAD
-from pages.ui.scene import part_of_scene, under_question
-from pages.ui.url import choose, choose_in_groups, current
-=======
 from pages.ui.navigation import choice_of_part
 from pages.ui.outside import show_notice
-from pages.ui.url import choose, current
->>>>>>> h-readers
+from pages.ui.scene import part_of_scene, under_question
+from pages.ui.url import choose, choose_in_groups, current
 
 EVERYTHING = ("*",)
 Part = Callable[[View], Any]
@@ -73,11 +69,8 @@ def parts_page(
     *,
     sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
     glass: Callable[..., None] = under_the_glass,
-<<<<<<< HEAD
     story: str = "story.why",
-=======
     answers: bool = False,
->>>>>>> h-readers
 ) -> None:
     """Show a page whose parts are chosen above the picture; only the chosen one is computed.
 
@@ -87,29 +80,18 @@ def parts_page(
     Args:
         name: of the page's words and prose.
         look: as of model_page.
-<<<<<<< HEAD
         parts: what shows each part, the first one by default; one may return the view that the glass shall show. Many
             parts are grouped: those of each group by its name, whose question stands above them (``NAME.group_GROUP``).
-        choice: the name of the chosen part in the URL, by default the page's with ``_part``.
         sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
             own.
         glass: shows the box under the part; called with a view and ``sites``.
         story: as of model_page.
+        answers: the model writes something, beside which stands whether the text is like what it learned.
     """
 
     groups = {group: among for group, among in parts.items() if isinstance(among, Mapping)}
     shows = {part: show for among in groups.values() for part, show in among.items()} or dict(parts)
-    key, first = choice or f"{name}_part", next(iter(shows))
-=======
-        parts: what shows each part, the first one by default; one may return the view that the glass shall show.
-        sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
-            own.
-        glass: shows the box under the part; called with a view and ``sites``.
-        answers: the model writes something, beside which stands whether the text is like what it learned.
-    """
-
-    key, first = choice_of_part(name), next(iter(parts))
->>>>>>> h-readers
+    key, first = choice_of_part(name), next(iter(shows))
 
     def look_at_part() -> View:
         asked = current(key)
@@ -132,14 +114,10 @@ def parts_page(
         with st.container(key="picture"):
             if above:
                 tell(above)
-<<<<<<< HEAD
             with under_question("part", here=part == part_of_scene(key, first)):
+                if answers:
+                    show_notice(view.bundle, view.encoding, stays=True)
                 found = shows[part](view)
-=======
-            if answers:
-                show_notice(view.bundle, view.encoding, stays=True)
-            found = parts[part](view)
->>>>>>> h-readers
             if below:
                 tell(below)
             seen = sites.get(part, EVERYTHING) if isinstance(sites, Mapping) else sites

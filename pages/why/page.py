@@ -22,11 +22,4 @@ PARTS = {
     group: {question.name: partial(show_question, question) for question in asked} for group, asked in QUESTIONS.items()
 }
 
-<<<<<<< HEAD
-parts_page("why", header, PARTS, choice="why", sites=("*self_attention*",), story="why.honest")
-=======
-
-PARTS = {question.name: partial(show_question, question) for question in QUESTIONS}
-
-parts_page("why", header, PARTS, sites=("*self_attention*",))
->>>>>>> h-readers
+parts_page("why", header, PARTS, sites=("*self_attention*",), story="why.honest")

@@ -11,19 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from pages.home.size import GPT2_SMALL, size_in_words
 from pages.ui.asking import forget_answers
-<<<<<<< HEAD
+from pages.ui.examples import SENTENCES
 from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS, View
 from pages.ui.language import words
-from pages.ui.models import forget_models, open_bundle
+from pages.ui.models import forget_models, open_bundle, shipped_names
+from pages.ui.navigation import page_path
 from pages.ui.verdict import sureness
 from tests.helpers.open_checkpoints import written
-=======
-from pages.ui.examples import SENTENCES
-from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS
-from pages.ui.language import words
-from pages.ui.models import open_bundle, shipped_names
-from pages.ui.navigation import page_path
->>>>>>> h-readers
 from tests.helpers.pages import first_screen, note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import counter_examples
@@ -31,12 +25,9 @@ from transformer_core.analysis.outcome import read
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.weak_sides import word_count
-<<<<<<< HEAD
 from transformer_core.measured import Measured, Sureness
-=======
 from transformer_core.models import Gpt
 from transformer_core.recipes.wording import chinese
->>>>>>> h-readers
 
 
 def because(app: AppTest) -> str:
